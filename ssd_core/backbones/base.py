@@ -1,0 +1,108 @@
+"""What every backbone is to the engine: prompts in, hidden states, logits, pixels out.
+
+A backbone is a decoder between two thin ends. The decoding loop calls these methods and
+nothing else, so a mock of thirty lines can stand in for eight billion weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..grid import Grid
+from ..kv_cache import KVCache
+from ..transformer import Decoder
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A backbone's own defaults: the SSD schedule (paper, Table 9), sampling and guidance."""
+
+    k_h: int = 5
+    k_v: int = 1
+    rounds: int = 2
+    incremental: int = 0
+    cfg: float = 1.0
+
+
+class Backbone(nn.Module):
+    """Decoder plus embeddings, final norm and image head.
+
+    Subclasses set the attributes below and write `tokenize`, `unconditional`, `embed_prompt`,
+    `decode` and `encode`. Token ids of picture slots run over 0..codes-1; the forced row end,
+    where the grid has one, is id `codes`.
+    """
+
+    name: str
+    sha256: str = ""
+    grid: Grid
+    codes: int
+    sizes: tuple[tuple[int, int], ...]
+    prompt_limit: int
+    preset: Preset
+    decoder: Decoder
+    code_embedding: torch.Tensor
+    norm: torch.Tensor
+    head: torch.Tensor
+    angles: torch.Tensor | None = None
+    positions: torch.Tensor | None = None
+
+    @property
+    def hidden_size(self) -> int:
+        return self.decoder.shape.hidden
+
+    @property
+    def device(self) -> torch.device:
+        return self.norm.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.norm.dtype
+
+    def tokenize(self, prompt: str) -> list[int]:
+        """Prompt ids, special tokens included; the last one predicts cell (0, 0)."""
+        raise NotImplementedError
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        """Prompt ids of the guidance branch that has no text."""
+        raise NotImplementedError
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        """[rows, P] int64 -> [rows, P, d]."""
+        raise NotImplementedError
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
+        raise NotImplementedError
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Pictures [B, H, W, 3] float in 0..1 -> tokens [B, R, C] int64."""
+        raise NotImplementedError
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        """e of the paper: [rows, n] slot tokens -> [rows, n, d] input embeddings."""
+        return F.embedding(tokens, self.code_embedding)
+
+    def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
+        """One pass: embeddings [rows, n, d] -> h_pre [rows, n, d], before the final RMSNorm.
+
+        Slots come from the cache; without one they are 0..n-1.
+        """
+        slots = slice(0, x.shape[1]) if cache is None else cache.slots
+        angles = None if self.angles is None else self.angles[slots]
+        if angles is not None and angles.dim() == 3:
+            angles = angles[:, None]
+        if self.positions is not None:
+            x = x + self.positions[slots]
+        return self.decoder(x, angles, cache)
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; serves exact and drafted h alike."""
+        hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
+        return F.linear(hidden, self.head).float()
+
+    def new_cache(self, rows: int, slots: int) -> KVCache:
+        return self.decoder.new_cache(rows, slots)

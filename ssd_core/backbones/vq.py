@@ -1,0 +1,59 @@
+"""The postcard's picture tokenizer: 8 x 8 pixels to one of K codes and back.
+
+All convolutions run on the coarse grid (space-to-depth in, depth-to-space out), which is what
+makes it train in minutes on a CPU.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+PATCH = 8
+
+
+class Residual(nn.Module):
+    """Normalise, convolve 3 x 3, activate, convolve 1 x 1, add."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm = nn.GroupNorm(8, channels)
+        self.wide = nn.Conv2d(channels, channels, 3, padding=1)
+        self.back = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.back(F.silu(self.wide(F.silu(self.norm(x)))))
+
+
+class VQTokenizer(nn.Module):
+    """Encoder, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1."""
+
+    def __init__(self, codes: int = 512, dim: int = 16, channels: int = 128) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(
+            nn.PixelUnshuffle(PATCH), nn.Conv2d(3 * PATCH**2, channels, 1), Residual(channels),
+            Residual(channels), nn.GroupNorm(8, channels), nn.Conv2d(channels, dim, 1))
+        self.codebook = nn.Parameter(torch.randn(codes, dim))
+        wide = 4 * channels
+        self.decoder = nn.Sequential(
+            nn.Conv2d(dim, channels, 3, padding=1), Residual(channels), Residual(channels),
+            Residual(channels), nn.GroupNorm(8, channels), nn.SiLU(),
+            nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, 3 * PATCH**2, 1),
+            nn.PixelShuffle(PATCH))
+
+    def nearest(self, z: torch.Tensor) -> torch.Tensor:
+        """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
+        flat = z.permute(0, 2, 3, 1).flatten(0, 2)
+        distance = self.codebook.square().sum(-1) - 2 * flat @ self.codebook.T
+        return distance.argmin(-1).view(z.shape[0], *z.shape[2:])
+
+    def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Codes [B, R, C] -> latents [B, dim, R, C]."""
+        return F.embedding(tokens, self.codebook).permute(0, 3, 1, 2)
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        return self.nearest(self.encoder(pictures))
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.decoder(self.quantised(tokens))

@@ -1,0 +1,127 @@
+"""The one loop: check, prefill, step through the method, tell what happened.
+
+It draws no pictures and prints nothing; whoever stops iterating has cancelled the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from .backbones.base import Backbone, Preset
+from .errors import SSDError
+from .events import Event, Finished, Started
+from .grid import Grid
+from .heads import DraftHeads
+from .methods import Method
+from .plan import Plan
+from .sampling import Sampling
+from .state import DecodeState
+
+
+def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
+             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
+             negative: str | None = None, size: tuple[int, int] | None = None,
+             keep: torch.Tensor | None = None, keep_rows: int = 0) -> Iterator[Event]:
+    """Decode one picture a prompt, all of them together, and yield the events of the run.
+
+    size: (width, height) in px, one of backbone.sizes. keep: tokens [B or 1, R, C] whose first
+    keep_rows rows stand; the rest is decoded below them. Image i uses seed + i.
+    Raises SSDError, before anything runs, for whatever the caller got wrong.
+    """
+    prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    method = method.resolved(backbone.preset)
+    keep = check_keep(backbone, keep, keep_rows, len(prompts))
+    check_size(backbone, size)
+    check_heads(method, backbone, heads)
+    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    branches = prompt_branches(backbone, prompts, negative, cfg)
+    return _run(backbone, branches, len(prompts), method, heads, sampling, cfg, keep, keep_rows)
+
+
+@torch.inference_mode()
+def _run(backbone: Backbone, branches: list[list[int]], pictures: int, method: Method,
+         heads: DraftHeads | None, sampling: Sampling, cfg: float, keep: torch.Tensor | None,
+         keep_rows: int) -> Iterator[Event]:
+    plan = method.plan(backbone.grid, keep_rows)
+    yield Started(plan)
+    state = DecodeState(backbone, branches, pictures, sampling, cfg, heads)
+    prefill = state.prefill(keep, keep_rows)
+    state.clock.lap("prefill")
+    yield prefill
+    state.clock.restart()
+    for event in method.steps(state, keep_rows):
+        yield event
+        if (rows := state.rows_event()) is not None:
+            yield rows
+        state.clock.restart()
+    if (rows := state.rows_event()) is not None:
+        yield rows
+    yield Finished(state.picture().clone(), statistics(state, plan, keep_rows))
+
+
+def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
+    """The mapping of CONTRACT.md, from the counters of a finished run."""
+    seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
+    tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
+    return {"passes": state.passes, "ar_passes": plan.ar_passes,
+            "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
+            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
+            "acceptance": state.acceptance(), "converged_rows": state.converged_rows,
+            "cache_bytes": state.cache.nbytes}
+
+
+def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
+                    cfg: float) -> list[list[int]]:
+    """Prompt ids of all rows: the prompts, then under guidance their unconditional partners."""
+    if not prompts or any(not prompt.strip() for prompt in prompts):
+        raise SSDError("the prompt is empty: say what the picture should show")
+    cond = [backbone.tokenize(prompt) for prompt in prompts]
+    if cfg == 1:
+        if negative:
+            raise SSDError("a negative prompt needs guidance: raise cfg above 1")
+        return cond
+    if negative:
+        return cond + [backbone.tokenize(negative)] * len(cond)
+    return cond + [backbone.unconditional(ids) for ids in cond]
+
+
+def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
+    needed = method.heads_needed(backbone.grid)
+    if needed is None:
+        return
+    if heads is None:
+        raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
+                       "or use rows or exact, which need none")
+    heads.require(*needed)
+
+
+def check_size(backbone: Backbone, size: tuple[int, int] | None) -> None:
+    if size is not None and tuple(size) not in backbone.sizes:
+        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+        raise SSDError(f"size {size[0]}x{size[1]}: {backbone.name} draws {legal}")
+
+
+def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
+               pictures: int) -> torch.Tensor | None:
+    grid = backbone.grid
+    if not 0 <= keep_rows < grid.rows:
+        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
+    if keep_rows == 0:
+        return None
+    if keep is None:
+        raise SSDError(f"keep_rows {keep_rows}: there is nothing to keep; give the tokens (keep)")
+    if tuple(keep.shape[1:]) != (grid.rows, grid.columns) or len(keep) not in (1, pictures):
+        raise SSDError(f"keep: tokens of shape {tuple(keep.shape)} do not fit {pictures} pictures "
+                       f"of {grid}")
+    if keep.min() < 0 or keep.max() >= backbone.codes:
+        raise SSDError(f"keep: tokens must lie in 0 .. {backbone.codes - 1}")
+    return keep.expand(pictures, -1, -1)
+
+
+def plan(grid_or_backbone: Grid | Backbone, method: Method) -> Plan:
+    """Count the passes of a method on a Grid or a backbone, without running anything."""
+    if isinstance(grid_or_backbone, Grid):
+        return method.resolved(Preset()).plan(grid_or_backbone)
+    return method.resolved(grid_or_backbone.preset).plan(grid_or_backbone.grid)

@@ -1,0 +1,72 @@
+"""What a run tells while it decodes: four plain events, each with its JSON form.
+
+The schema is read by the preview in the browser as well; it changes only by addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Started:
+    """The schedule, before anything ran."""
+
+    plan: Plan
+
+    def to_json(self) -> dict:
+        return {"kind": "started", "plan": self.plan.to_json()}
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass through the backbone.
+
+    cells [B, n, 2] (row, column) and tokens [B, n] int64 after it; accepted [B, n] bool says which
+    of them stood, None where the pass judged nothing (a commit, a prefill).
+    """
+
+    index: int
+    stage: str
+    round: int
+    cells: torch.Tensor
+    tokens: torch.Tensor
+    accepted: torch.Tensor | None
+
+    def to_json(self) -> dict:
+        accepted = None if self.accepted is None else self.accepted.tolist()
+        return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
+                "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
+                "accepted": accepted}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
+
+    first: int
+    last: int
+    tokens: torch.Tensor
+
+    def to_json(self) -> dict:
+        return {"kind": "rows", "first": self.first, "last": self.last,
+                "tokens": self.tokens.tolist()}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All tokens [B, R, C] int64 and the statistics that CONTRACT.md lists."""
+
+    tokens: torch.Tensor
+    stats: Mapping
+
+    def to_json(self) -> dict:
+        return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats)}
+
+
+Event = Started | Pass | Rows | Finished

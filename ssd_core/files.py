@@ -1,0 +1,70 @@
+"""Reading and writing files so that nothing half-written and nothing unexplained is left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from .errors import SSDError
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; rename it there only when the block succeeded."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    try:
+        yield Path(name)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        raise SSDError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(
+            hashlib, "file_digest") else hashlib.sha256(file.read()).hexdigest()
+
+
+def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
+                      metadata: dict[str, str]) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_bytes(save(tensors, metadata))
+
+
+def read_safetensors(path: Path, format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """All tensors and the metadata of a file whose metadata names `format_name`.
+
+    Raises SSDError where the file is missing, truncated, foreign or of another version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise SSDError(f"{path}: no such file")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            _require_format(path, metadata.get("format", "none"), format_name)
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata
+    except (SafetensorError, OSError) as error:
+        raise SSDError(f"{path}: not a whole safetensors file ({error}): get it again") from error
+
+
+def _require_format(path: Path, found: str, expected: str) -> None:
+    if found != expected:
+        raise SSDError(f"{path}: its format is {found!r}, expected {expected!r}")

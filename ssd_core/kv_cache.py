@@ -1,0 +1,65 @@
+"""The key/value cache: one buffer, allocated once, where slot = sequence position.
+
+A pass says where it writes (`seek`), every layer stores its keys and values there (`update`) and
+attends to what lies at or before each query. Rolling back needs no verb: a later pass simply
+writes the same slots again. Knows nothing about pictures or methods.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+class KVCache:
+    """Keys and values [layers, rows, kv_heads, slots, head_dim] of one run."""
+
+    def __init__(self, layers: int, rows: int, kv_heads: int, slots: int, head_dim: int,
+                 dtype: torch.dtype, device: torch.device) -> None:
+        shape = (layers, rows, kv_heads, slots, head_dim)
+        self.keys = torch.zeros(shape, dtype=dtype, device=device)
+        self.values = torch.zeros(shape, dtype=dtype, device=device)
+        self._every_row = torch.arange(rows, device=device)[:, None]
+        self._layers = tuple(zip(self.keys, self.values, strict=True))
+        self.slots: slice | torch.Tensor = slice(0, 0)
+        self.mask: torch.Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * self.keys.numel() * self.keys.element_size()
+
+    def seek(self, start: int, count: int) -> None:
+        """The next pass feeds slots start..start+count of every row: plain slices, no gather."""
+        self.slots, self._end = slice(start, start + count), start + count
+        self.mask = None if count == 1 else self._causal(
+            torch.arange(start, self._end, device=self.keys.device)[None])
+
+    def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
+        """The next pass feeds slots [rows, n] int64, every row its own.
+
+        `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot"; methods
+        that commit out of raster order (wavefronts, trees in scratch slots) pass it.
+        """
+        self.slots, self._end = slots, int(slots.max()) + 1
+        self.mask = self._causal(slots) if visible is None else self._additive(
+            visible[:, None, :, : self._end])
+
+    def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
+        """Store [rows, kv_heads, n, head_dim] and return all keys and values up to the last slot."""
+        k, v = self._layers[layer]
+        if isinstance(self.slots, slice):
+            k[:, :, self.slots] = keys
+            v[:, :, self.slots] = values
+        else:
+            k[self._every_row, :, self.slots] = keys.transpose(1, 2)
+            v[self._every_row, :, self.slots] = values.transpose(1, 2)
+        return k[:, :, : self._end], v[:, :, : self._end]
+
+    def _causal(self, slots: torch.Tensor) -> torch.Tensor:
+        """[rows or 1, 1, n, end] additive mask: a query sees the slots at or before its own."""
+        seen = torch.arange(self._end, device=slots.device) <= slots[..., None]
+        return self._additive(seen[:, None])
+
+    def _additive(self, visible: torch.Tensor) -> torch.Tensor:
+        """Float once a pass; SDPA would convert a bool mask again in every layer."""
+        mask = torch.zeros(visible.shape, dtype=self.keys.dtype, device=visible.device)
+        return mask.masked_fill_(~visible, float("-inf"))

@@ -1,0 +1,15 @@
+"""Decoding methods: one frozen dataclass a file, one row here."""
+
+from .ar import AR
+from .base import Method
+from .exact import Exact
+from .mtp import MTP
+from .rows import Rows
+from .ssd import PAPER_PRESETS, SSD
+from .strict import Strict
+
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact)
+}
+
+__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Rows", "Strict"]

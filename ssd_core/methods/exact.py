@@ -1,0 +1,87 @@
+"""AR's very picture for its seed, in fewer passes, with or without heads.
+
+A window of cells slides along the raster. Every pass chooses all of its cells again with their
+fixed noise; what did not change from the front on is what AR would have chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ..errors import SSDError
+from ..events import Pass
+from ..grid import Grid
+from ..plan import Plan
+from ..sampling import choose
+from ..state import DecodeState
+from .base import Method, make_plan, require
+from .window import known, sliding_window
+
+
+@dataclass(frozen=True)
+class Exact(Method):
+    """`window` cells a pass, by default one row."""
+
+    window: int | None = None
+    name: ClassVar[str] = "exact"
+    verdict: ClassVar[str] = "identical"
+
+    def check(self) -> None:
+        require(((self.window is None or self.window >= 1,
+                  f"window {self.window}: must be at least 1"),))
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        return make_plan(grid, None, (grid.rows - first_row) * grid.width, None)
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        if not 1 <= (window := self.window or state.grid.width) <= state.slots:
+            raise SSDError(f"window {window}: the picture has {state.slots} cells")
+        guesser = FirstGuess(state)
+        yield from sliding_window(state, first_row * state.grid.width, window, guesser, rechoose)
+
+
+class FirstGuess:
+    """Fills slots as they enter the window: by the vertical head, else with the token above."""
+
+    def __init__(self, state: DecodeState) -> None:
+        self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
+
+    def __call__(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor) -> None:
+        self.guessed = torch.maximum(self.guessed, frontier + 1)
+        stop = slots[:, -1] + 1
+        entering = int((stop - self.guessed).max())
+        if entering > 0:
+            fresh = slots[:, -min(entering, slots.shape[1]):]
+            tokens = self._tokens(state, fresh, frontier)
+            old = fresh < self.guessed[:, None]
+            state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
+            self.guessed = torch.maximum(self.guessed, stop)
+
+    def _tokens(self, state: DecodeState, slots: torch.Tensor,
+                frontier: torch.Tensor) -> torch.Tensor:
+        above = slots - state.grid.width
+        source = torch.where(above >= 0, above, frontier[:, None])
+        copied = state.codes_at(source)
+        exact = (above >= 0) & known(above, frontier)
+        if state.heads is None or not state.heads.k_v or not exact.any():
+            return copied
+        estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+        drafted = choose(state.probs(estimate, slots), state.noise.choosing_at(slots))
+        return torch.where(exact, drafted, copied)
+
+
+def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+             _: None) -> torch.Tensor:
+    """Choose slots + 1 anew; how many guesses from the front on were already right."""
+    ahead = slots + 1
+    held, final = state.codes_at(ahead), known(ahead, frontier)
+    tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
+    tokens = torch.where(final, held, tokens)
+    same = (tokens == held)[:, :-1]
+    state.note_acceptance("verify", 1, same, ahead[:, :-1])
+    state.write_at(ahead, tokens)
+    return same.long().cumprod(-1).sum(-1)

@@ -1,0 +1,170 @@
+"""Spatially Speculative Decoding: draft whole rows, let the backbone verify and repair them.
+
+Row 0 is drafted along the raster by horizontal heads, every further block of up to k_v rows from
+the row above it by vertical heads (paper, section 3.3 and appendix A.3). `rows` (its sibling file)
+is the same schedule without heads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from ..backbones.base import Preset
+from ..events import Pass
+from ..grid import Grid
+from ..plan import Plan, blocks
+from ..state import DecodeState
+from .base import (ACCEPTANCES, Block, Method, commit, group_bounds, group_passes, groups,
+                   horizontal_states, make_plan, require, require_choice, rounds, sample_draft,
+                   vertical_states)
+
+
+@dataclass(frozen=True)
+class RowSchedule(Method):
+    """b joint rounds over a block, then i rounds for each further row of it (staged).
+
+    `rounds` is r = b of the paper, `incremental` is i. `fused_commit` lets a block's commit ride
+    with the next block's first round, one pass a block saved.
+    """
+
+    k_h: int | None = None
+    k_v: int | None = None
+    rounds: int | None = None
+    incremental: int | None = None
+    acceptance: str = "residual"
+    fused_commit: bool = False
+
+    def resolved(self, preset: Preset):
+        """i follows the preset only where b does as well; a b of one's own has i = 0."""
+        method = self
+        if self.incremental is None and self.rounds is not None:
+            method = replace(self, incremental=0)
+        return Method.resolved(method, preset)
+
+    def check(self) -> None:
+        require_choice("acceptance", self.acceptance, ACCEPTANCES)
+        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
+                 (self.k_v >= 1, f"k_v {self.k_v}: must be at least 1"),
+                 (self.rounds >= 0, f"rounds {self.rounds}: must not be negative"),
+                 (self.incremental >= 0, f"incremental {self.incremental}: must not be negative"),
+                 (not self.fused_commit or self.rounds >= 1,
+                  "fused_commit needs rounds of at least 1: with 0 there is no round to ride with")))
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        passes = 1 + self._first_row_passes(grid, first_row) + sum(
+            self._block_passes(len(rows), rows.stop == grid.rows)
+            for rows in blocks(max(1, first_row), grid.rows, self.k_v))
+        return make_plan(grid, passes, passes, self._paper_passes(grid))
+
+    def _first_row_passes(self, grid: Grid, first_row: int) -> int:
+        if first_row:
+            return 0
+        spared = self.fused_commit or grid.rows == 1
+        return group_passes(grid, 0, grid.width, self.k_h, 1) - spared
+
+    def _block_passes(self, rows: int, last: bool) -> int:
+        staged = (rows - 1) * self.incremental
+        if self.fused_commit:
+            return self.rounds + staged
+        commits = rows if self.incremental else 1
+        return self.rounds + staged + commits - last
+
+    def _paper_passes(self, grid: Grid) -> int | None:
+        first = 1 + 2 * math.ceil((grid.columns - 1) / self.k_h) + grid.row_end
+        return first + sum((self.rounds + 1) + (len(rows) - 1) * (self.incremental + 1)
+                           for rows in blocks(1, grid.rows, self.k_v))
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        """Write drafts behind slot `begin`; their draft_probs [B, end - begin - 1, V]."""
+        raise NotImplementedError
+
+    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
+        """Write drafts for `rows` rows behind their chosen first slot; draft_probs of all slots."""
+        raise NotImplementedError
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        grid = state.grid
+        if first_row == 0:
+            yield from groups(state, 0, grid.width, self.k_h, 1, self.draft_group, self.acceptance,
+                              last_commit=not self.fused_commit and grid.rows > 1)
+        for rows in blocks(max(1, first_row), grid.rows, self.k_v):
+            yield from self._block(state, rows)
+
+    def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
+        width = state.grid.width
+        start, stop = rows.start * width, rows.stop * width
+        state.choose(start)
+        draft_probs = self.draft_rows(state, start, len(rows))
+        state.clock.lap("draft")
+        # The first slot was chosen from an exact h, except where a fused commit is still to come.
+        judged = start if state.dirty < start else start + 1
+        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance)
+        yield from rounds(state, block, start, range(1, self.rounds + 1), "vertical")
+        if self.incremental:
+            yield from self._staged(state, block, rows)
+        if not self.fused_commit and stop < state.slots:
+            yield from commit(state, stop)
+        state.finalise(stop)
+
+    def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
+        """Commit a row, then refine the next one on corrected ground."""
+        width, last = state.grid.width, self.rounds + self.incremental
+        for y in rows[1:]:
+            begin, end = y * width, (y + 1) * width
+            if state.dirty >= end:
+                continue
+            if not self.fused_commit:
+                yield from commit(state, begin)
+                state.choose(begin)
+            state.finalise(begin)
+            part = block.part(begin + (not self.fused_commit), end)
+            yield from rounds(state, part, begin, range(self.rounds + 1, last + 1), "staged")
+
+
+@dataclass(frozen=True)
+class SSD(RowSchedule):
+    """The paper's method. Drafts are sampled from q (`draft_choice`), since Eq. 4-5 need that."""
+
+    draft_choice: str = "sample"
+    draft_temperature: float = 1.0
+    name: ClassVar[str] = "ssd"
+
+    def check(self) -> None:
+        super().check()
+        require_choice("draft_choice", self.draft_choice, ("sample", "argmax"))
+        require(((0 < self.draft_temperature <= 10,
+                  f"draft_temperature {self.draft_temperature}: must lie above 0, at most 10"),))
+
+    def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        estimate = horizontal_states(state, begin, end - begin - 1)
+        return self._drafted(state, estimate, begin + 1, end)
+
+    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
+        stop = start + rows * state.grid.width
+        chosen = state.tokens[:, start : start + 1].clone()
+        exact = state.target_probs(start, start + 1)
+        draft_probs = self._drafted(state, vertical_states(state, start, rows), start, stop)
+        draft_probs[:, :1] = exact
+        state.tokens[:, start : start + 1] = chosen
+        return draft_probs
+
+    def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
+                 stop: int) -> torch.Tensor:
+        draft_probs = state.probs(estimate, slice(start, stop), self.draft_temperature)
+        sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
+        return draft_probs
+
+
+PAPER_PRESETS = {
+    "Janus-Pro": Preset(k_h=5, k_v=1, rounds=2, cfg=5.0),
+    "Lumina-mGPT": Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0),
+    "Emu3": Preset(k_h=5, k_v=1, rounds=6, cfg=3.0),
+}

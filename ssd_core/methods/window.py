@@ -1,0 +1,52 @@
+"""The sliding window that `strict` and `exact` share: every picture has a frontier of its own.
+
+At the frontier stands a token that is known and not yet fed. A pass feeds it and the guesses
+behind it; the guesses that prove right become final, the first wrong one is put right, and the
+frontier moves there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from ..events import Pass
+from ..state import DecodeState
+
+Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], torch.Tensor | None]
+Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+
+
+def sliding_window(state: DecodeState, first: int, window: int, guess: Guess,
+                   judge: Judge) -> Iterator[Pass]:
+    """Fill slots first.. of every picture.
+
+    guess(state, slots [B, n], frontier [B]) writes guesses behind the frontier and returns their
+    draft_probs [B, n - 1, V] or None. After the pass over `slots`,
+    judge(state, slots, frontier, draft_probs) writes corrected tokens to slots + 1 and returns how
+    many guesses [B] stood.
+    """
+    state.choose(first)
+    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+    lowest = first
+    while lowest < state.slots - 1:
+        count = min(window, state.slots - lowest)
+        starts = frontier.clamp(max=state.slots - count)
+        slots = starts[:, None] + state.noise.slots[:count]
+        draft_probs = guess(state, slots, frontier)
+        state.clock.lap("draft")
+        state.feed_at(slots)
+        stood = judge(state, slots, frontier, draft_probs)
+        frontier = (starts + 1 + stood).clamp(max=state.slots)
+        lowest = int(frontier.min())
+        state.clock.lap("verify")
+        state.finalise(lowest + 1)
+        state.dirty = lowest
+        yield state.passed_at("verify", slots, slots < frontier[:, None])
+    state.finalise(state.slots)
+
+
+def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
+    """[B, n] bool: tokens that are final already; they occur in windows clamped to the end."""
+    return slots <= frontier[:, None]

@@ -1,0 +1,103 @@
+"""The noise field: every random number of a picture, addressed instead of drawn.
+
+A number depends on (image seed, purpose, round, slot, code) and on nothing else: not on the batch,
+the order of passes or the device. The field hands out exponential variates E, because
+argmax(p / E) is a sample from p (the exponential race, the same choice as argmax(log p + Gumbel)).
+Only integer operations, table look-ups and single multiplications are used, so the bits agree on
+every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import torch
+
+TABLE_BITS = 16
+HELD_NUMBERS = 1 << 25  # a field of up to this many numbers is evaluated once and kept
+_WORD = 0xFFFFFFFF
+
+
+class Purpose(IntEnum):
+    """What a number decides; numbers of different purposes are independent."""
+
+    CHOOSE = 0
+    DRAFT = 1
+    ACCEPT = 2
+    REPAIR = 3
+
+
+def _signed(word: int) -> int:
+    """A 32-bit word as the int32 that has its bits."""
+    return word - (1 << 32) if word >= 1 << 31 else word
+
+
+def mix(x: torch.Tensor) -> torch.Tensor:
+    """int32 -> int32, a bijection that scatters every bit (Wellons' lowbias32), in place."""
+    x ^= (x >> 16) & 0xFFFF
+    x *= _signed(0x7FEB352D)
+    x ^= (x >> 15) & 0x1FFFF
+    x *= _signed(0x846CA68B)
+    x ^= (x >> 16) & 0xFFFF
+    return x
+
+
+def exponential_table() -> torch.Tensor:
+    """float32 [2^16 + 1]: -log(1 - i / 2^16), its last entry closed at the mean of its tail."""
+    v = torch.arange((1 << TABLE_BITS) + 1, dtype=torch.float64) / (1 << TABLE_BITS)
+    table = -torch.log1p(-v)
+    table[-1] = table[-2] + 2.0
+    return table.float()
+
+
+class NoiseField:
+    """The numbers of a batch of pictures: `seeds` one for each, `slots` and `codes` their extent."""
+
+    def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device) -> None:
+        self.device, self.codes = device, codes
+        words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
+        self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
+        self.code_words = torch.arange(codes, dtype=torch.int32, device=device) * _signed(0x9E3779B1)
+        self.table = exponential_table().to(device)
+        self.slots = torch.arange(slots, device=device)
+        small = len(seeds) * slots * codes <= HELD_NUMBERS
+        self.held = self.race(Purpose.CHOOSE, 0, self.slots) if small else None
+
+    def choosing(self, start: int, stop: int) -> torch.Tensor:
+        """E [B, stop - start, codes] of the one fixed field that chooses tokens."""
+        if self.held is not None:
+            return self.held[:, start:stop]
+        return self.race(Purpose.CHOOSE, 0, self.slots[start:stop])
+
+    def choosing_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """The same for slots [B, n] of each picture's own."""
+        if self.held is not None:
+            return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
+        return self.race(Purpose.CHOOSE, 0, slots)
+
+    def race(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+        """E float32 [B, n, codes], exponential with mean 1; slots [n] or [B, n] int64."""
+        keys = self._keys(purpose, round_, slots)
+        return self._exponential(mix(keys[..., :1] ^ self.code_words).add_(keys[..., 1:]))
+
+    def uniform(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+        """U float32 [B, n] in [0, 1), steps of 2^-24; slots [n] or [B, n] int64."""
+        keys = self._keys(purpose, round_, slots)
+        word = mix(mix(keys[..., 0] ^ keys[..., 1]).add_(1))
+        return (word >> 8 & 0xFFFFFF).float() * 2.0**-24
+
+    def _keys(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+        """int32 [B, n, 2]: two words for each (seed, purpose, round, slot)."""
+        slots = slots.int().expand(len(self.seeds), -1)[..., None]
+        key = mix(slots ^ self.seeds[:, None]) + _signed(0x9E3779B9) * (1 + round_)
+        return mix(key.add_(torch.tensor([4 * purpose, 4 * purpose + 2], dtype=torch.int32,
+                                         device=self.device)))
+
+    def _exponential(self, word: torch.Tensor) -> torch.Tensor:
+        """32 random bits -> E: the high half picks a table entry, the low half goes between."""
+        word = mix(word)
+        index = ((word >> 16) & 0xFFFF).long()
+        between = ((word & 0xFFFF).float() + 0.5) * 2.0**-16
+        low = self.table[index]
+        return (self.table[index + 1] - low).mul_(between).add_(low)

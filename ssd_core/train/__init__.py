@@ -1,0 +1,1 @@
+"""The recipe of the bundled backbone: tokenizer, backbone, self-distillation, draft heads."""

@@ -1,0 +1,53 @@
+"""Painted postcards on disk: pictures once, captions drawn anew every time they are used."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from ..files import written_whole
+from ..postcards.captions import describe
+from ..postcards.painter import paint
+from ..postcards.world import SIZE, Scene, sample_scene
+
+HELD_OUT = 1_000_000_000  # seeds from here on are never trained on
+
+
+def scene_of(seed: int) -> Scene:
+    """The scene of postcard `seed`, unpainted."""
+    return sample_scene(np.random.default_rng(seed))
+
+
+def fresh_caption(seed: int, draw: int) -> str:
+    """Another wording of postcard `seed`: the scene stays, `draw` picks the sentence."""
+    return describe(scene_of(seed), np.random.default_rng((seed, draw)))
+
+
+def paint_chunk(seeds: range) -> np.ndarray:
+    """uint8 [n, SIZE, SIZE, 3] of the postcards with these seeds."""
+    return np.stack([paint(scene_of(seed)) for seed in seeds])
+
+
+def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
+    """uint8 [count, SIZE, SIZE, 3], painted on all cores and kept in `folder` for later stages."""
+    path = Path(folder) / f"pictures-{first_seed}-{count}.npy"
+    if not path.exists():
+        end = first_seed + count
+        chunks = [range(a, min(a + 64, end)) for a in range(first_seed, end, 64)]
+        with written_whole(path) as temporary, ProcessPoolExecutor() as pool:
+            out = np.lib.format.open_memmap(temporary, "w+", np.uint8, (count, SIZE, SIZE, 3))
+            painted = pool.map(paint_chunk, chunks)
+            for seeds, block in zip(tqdm(chunks, desc="paint", mininterval=2.0), painted,
+                                    strict=True):
+                out[seeds.start - first_seed : seeds.stop - first_seed] = block
+            out.flush()
+    return np.load(path, mmap_mode="r")
+
+
+def to_signed(batch: np.ndarray) -> torch.Tensor:
+    """uint8 [B, H, W, 3] -> float32 [B, 3, H, W] in -1..1."""
+    return torch.from_numpy(np.array(batch)).permute(0, 3, 1, 2).float() / 127.5 - 1

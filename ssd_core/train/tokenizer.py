@@ -1,0 +1,162 @@
+"""Stage 1: the picture tokenizer. Autoencode, then quantise with a codebook that k-means starts.
+
+The codebook follows its latents by exponential moving average, and codes that fall out of use
+are put back on random latents, so that all of them earn their place.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from ..backbones.vq import PATCH, VQTokenizer
+from ..files import write_safetensors
+from ..postcards import SIZE, check, claims, postcard
+from .common import Checkpoint, cosine, remember_rates, set_rate, training_steps
+from .data import HELD_OUT, pictures, to_signed
+
+FORMAT = "ssd-vq/1"
+
+
+@dataclass(frozen=True)
+class TokenizerRecipe:
+    out: Path
+    steps: int = 1800
+    pictures: int = 6000
+    batch: int = 32
+    crop: int = 96
+    rate: float = 2e-3
+    seed: int = 0
+    device: str = "cpu"
+
+
+class Codebook:
+    """EMA statistics of a VQTokenizer's codes (decay 0.99, as in VQ-VAE-2's appendix)."""
+
+    def __init__(self, model: VQTokenizer, decay: float = 0.99) -> None:
+        self.model, self.decay = model, decay
+        codes, dim = model.codebook.shape
+        model.register_buffer("usage", torch.ones(codes))
+        model.register_buffer("sums", model.codebook.detach().clone())
+
+    @torch.no_grad()
+    def start(self, latents: torch.Tensor, generator: torch.Generator) -> None:
+        """Ten rounds of k-means over latents [n, dim]."""
+        book = latents[torch.randperm(len(latents), generator=generator)[: len(self.model.codebook)]]
+        for _ in range(10):
+            owner = torch.cdist(latents, book).argmin(-1)
+            count = torch.bincount(owner, minlength=len(book)).float()[:, None]
+            book = torch.where(count > 0, torch.zeros_like(book).index_add_(0, owner, latents)
+                               / count.clamp(min=1), book)
+        self.model.codebook.copy_(book)
+        self.model.usage.fill_(1.0)
+        self.model.sums.copy_(book)
+
+    @torch.no_grad()
+    def follow(self, latents: torch.Tensor, owner: torch.Tensor, revive: bool,
+               generator: torch.Generator) -> None:
+        """Move every code towards the mean of the latents [n, dim] it owns."""
+        m = self.model
+        count = torch.bincount(owner, minlength=len(m.usage)).float()
+        m.usage.lerp_(count, 1 - self.decay)
+        m.sums.lerp_(torch.zeros_like(m.sums).index_add_(0, owner, latents), 1 - self.decay)
+        dead = m.usage < 0.05
+        if revive and dead.any():
+            pick = torch.randint(len(latents), (int(dead.sum()),), generator=generator)
+            m.sums[dead], m.usage[dead] = latents[pick], 1.0
+        m.codebook.copy_(m.sums / m.usage.clamp(min=1e-3)[:, None])
+
+
+def crops(painted: np.ndarray, recipe: TokenizerRecipe, generator: torch.Generator) -> torch.Tensor:
+    """float32 [batch, 3, crop, crop] at random whole-patch places of random pictures."""
+    def draw(n: int) -> list[int]:
+        return torch.randint(n, (recipe.batch,), generator=generator).tolist()
+    c, places = recipe.crop, (SIZE - recipe.crop) // PATCH + 1
+    corners = zip(draw(len(painted)), draw(places), draw(places), strict=True)
+    return to_signed(np.stack([
+        painted[i, y * PATCH : y * PATCH + c, x * PATCH : x * PATCH + c] for i, y, x in corners]))
+
+
+def loss_of(model: VQTokenizer, batch: torch.Tensor, book: Codebook | None, revive: bool,
+            generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Squared error, and what to add to it once the codebook is in use: the commitment term."""
+    z = model.encoder(batch)
+    if book is None:
+        return F.mse_loss(model.decoder(z), batch), z.new_zeros(())
+    tokens = model.nearest(z)
+    quantised = model.quantised(tokens)
+    commit = F.mse_loss(z, quantised.detach())
+    error = F.mse_loss(model.decoder(z + (quantised - z).detach()), batch)
+    book.follow(z.detach().permute(0, 2, 3, 1).flatten(0, 2), tokens.flatten(), revive, generator)
+    return error, 0.1 * commit
+
+
+def train(recipe: TokenizerRecipe) -> dict:
+    """Train, save `tokenizer.safetensors` in recipe.out and return the held-out metrics."""
+    torch.manual_seed(recipe.seed)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    painted = pictures(recipe.pictures, recipe.out)
+    model = VQTokenizer().to(recipe.device)
+    model.codebook.requires_grad_(False)
+    book = Codebook(model)
+    weights = [p for p in model.parameters() if p.requires_grad]
+    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
+    checkpoint = Checkpoint(recipe.out / "tokenizer.ckpt", model, optimizers, generator)
+    free, recent = recipe.steps // 8, [0.0]
+    for step in training_steps("tokenizer", recipe.steps, checkpoint,
+                               report=lambda: f"psnr {psnr_of(sum(recent) / len(recent)):.2f}"):
+        batch = crops(painted, recipe, generator).to(recipe.device)
+        if step == free:
+            book.start(latents_of(model, painted, recipe, generator), generator)
+        set_rate(optimizers, cosine(step, recipe.steps, warmup=100))
+        error, commitment = loss_of(model, batch, book if step >= free else None,
+                                    step < 0.8 * recipe.steps, generator)
+        optimizers[0].zero_grad(set_to_none=True)
+        (error + commitment).backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        optimizers[0].step()
+        recent = [*recent[-99:], error.item()]
+    save(model, recipe.out / "tokenizer.safetensors")
+    return held_out_metrics(model.cpu(), 200)
+
+
+@torch.no_grad()
+def latents_of(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRecipe,
+               generator: torch.Generator) -> torch.Tensor:
+    """[n, dim] latents of enough crops to start the codebook from."""
+    batches = (crops(painted, recipe, generator).to(recipe.device) for _ in range(8))
+    return torch.cat([model.encoder(b).permute(0, 2, 3, 1).flatten(0, 2) for b in batches])
+
+
+def save(model: VQTokenizer, path: Path) -> None:
+    names = [n for n, _ in model.named_parameters()]
+    state = model.state_dict()
+    write_safetensors({n: state[n].float().cpu().contiguous() for n in names}, path,
+                      {"format": FORMAT})
+
+
+def psnr_of(mse_signed: float) -> float:
+    """dB, from a mean squared error on -1..1 pixels (peak-to-peak 2)."""
+    return 10 * math.log10(4 / max(mse_signed, 1e-12))
+
+
+@torch.no_grad()
+def held_out_metrics(model: VQTokenizer, count: int) -> dict:
+    """PSNR in dB (of the mean error), share of claims that survive, codes in use."""
+    errors, kept, used = [], [], set()
+    for seed in range(HELD_OUT, HELD_OUT + count):
+        picture, caption, _ = postcard(seed)
+        signed = to_signed(picture[None])
+        tokens = model.encode(signed)
+        rebuilt = model.decode(tokens).clamp(-1, 1)
+        errors.append(F.mse_loss(rebuilt, signed).item())
+        pixels = ((rebuilt[0].permute(1, 2, 0) + 1) * 127.5).round().byte().numpy()
+        kept.extend(check(pixels, claims(caption)))
+        used.update(tokens.flatten().tolist())
+    return {"stage": "tokenizer", "held_out": count, "psnr_db": psnr_of(sum(errors) / count),
+            "claims_kept": sum(kept) / len(kept), "codes_used": len(used)}

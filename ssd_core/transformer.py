@@ -1,0 +1,139 @@
+"""The one decoder: a Llama-shaped transformer whose variants are switches, not classes.
+
+Returns the hidden state *before* the final RMSNorm, the space that SSD's draft heads predict
+(paper, section 3.3). Knows nothing about text, pictures or sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .kv_cache import KVCache
+
+
+@dataclass(frozen=True)
+class DecoderShape:
+    """Sizes and switches of a decoder; `rotary` is "interleaved", "split" or "none"."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    rotary: str = "split"
+    qk_norm: bool = False
+    eps: float = 1e-6
+
+
+def rotate_interleaved(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Rotate neighbouring pairs of x [rows, heads, n, D] by angles given as complex [n, D/2]."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * angles).flatten(-2).to(x.dtype)
+
+
+def rotate_split(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Rotate pairs (i, i + D/2), the layout of Hugging Face Llama files."""
+    real, imaginary = x.float().chunk(2, dim=-1)
+    pairs = torch.complex(real, imaginary) * angles
+    return torch.cat((pairs.real, pairs.imag), dim=-1).to(x.dtype)
+
+
+ROTATIONS = {"interleaved": rotate_interleaved, "split": rotate_split}
+
+
+class DecoderLayer(nn.Module):
+    """Pre-norm attention with fused q, k, v, then a SwiGLU with fused gate and up; no biases."""
+
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        d, width = shape.hidden, shape.head_dim
+        self.shape = shape
+        self.attention_norm = nn.Parameter(torch.ones(d))
+        self.qkv = nn.Parameter(torch.empty((shape.heads + 2 * shape.kv_heads) * width, d))
+        self.out = nn.Parameter(torch.empty(d, shape.heads * width))
+        self.ffn_norm = nn.Parameter(torch.ones(d))
+        self.gate_up = nn.Parameter(torch.empty(2 * shape.ffn, d))
+        self.down = nn.Parameter(torch.empty(d, shape.ffn))
+        if shape.qk_norm:
+            for name, heads in (("q", shape.heads), ("k", shape.kv_heads)):
+                self.register_parameter(f"{name}_norm_weight", nn.Parameter(torch.ones(heads, width)))
+                self.register_parameter(f"{name}_norm_bias", nn.Parameter(torch.zeros(heads, width)))
+
+    def forward(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
+                cache: KVCache | None) -> torch.Tensor:
+        x = x + self.attend(F.rms_norm(x, x.shape[-1:], self.attention_norm, self.shape.eps),
+                            angles, index, cache)
+        y = F.rms_norm(x, x.shape[-1:], self.ffn_norm, self.shape.eps)
+        gate, up = F.linear(y, self.gate_up).chunk(2, dim=-1)
+        return x + F.linear(F.silu(gate) * up, self.down)
+
+    def attend(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
+               cache: KVCache | None) -> torch.Tensor:
+        s = self.shape
+        qkv = F.linear(x, self.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
+        qk, v = qkv.split((s.heads + s.kv_heads, s.kv_heads), dim=1)  # [rows, heads, n, D]
+        qk = self.normed(qk) if s.qk_norm else qk
+        qk = qk if angles is None else ROTATIONS[s.rotary](qk, angles)
+        q, k = qk.split((s.heads, s.kv_heads), dim=1)
+        mask, causal = None, cache is None
+        if cache is not None:
+            (k, v), mask = cache.update(index, k, v), cache.mask
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal,
+                                           enable_gqa=s.heads != s.kv_heads)
+        return F.linear(y.transpose(1, 2).flatten(2), self.out)
+
+    def normed(self, qk: torch.Tensor) -> torch.Tensor:
+        """LayerNorm over each head, before the rotation (Chameleon)."""
+        weight = torch.cat((self.q_norm_weight, self.k_norm_weight))[:, None]
+        bias = torch.cat((self.q_norm_bias, self.k_norm_bias))[:, None]
+        return F.layer_norm(qk, qk.shape[-1:], eps=1e-5) * weight + bias
+
+
+class Decoder(nn.Module):
+    """A stack of layers over input embeddings."""
+
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.layers))
+
+    def forward(self, x: torch.Tensor, angles: torch.Tensor | None,
+                cache: KVCache | None = None) -> torch.Tensor:
+        """Embeddings [rows, n, d] -> hidden states [rows, n, d] before the final norm.
+
+        angles: complex64 [n, D/2], or [rows, 1, n, D/2] where rows differ, or None without rotary.
+        cache: where `seek` has been told the slots; None is a plain causal forward from slot 0.
+        """
+        for index, layer in enumerate(self.layers):
+            x = layer(x, angles, index, cache)
+        return x
+
+    def new_cache(self, rows: int, slots: int) -> KVCache:
+        weight = self.layers[0].qkv
+        s = self.shape
+        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, weight.dtype, weight.device)
+
+
+def frequencies(pairs: int, theta: float = 10_000.0) -> torch.Tensor:
+    """[pairs] float64 rotary frequencies theta^(-i/pairs)."""
+    return theta ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+
+
+def sequence_angles(slots: int, head_dim: int, theta: float = 10_000.0) -> torch.Tensor:
+    """complex64 [slots, head_dim/2]: ordinary one-dimensional rotary positions."""
+    turn = torch.outer(torch.arange(slots, dtype=torch.float64), frequencies(head_dim // 2, theta))
+    return torch.polar(torch.ones_like(turn), turn).to(torch.complex64)
+
+
+def axial_angles(rows: torch.Tensor, columns: torch.Tensor, head_dim: int,
+                 theta: float = 10_000.0) -> torch.Tensor:
+    """complex64 [n, head_dim/2]: half of the pairs turn with the row, half with the column."""
+    frequency = frequencies(head_dim // 4, theta)
+    turn = torch.cat((torch.outer(rows.double(), frequency),
+                      torch.outer(columns.double(), frequency)), dim=-1)
+    return torch.polar(torch.ones_like(turn), turn).to(torch.complex64)
