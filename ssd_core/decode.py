@@ -63,13 +63,14 @@ def _run(backbone: Backbone, branches: list[list[int]], pictures: int, method: M
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
     """The mapping of CONTRACT.md, from the counters of a finished run."""
+    each = state.passes - state.finished_early
     seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.acceptance(), "converged_rows": state.converged_rows,
-            "cache_bytes": state.cache.nbytes}
+            "acceptance": state.acceptance(), "passes_each": each.tolist(),
+            "converged_rows": state.converged_rows.tolist(), "cache_bytes": state.cache.nbytes}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,

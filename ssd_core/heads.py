@@ -90,9 +90,10 @@ def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
     _require_match(path, metadata, backbone)
     try:
         offsets = json.loads(metadata["offsets"])
-        heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]), len(offsets[VERTICAL]),
-                           metadata)
-        heads.load_state_dict(tensors)
+        with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+            heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]),
+                               len(offsets[VERTICAL]), metadata)
+        heads.load_state_dict(tensors, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: damaged draft heads ({str(error).splitlines()[0]}): "
                        f"get or train them again") from error

@@ -50,9 +50,9 @@ def pick_device(name: str) -> torch.device:
     """The named device, or the best one there is."""
     if name != "auto":
         return checked_device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    found = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
+             "mps": torch.backends.mps.is_available(), "cpu": True}
+    return torch.device(next(name for name, there in found.items() if there))
 
 
 def checked_device(name: str) -> torch.device:

@@ -67,7 +67,9 @@ class DecodeState:
             self.forced = torch.nn.functional.pad(self.forced, (0, 1))
             self.tokens[:, self.forced] = backbone.codes
         self.final, self.dirty, self.rows_told, self.passes = 0, 0, 0, 0
-        self.converged_rows = 0
+        self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
+        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # last round
+        self.finished_early = torch.zeros_like(self.converged_rows)  # passes a picture sat out
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
 
     # Passes
@@ -92,11 +94,11 @@ class DecodeState:
 
     def _followed(self, prompt: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
         """[rows, P + n, d]: each row's own prompt, the kept tokens right behind, padding last."""
-        n, longest = kept.shape[1], prompt.shape[1]
+        n = kept.shape[1]
         x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
         at = self.lengths[:, None] + torch.arange(n, device=x.device)
         x[torch.arange(len(x), device=x.device)[:, None], at] = kept
-        return x if self.offset is None else x[:, : longest + n]
+        return x
 
     def feed(self, start: int, stop: int) -> None:
         """One pass over slots start..stop-1 with their present tokens, the same in every picture.

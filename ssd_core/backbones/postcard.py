@@ -28,7 +28,7 @@ GRID = Grid(24, 24)
 PROMPT_LENGTH = 40
 SPECIALS = ("<pad>", "<unknown>", "<start>", "<image>")
 PAD, UNKNOWN, START, IMAGE = range(len(SPECIALS))
-SHAPE = DecoderShape(layers=6, hidden=192, heads=6, kv_heads=6, head_dim=32, ffn=512,
+SHAPE = DecoderShape(layers=6, hidden=192, heads=3, kv_heads=3, head_dim=64, ffn=512,
                      rotary="interleaved")
 
 
@@ -63,10 +63,6 @@ class Postcard(Backbone):
         self.norm = nn.Parameter(torch.ones(d))
         self.decoder = Decoder(shape)
         self.picture_codec = VQTokenizer(codes)
-        y, x = GRID.coordinates.T
-        prompt = torch.arange(PROMPT_LENGTH)
-        self.angles = axial_angles(torch.cat((torch.full_like(prompt, -2), y)),
-                                   torch.cat((prompt, x)), shape.head_dim)
 
     def initialise(self, generator: torch.Generator) -> None:
         """Fresh weights for training: 0.02 everywhere, zero where a layer adds to the stream."""
@@ -77,7 +73,11 @@ class Postcard(Backbone):
 
     def refresh_tables(self) -> None:
         """Rotary angles on the weights' device, and the position table from today's weights."""
-        self.angles = self.angles.to(self.device)
+        y, x = GRID.coordinates.T
+        prompt = torch.arange(PROMPT_LENGTH)  # lies above the picture: row -2, one column a word
+        angles = axial_angles(torch.cat((torch.full_like(prompt, -2), y)),
+                              torch.cat((prompt, x)), self.decoder.shape.head_dim)
+        self.angles = angles.to(self.device)
         self.positions = self.position_table()
 
     def position_table(self) -> torch.Tensor:
@@ -115,7 +115,7 @@ class Postcard(Backbone):
         return F.embedding(ids, self.word_embedding)
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        pixels = self.picture_codec.float().decode(tokens)
+        pixels = self.picture_codec.decode(tokens)
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -124,7 +124,7 @@ class Postcard(Backbone):
             raise SSDError(f"{self.name} encodes pictures of {expected[1]}x{expected[0]} pixels, "
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
         pixels = pictures.to(self.device, torch.float32).permute(0, 3, 1, 2) * 2 - 1
-        return self.picture_codec.float().encode(pixels)
+        return self.picture_codec.encode(pixels)
 
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -140,13 +140,15 @@ def load(path: Path, device: torch.device, dtype: torch.dtype) -> Postcard:
     tensors, metadata = read_safetensors(path, FORMAT)
     try:
         shape = DecoderShape(**json.loads(metadata["shape"]))
-        backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["head"]), shape)
-        backbone.load_state_dict(tensors)
+        with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+            backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["head"]), shape)
+        backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({str(error).splitlines()[0]}): reinstall the bundle") from error
     backbone.sha256 = sha256_of(path)
-    codec = backbone.picture_codec
-    backbone.to(device, dtype).freeze()
-    codec.float()
-    return backbone
+    codec = backbone.picture_codec.to(device)
+    backbone.picture_codec = None  # pixels stay in fp32 whatever the decoder's dtype
+    backbone.to(device, dtype)
+    backbone.picture_codec = codec
+    return backbone.freeze()

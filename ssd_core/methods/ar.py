@@ -21,8 +21,8 @@ class AR(Method):
     verdict: ClassVar[str] = "identical"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        passes = 1 + (grid.rows - first_row) * grid.columns - 1
-        return make_plan(grid, passes, passes, PAPER_AR_PASSES.get(grid))
+        passes = (grid.rows - first_row) * grid.columns
+        return make_plan(grid, first_row, passes, passes, PAPER_AR_PASSES.get(grid))
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         grid = state.grid

@@ -57,8 +57,11 @@ class Method:
         raise NotImplementedError
 
 
-def make_plan(grid: Grid, passes: int | None, passes_max: int, paper_passes: int | None) -> Plan:
-    return Plan(passes, passes_max, paper_passes, grid.cells, PAPER_AR_PASSES.get(grid))
+def make_plan(grid: Grid, first_row: int, passes: int | None, passes_max: int,
+              paper_passes: int | None) -> Plan:
+    """A Plan whose AR side decodes the same rows: first_row to the last."""
+    ar_passes = (grid.rows - first_row) * grid.columns  # the prefill, then one for all but one cell
+    return Plan(passes, passes_max, paper_passes, ar_passes, PAPER_AR_PASSES.get(grid))
 
 
 def require(rules: tuple[tuple[bool, str], ...]) -> None:
@@ -158,11 +161,12 @@ def rounds(state: DecodeState, block: Block, feed_from: int, numbers: range,
         state.feed(feed_from, block.stop)
         state.dirty = feed_from
         stood = block.judge(state, number)
+        state.converged = stood.all(-1)
         state.note_acceptance(stage, number, stood, slice(block.start, block.stop))
         state.clock.lap("verify")
         fed = F.pad(stood, (block.start - first_fed, 0), value=True)
         yield state.passed(stage, number, first_fed, block.stop, fed)
-        if stood.all():
+        if state.converged.all():
             state.dirty = block.stop
             return
 
@@ -200,7 +204,7 @@ def is_row_end(grid: Grid, slot: int) -> bool:
 
 def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int:
     """Passes that `groups` needs, the last group's commit included."""
-    return sum(1 + (rounds_ if end - begin > 1 else 0)
+    return sum(1 + min(rounds_, end - begin - 1)
                for begin, end in group_bounds(grid, start, stop, k))
 
 
@@ -215,7 +219,8 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
         if end > begin + 1:
             block = Block(begin + 1, end, draft(state, begin, end), acceptance)
             state.clock.lap("draft")
-            yield from rounds(state, block, begin, range(1, rounds_ + 1), "horizontal")
+            last = min(rounds_, end - begin - 1)  # every round makes one more cell final
+            yield from rounds(state, block, begin, range(1, last + 1), "horizontal")
         if end < stop or last_commit:
             yield from commit(state, end)
         state.finalise(end)

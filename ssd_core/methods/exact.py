@@ -35,7 +35,7 @@ class Exact(Method):
                   f"window {self.window}: must be at least 1"),))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, None, (grid.rows - first_row) * grid.width, None)
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         if not 1 <= (window := self.window or state.grid.width) <= state.slots:

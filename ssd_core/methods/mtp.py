@@ -36,7 +36,7 @@ class MTP(Method):
         start = first_row * grid.width
         passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
         paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
-        return make_plan(grid, passes, passes, paper)  # prefill, less the last group's commit
+        return make_plan(grid, first_row, passes, passes, paper)  # prefill, less the last group's commit
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""

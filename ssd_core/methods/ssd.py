@@ -29,7 +29,9 @@ class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
     `rounds` is r = b of the paper, `incremental` is i. `fused_commit` lets a block's commit ride
-    with the next block's first round, one pass a block saved.
+    with the next block's first round, one pass a block saved. Coupled rounds of at least a row's
+    columns are a run to convergence: row 0 converges as well, and the picture is AR's. Every round
+    makes at least one more cell final, so rounds beyond a block's cells are never run.
     """
 
     k_h: int | None = None
@@ -57,22 +59,32 @@ class RowSchedule(Method):
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
-            self._block_passes(len(rows), rows.stop == grid.rows)
+            self._block_passes(grid, len(rows), rows.stop == grid.rows)
             for rows in blocks(max(1, first_row), grid.rows, self.k_v))
-        return make_plan(grid, passes, passes, self._paper_passes(grid))
+        return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
 
     def _first_row_passes(self, grid: Grid, first_row: int) -> int:
         if first_row:
             return 0
         spared = self.fused_commit or grid.rows == 1
-        return group_passes(grid, 0, grid.width, self.k_h, 1) - spared
+        return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - spared
 
-    def _block_passes(self, rows: int, last: bool) -> int:
-        staged = (rows - 1) * self.incremental
+    def _group_rounds(self, grid: Grid) -> int:
+        """Rounds for a group of row 0: one, as in the paper, or as many as can change a token."""
+        converging = self.acceptance == "coupled" and self.rounds >= grid.columns
+        return self.k_h if converging else 1
+
+    def _joint_rounds(self, grid: Grid, rows: int) -> int:
+        """b, or as many rounds as there are cells to judge; the first is exact but when fused."""
+        return min(self.rounds, rows * grid.columns - (not self.fused_commit))
+
+    def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
+        joint = self._joint_rounds(grid, rows)
+        staged = (rows - 1) * min(self.incremental, grid.columns)
         if self.fused_commit:
-            return self.rounds + staged
+            return joint + staged
         commits = rows if self.incremental else 1
-        return self.rounds + staged + commits - last
+        return joint + staged + commits - last
 
     def _paper_passes(self, grid: Grid) -> int | None:
         first = 1 + 2 * math.ceil((grid.columns - 1) / self.k_h) + grid.row_end
@@ -90,7 +102,8 @@ class RowSchedule(Method):
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         grid = state.grid
         if first_row == 0:
-            yield from groups(state, 0, grid.width, self.k_h, 1, self.draft_group, self.acceptance,
+            yield from groups(state, 0, grid.width, self.k_h, self._group_rounds(grid),
+                              self.draft_group, self.acceptance,
                               last_commit=not self.fused_commit and grid.rows > 1)
         for rows in blocks(max(1, first_row), grid.rows, self.k_v):
             yield from self._block(state, rows)
@@ -99,12 +112,15 @@ class RowSchedule(Method):
         width = state.grid.width
         start, stop = rows.start * width, rows.stop * width
         state.choose(start)
+        state.converged.fill_(False)
         draft_probs = self.draft_rows(state, start, len(rows))
         state.clock.lap("draft")
         # The first slot was chosen from an exact h, except where a fused commit is still to come.
         judged = start if state.dirty < start else start + 1
         block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance)
-        yield from rounds(state, block, start, range(1, self.rounds + 1), "vertical")
+        last = self._joint_rounds(state.grid, len(rows))
+        yield from rounds(state, block, start, range(1, last + 1), "vertical")
+        state.converged_rows += state.converged * (1 if self.incremental else len(rows))
         if self.incremental:
             yield from self._staged(state, block, rows)
         if not self.fused_commit and stop < state.slots:
@@ -113,10 +129,12 @@ class RowSchedule(Method):
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
         """Commit a row, then refine the next one on corrected ground."""
-        width, last = state.grid.width, self.rounds + self.incremental
+        width = state.grid.width
+        last = self.rounds + min(self.incremental, state.grid.columns)
         for y in rows[1:]:
             begin, end = y * width, (y + 1) * width
             if state.dirty >= end:
+                state.converged_rows += 1
                 continue
             if not self.fused_commit:
                 yield from commit(state, begin)
@@ -124,6 +142,7 @@ class RowSchedule(Method):
             state.finalise(begin)
             part = block.part(begin + (not self.fused_commit), end)
             yield from rounds(state, part, begin, range(self.rounds + 1, last + 1), "staged")
+            state.converged_rows += state.converged
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Strict(Method):
         return self.k_h, int(self.drafts == "vertical")
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, None, (grid.rows - first_row) * grid.width, None)
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         yield from sliding_window(state, first_row * state.grid.width, self.k_h + 1, self.guess,

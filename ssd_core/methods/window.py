@@ -38,6 +38,7 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess,
         state.clock.lap("draft")
         state.feed_at(slots)
         stood = judge(state, slots, frontier, draft_probs)
+        state.finished_early += frontier >= state.slots - 1
         frontier = (starts + 1 + stood).clamp(max=state.slots)
         lowest = int(frontier.min())
         state.clock.lap("verify")

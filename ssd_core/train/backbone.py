@@ -26,8 +26,8 @@ from .data import HELD_OUT, fresh_caption, pictures, to_signed
 @dataclass(frozen=True)
 class BackboneRecipe:
     out: Path
-    steps: int = 1400
-    pictures: int = 12000
+    steps: int = 1150
+    pictures: int = 16000
     batch: int = 16
     rate: float = 3e-3
     drop_text: float = 0.1

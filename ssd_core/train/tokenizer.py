@@ -26,7 +26,7 @@ FORMAT = "ssd-vq/1"
 @dataclass(frozen=True)
 class TokenizerRecipe:
     out: Path
-    steps: int = 1800
+    steps: int = 2000
     pictures: int = 6000
     batch: int = 32
     crop: int = 96

@@ -1,0 +1,110 @@
+"""Wall-clock: AR against SSD in one run, AR against a plain hand-written loop, one pass by width.
+
+    python benchmarks/speed.py --out benchmarks/results/speed.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from conditions import RESULTS, conditions, table
+
+from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core.backbones.base import Backbone
+from ssd_core.bench import bench
+from ssd_core.decode import prompt_branches
+
+PROMPT = "a red house on the left , a yellow boat on the right , on a lake , at sunset ."
+METHODS = [
+    ("AR", methods.AR()), ("1-D MTP", methods.MTP(k_h=5)), ("strict", methods.Strict()),
+    ("rows, r = 2", methods.Rows(rounds=2)), ("exact", methods.Exact()),
+    *((f"SSD r = {r}", methods.SSD(k_h=5, k_v=1, rounds=r)) for r in (0, 1, 2, 3)),
+    *((f"SSD r = {r}, fused commit", methods.SSD(k_h=5, k_v=1, rounds=r, fused_commit=True))
+      for r in (1, 2, 3)),
+    ("SSD r = 2, coupled", methods.SSD(k_h=5, k_v=1, rounds=2, acceptance="coupled")),
+]
+HEAD = ["decoding", "passes", "fewer passes than AR", "seconds", "faster than AR", "ms a pass",
+        "draft", "verify", "commit"]
+
+
+@torch.inference_mode()
+def plain_loop(backbone: Backbone, prompt: str, cfg: float) -> torch.Tensor:
+    """AR as one would write it by hand: feed a token, guide, softmax, multinomial."""
+    rows = torch.tensor(prompt_branches(backbone, [prompt], None, cfg))
+    cache = backbone.new_cache(len(rows), rows.shape[1] + backbone.grid.cells)
+    cache.seek(0, rows.shape[1])
+    hidden = backbone(backbone.embed_prompt(rows), cache)[:, -1:]
+    tokens = []
+    for cell in range(backbone.grid.cells):
+        cond, uncond = backbone.logits(hidden).chunk(2)
+        probs = F.softmax(uncond + cfg * (cond - uncond), dim=-1)[0, 0]
+        tokens.append(torch.multinomial(probs, 1))
+        cache.seek(rows.shape[1] + cell, 1)
+        hidden = backbone(backbone.embed(tokens[-1].expand(len(rows), 1)), cache)
+    return torch.cat(tokens)
+
+
+@torch.inference_mode()
+def pass_seconds(backbone: Backbone, cells: int, repeats: int = 60) -> float:
+    """Median seconds of one guided pass over `cells` cells in the middle of a picture."""
+    cache = backbone.new_cache(2, 40 + backbone.grid.cells)
+    x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        cache.seek(300, cells)
+        backbone.logits(backbone(x, cache))
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def line(row: dict) -> list[str]:
+    stages = row["seconds"]
+    shares = [f"{100 * stages[s] / stages['total']:.0f} %" for s in ("draft", "verify", "commit")]
+    return [row["method"], str(row["passes"]), f"{row['step_acceleration']:.2f}",
+            f"{row['median_seconds']:.3f}", f"{row['ratio_to_ar']:.2f}",
+            f"{1000 * row['seconds_per_pass']:.2f}", *shares]
+
+
+def hand_written(backbone: Backbone, repeats: int) -> str:
+    """AR of the engine and the plain loop, taken in turn."""
+    cfg, pairs = backbone.preset.cfg, []
+    for _ in range(repeats + 1):
+        engine = bench(backbone, None, [("AR", methods.AR())], [PROMPT], Sampling(), 1, 0)
+        start = time.perf_counter()
+        plain_loop(backbone, PROMPT, cfg)
+        pairs.append((engine[0]["median_seconds"], time.perf_counter() - start))
+    pairs = pairs[1:]
+    engine, plain = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(a / b for a, b in pairs)
+    return (f"AR of the engine {engine:.3f} s, plain hand-written loop over the same model and "
+            f"cache {plain:.3f} s: ratio {ratio:.2f} (medians of {repeats} pairs).\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
+    args = parser.parse_args()
+    backbone = load_backbone("postcard")
+    heads = load_heads("postcard", backbone)
+    rows = bench(backbone, heads, METHODS, [PROMPT], Sampling(seed=7), args.repeats, 1)
+    one = pass_seconds(backbone, 1)
+    widths = [[str(n), f"{1000 * s:.2f}", f"{s / one:.2f}"]
+              for n in (1, 6, 24, 48, 96) for s in [pass_seconds(backbone, n)]]
+    text = (f"# Speed of `postcard`\n\n{conditions(backbone.device)}; one picture, guidance on, "
+            f"medians of {args.repeats} interleaved runs, pixels not included.\n\n"
+            f"{table(HEAD, [line(row) for row in rows])}\n{hand_written(backbone, args.repeats)}\n"
+            f"One pass (guidance on), by the cells it feeds:\n\n"
+            f"{table(['cells', 'ms', 'single-cell passes'], widths)}")
+    args.out.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Set-up, with nothing but the standard library.
+
+    python install.py         for ComfyUI-Manager: looks, says what is missing, changes nothing
+    python install.py app     makes .venv beside this file and draws a first postcard
+    python install.py test    makes the same .venv and runs the tests; more arguments go to pytest
+
+pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "ssd-installed.txt"
+OLDEST_PYTHON = (3, 10)
+TESTED_TORCH = "2.13.0"
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PROMPT = "a red house beside a lake at sunset"
+
+
+class InstallError(Exception):
+    """One line: what failed and what to do."""
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0, that of the tests, or 1 with one line on stderr."""
+    actions = {"app": app, "test": test}
+    try:
+        if not arguments:
+            return check()
+        if arguments[0] not in actions:
+            raise InstallError(f"{arguments[0]!r}: choose app or test, or give no argument")
+        return actions[arguments[0]](arguments[1:])
+    except InstallError as error:
+        print(f"install.py: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("install.py: interrupted; run it again to go on", file=sys.stderr)
+        return 130
+
+
+# No argument: look only
+
+
+def check() -> int:
+    """Say what is missing or too old; always 0, since a node pack must not break a start."""
+    missing = [*old_python(), *filter(None, map(complaint, requirements()))]
+    for line in missing:
+        print(f"SSD: {line}")
+    if not missing:
+        print("SSD: all requirements are there; nothing to do")
+    return 0
+
+
+def old_python() -> list[str]:
+    if sys.version_info >= OLDEST_PYTHON:
+        return []
+    needed = ".".join(map(str, OLDEST_PYTHON))
+    return [f"Python {platform.python_version()} is too old: {needed} or newer is needed"]
+
+
+def requirements(path: Path = ROOT / "requirements.txt") -> list[tuple[str, str]]:
+    """(package, oldest version) a line."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [tuple(line.split(">=")) for line in lines if line and not line.startswith("#")]
+
+
+def complaint(requirement: tuple[str, str]) -> str | None:
+    """What is wrong with an installed package, or None."""
+    name, oldest = requirement
+    try:
+        found = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return f"{name} is missing: pip install -r requirements.txt"
+    if numbers(found) < numbers(oldest):
+        return f"{name} {found} is older than {oldest}: pip install -r requirements.txt"
+    return None
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: "2.13.0+cpu" -> (2, 13, 0)."""
+    return tuple(map(int, re.match(r"\d+(?:\.\d+)*", version).group().split(".")))
+
+
+# app and test: .venv
+
+
+def app(arguments: list[str]) -> int:
+    if arguments:
+        raise InstallError(f"app takes no further arguments, not {arguments[0]!r}")
+    prepare("app")
+    print(f"\nA first postcard, by AR and by SSD with the same seed: {PROMPT!r}", flush=True)
+    out = str(ROOT / "outputs")
+    command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,ssd", "--seed", "7",
+               "--out", out]
+    if run(command):
+        raise InstallError("the first postcard failed; the lines above say why")
+    print(how_to_go_on())
+    return 0
+
+
+def how_to_go_on() -> str:
+    ssd = script("ssd")
+    return (f"\nThe pictures lie in {ROOT / 'outputs'}. To go on:\n"
+            f'  {ssd} generate "{PROMPT}" --seed 8 --batch 4\n'
+            f'  {ssd} compare "{PROMPT}" --methods ar,ssd,ssd:fused_commit=true,exact\n'
+            f"  {ssd} plan --grid 90x90 --row-end --rounds 6\n"
+            f"  {ssd} --help")
+
+
+def test(arguments: list[str]) -> int:
+    """Ruff, then pytest, whose summary stays the last line."""
+    prepare("app,dev")
+    return run([script("ruff"), "check", "."]) or run([script("pytest"), "-q", *arguments])
+
+
+def prepare(extras: str) -> None:
+    """.venv with torch and the package; does nothing, and needs no network, where that is done."""
+    if complaints := old_python():
+        raise InstallError(complaints[0])
+    wanted = f"{extras} {hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()}"
+    if STAMP.exists() and wanted in STAMP.read_text(encoding="utf-8").splitlines():
+        return
+    make_venv()
+    if not has_torch():
+        pip(f"torch=={TESTED_TORCH}", *torch_index())
+    pip("-e", f"{ROOT}[{extras}]")
+    with open(STAMP, "a", encoding="utf-8") as file:
+        file.write(f"{wanted}\n")
+
+
+def make_venv() -> None:
+    if Path(python()).exists():
+        return
+    print(f"making {VENV}", flush=True)
+    try:
+        venv.create(VENV, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        shutil.rmtree(VENV, ignore_errors=True)
+        raise InstallError(f"cannot make {VENV} ({error}): is there space, and is Python's venv "
+                           "module installed (on Debian: apt install python3-venv)?") from error
+
+
+def has_torch() -> bool:
+    return not run([python(), "-c", "import importlib.metadata as m; m.version('torch')"],
+                   stderr=subprocess.DEVNULL)
+
+
+def torch_index() -> list[str]:
+    """On Linux without an NVIDIA card the CPU index, where it answers: PyPI's build is 20x larger.
+
+    Elsewhere PyPI's build is the right one, or the user has put another one into .venv before.
+    """
+    if platform.system() != "Linux" or shutil.which("nvidia-smi"):
+        return []
+    try:
+        urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()  # a fixed https address
+    except (OSError, ValueError):
+        return []
+    return ["--extra-index-url", CPU_INDEX]
+
+
+def pip(*arguments: str) -> None:
+    what = arguments[-1] if arguments[0] == "-e" else arguments[0]
+    print(f"installing {what}", flush=True)
+    if run([python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+            *arguments]):
+        raise InstallError(f"pip could not install {what}; its last lines above say why (network? "
+                           "space on the disk?). Run this again to go on")
+
+
+def python() -> str:
+    return script("python")
+
+
+def script(name: str) -> str:
+    """A program of .venv, on Windows and elsewhere."""
+    windows = os.name == "nt"
+    return str(VENV / ("Scripts" if windows else "bin") / (f"{name}.exe" if windows else name))
+
+
+def run(command: list[str], stderr: int | None = None) -> int:
+    """Exit code of a command run in this folder, its output passed through."""
+    try:
+        return subprocess.run(command, cwd=ROOT, stderr=stderr, check=False).returncode
+    except OSError as error:
+        raise InstallError(f"cannot run {command[0]}: {error.strerror}; remove {VENV} and run this "
+                           "again") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,8 @@
+"""`python -m ssd_core COMMAND`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The command line. It loads, iterates and prints; what decoding is, the engine knows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from ..errors import SSDError
+from . import bench, compare, evaluate, generate, plan, train
+from .options import takes_groups
+
+WRONG_INPUT, INTERRUPTED = 2, 130
+# What a wrong command line raises: click's own class, or the one of a typer that carries its own.
+UsageError = typer.BadParameter.__base__
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
+                  help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
+for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"),
+                     (bench, "bench"), (evaluate, "evaluate")):
+    app.command(name)(takes_groups(module.command))
+app.add_typer(train.app, name="train")
+
+
+def show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(version: Annotated[bool, typer.Option(
+        "--version", callback=show_version, is_eager=True, help="Print the version.")] = False
+            ) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0, 2 (wrong input) or 130 (interrupted).
+
+    Anything else that fails is a fault of ours and leaves as the exception it is (exit code 1).
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # consoles that lack a prompt's letters
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        code = typer.main.get_command(app).main(arguments, "ssd", standalone_mode=False) or 0
+    except SSDError as error:
+        return complain(f"error: {error}", WRONG_INPUT)
+    except UsageError as error:
+        message = error.format_message().rstrip(".")
+        return complain(f"error: {message} (--help lists what there is)", WRONG_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    return complain("interrupted", code) if code == INTERRUPTED else code
+
+
+def complain(message: str, code: int) -> int:
+    """One line on stderr, whatever the message holds."""
+    typer.echo(" ".join(message.split()), err=True)
+    return code
+
+
+def run() -> None:
+    """Console script `ssd`."""
+    sys.exit(main())

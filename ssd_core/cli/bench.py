@@ -1,0 +1,47 @@
+"""`ssd bench`: how long methods take, AR in the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..bench import bench
+from ..errors import SSDError
+from .options import Drawing, Json, Loading, Picture, flag
+from .output import Reporter
+from .session import Bars, check_words, conditions, load
+from .specs import parse_methods
+
+COLUMNS = {"method": "method", "passes": "passes", "median s": "median_seconds",
+           "times faster than AR": "ratio_to_ar", "steps saved": "step_acceleration",
+           "ms/pass": "ms_per_pass", "tokens/s": "tokens_per_second", "prefill s": "prefill",
+           "draft s": "draft", "verify s": "verify", "commit s": "commit"}
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is measured."""
+
+    methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
+                        "Between commas; knobs as in ssd:rounds=1. AR always runs.")
+    prompt: str = flag("a house on a hill", "What to draw.")
+    repeats: int = flag(3, "Measured runs of every method, interleaved.")
+    warmup: int = flag(1, "Runs of every method before that.")
+    batch: int = flag(1, "Pictures a run.")
+
+
+def command(course: Course, drawing: Drawing, loading: Loading, json: Json = False) -> None:
+    """Measure seconds, passes and speed of methods against AR in the same run."""
+    report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(course.methods)
+    if course.repeats < 1 or course.warmup < 0:
+        raise SSDError("repeats must be at least 1 and warmup at least 0")
+    prompts = Picture(batch=course.batch).prompts(course.prompt)
+    loaded = load(loading, [method for _, method in methods])
+    check_words(loaded.backbone, course.prompt, Picture())
+    rows = bench(loaded.backbone, loaded.heads, methods, prompts, sampling, course.repeats,
+                 course.warmup, Bars())
+    where = conditions(loaded.backbone)
+    report.table(COLUMNS, [{**row, **row["seconds"], "ms_per_pass": 1000 * row["seconds_per_pass"]}
+                           for row in rows])
+    report.say(", ".join(f"{key} {value}" for key, value in where.items()))
+    report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
+                   "cfg": sampling.cfg or loaded.backbone.preset.cfg})

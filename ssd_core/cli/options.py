@@ -1,0 +1,140 @@
+"""Options that commands share, as groups: each a frozen dataclass whose fields become flags.
+
+Knobs of methods are not written out here: they are the fields of the methods themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import Field, asdict, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from ..errors import SSDError
+from ..methods import METHODS, Method
+from ..sampling import Sampling
+from .specs import build_method
+
+KNOB_HELP = {
+    "k_h": "Cells a horizontal group drafts.", "k_v": "Rows a block drafts.",
+    "rounds": "Verification rounds over a block.",
+    "incremental": "Further rounds for each further row of a block.",
+    "acceptance": "residual or coupled.", "draft_choice": "sample or argmax.",
+    "draft_temperature": "Temperature of the drafts, times --temperature.",
+    "fused_commit": "Let the commit ride with the next block's first round.",
+    "window": "Cells in the sliding window (a row by default).",
+    "drafts": "horizontal or vertical.", "draft": "distribution or copy."}
+
+Json = Annotated[bool, typer.Option(
+    "--json", help="Print one JSON object as the last line; all else goes to stderr.")]
+
+
+def flag(default: Any, text: str) -> Any:
+    """A dataclass field that becomes an option with this help."""
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Loading:
+    """What to load, from where and onto what."""
+
+    backbone: str = flag("postcard", "Bundled name, file or folder.")
+    heads: str | None = flag(None, "Draft heads: file, folder, or none. By default those that lie "
+                                   "with the backbone, for methods that use them.")
+    models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = flag("auto", "auto, fp32, bf16, fp16.")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How tokens are drawn."""
+
+    seed: int = flag(0, "Picture i of a batch uses seed + i.")
+    cfg: float | None = flag(None, "Guidance; 1 switches it off. Default: the backbone's own.")
+    temperature: float = flag(1.0, "0 takes the likeliest token.")
+    top_k: int = flag(0, "Keep the k likeliest tokens; 0 keeps all.")
+    top_p: float = flag(1.0, "Keep the likeliest tokens up to this mass; 1 keeps all.")
+
+    def sampling(self) -> Sampling:
+        return Sampling(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What to draw besides the prompt."""
+
+    negative: str | None = flag(None, "What guidance leads away from.")
+    batch: int = flag(1, "Pictures of this prompt.")
+    size: str | None = flag(None, "WxH in pixels; must be a size that the backbone draws.")
+    strict_words: bool = flag(False, "Refuse words that the backbone does not know.")
+
+    def pixels(self) -> tuple[int, int] | None:
+        """(width, height), or None where none was given."""
+        if self.size is None:
+            return None
+        width, _, height = self.size.lower().partition("x")
+        if not (width.isdigit() and height.isdigit()):
+            raise SSDError(f"size {self.size!r}: write width x height, for example 192x192")
+        return int(width), int(height)
+
+    def prompts(self, prompt: str) -> list[str]:
+        if self.batch < 1:
+            raise SSDError(f"batch {self.batch}: must be at least 1")
+        return [prompt] * self.batch
+
+
+def knob_fields() -> Iterator[tuple[str, Any, Field]]:
+    """Every knob of any method once, as an option that is None unless given."""
+    owners: dict[str, list[str]] = {}
+    kinds: dict[str, Any] = {}
+    for name, method in METHODS.items():
+        hints = get_type_hints(method)
+        for knob in fields(method):
+            owners.setdefault(knob.name, []).append(name)
+            kinds[knob.name] = hints[knob.name] | None
+    for knob, names in owners.items():
+        yield knob, kinds[knob], flag(None, f"{KNOB_HELP.get(knob, '')} ({', '.join(names)})")
+
+
+def chosen_method(group: Any) -> Method:
+    given = {name: value for name, value in asdict(group).items() if value is not None}
+    return build_method(given.pop("method"), given)
+
+
+Knobs = dataclasses.make_dataclass(
+    "Knobs", [("method", str, flag("ssd", f"{', '.join(METHODS)}.")), *knob_fields()],
+    namespace={"chosen": chosen_method, "__doc__": "The method and its knobs."}, frozen=True)
+
+
+def takes_groups(command: Callable) -> Callable:
+    """The command for typer: a parameter whose type is a dataclass becomes one flag a field."""
+    hints = get_type_hints(command, include_extras=True)
+    plain = inspect.signature(command).parameters
+    groups = {name: hints[name] for name in plain if is_dataclass(hints[name])}
+
+    @functools.wraps(command)
+    def grouped(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{f.name: values.pop(f.name) for f in fields(group)})
+        command(**values)
+
+    own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
+           for p in plain.values() if p.name not in groups]
+    flags = [as_parameter(f, group) for group in groups.values() for f in fields(group)]
+    grouped.__signature__ = inspect.Signature([*own, *flags])
+    grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
+    return grouped
+
+
+def as_parameter(f: Field, group: type) -> inspect.Parameter:
+    written = not group.__doc__.startswith(f"{group.__name__}(")  # dataclasses makes one up
+    panel = group.__doc__.splitlines()[0].rstrip(".") if written else None
+    option = typer.Option(help=f.metadata.get("help"), rich_help_panel=panel)
+    default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
+    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default,
+                             annotation=Annotated[get_type_hints(group)[f.name], option])

@@ -1,0 +1,50 @@
+"""What commands say: lines and tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 160  # characters; lines are left whole, a narrow terminal wraps them
+
+
+class Reporter:
+    """With `json`, stdout is kept for the one object and people's lines go to stderr."""
+
+    def __init__(self, json: bool) -> None:
+        self.json = json
+
+    def say(self, text: str) -> None:
+        typer.echo(text, err=self.json)
+
+    def table(self, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+        """columns: heading -> key of the rows."""
+        table = Table(box=None, pad_edge=False)
+        for heading in columns:
+            table.add_column(heading, no_wrap=True)
+        for row in rows:
+            table.add_row(*(shown(row.get(key)) for key in columns.values()))
+        Console(file=sys.stderr if self.json else sys.stdout, width=WIDTH, highlight=False,
+                markup=False).print(table)
+
+    def result(self, result: Mapping[str, Any]) -> None:
+        if self.json:
+            typer.echo(json.dumps(result))
+
+
+def note(text: str) -> None:
+    """A line about the run itself, on stderr."""
+    typer.echo(text, err=True)
+
+
+def shown(value: Any) -> str:
+    """A table cell: four figures are enough, "-" stands for unknown."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

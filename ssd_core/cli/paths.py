@@ -1,0 +1,52 @@
+"""Names of pictures, and whether they can be written, found out before any work is done."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import SSDError
+
+
+def batch_paths(out: Path, count: int) -> list[Path]:
+    """FILE.png alone, or FILE-0.png, FILE-1.png, ..."""
+    if out.suffix.lower() != ".png":
+        raise SSDError(f"out {out}: pictures are saved as PNG; end the name with .png")
+    if count == 1:
+        return [out]
+    return [out.with_name(f"{out.stem}-{i}{out.suffix}") for i in range(count)]
+
+
+def free_path(stem: str, count: int) -> Path:
+    """STEM.png in this folder, or the first STEM_2.png, ... under which nothing is lost."""
+    names = itertools.chain([stem], (f"{stem}_{n}" for n in itertools.count(2)))
+    candidates = (Path(f"{name}.png") for name in names)
+    return next(path for path in candidates
+                if not any(p.exists() for p in batch_paths(path, count)))
+
+
+def check_writable(paths: Sequence[Path]) -> None:
+    """Raise SSDError unless files can be made there; leaves nothing behind."""
+    for path in paths:
+        if path.is_dir():
+            raise SSDError(f"cannot write {path}: it is a folder; name a file")
+    for folder in {nearest_folder(path) for path in paths}:
+        check_folder(folder)
+
+
+def check_folder(folder: Path) -> None:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise SSDError(f"cannot write to {folder}: {error.strerror}; choose another place"
+                       ) from error
+
+
+def nearest_folder(path: Path) -> Path:
+    """The folder of `path`, or the closest one above it that exists."""
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise SSDError(f"cannot write {path}: {above} is a file; choose another place")
+    return above

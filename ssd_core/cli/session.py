@@ -1,0 +1,124 @@
+"""What the commands that decode have in common: load, check words, run with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from ..backbones.base import Backbone
+from ..decode import generate
+from ..errors import SSDError
+from ..events import Event, Finished, Pass, Started
+from ..files import sha256_of
+from ..heads import DraftHeads
+from ..load import HEADS_FILE, load_backbone, load_heads, resolve
+from ..methods import Exact, Method
+from ..sampling import Sampling
+from .options import Loading, Picture
+from .output import note
+
+
+@dataclass(frozen=True)
+class Loaded:
+    backbone: Backbone
+    heads: DraftHeads | None
+    heads_sha256: str | None
+
+
+def load(loading: Loading, methods: Iterable[Method]) -> Loaded:
+    """The backbone, and the heads where one of the methods has a use for them."""
+    if loading.models_dir and not Path(loading.models_dir).is_dir():
+        raise SSDError(f"models-dir {loading.models_dir}: no such folder")
+    backbone = load_backbone(find_backbone(loading), loading.device, loading.dtype)
+    used = any(uses_heads(method, backbone) for method in methods)
+    path = find_heads(loading) if used else None
+    if path is None:
+        return Loaded(backbone, None, None)
+    return Loaded(backbone, load_heads(path, backbone), sha256_of(path))
+
+
+def uses_heads(method: Method, backbone: Backbone) -> bool:
+    method = method.resolved(backbone.preset)
+    return isinstance(method, Exact) or method.heads_needed(backbone.grid) is not None
+
+
+def find_backbone(loading: Loading) -> str:
+    return in_models_dir(loading, "ssd_backbones", loading.backbone) or loading.backbone
+
+
+def find_heads(loading: Loading) -> Path | None:
+    """The heads' file: the named one, else the one that lies with the backbone, if one does."""
+    if loading.heads == "none":
+        return None
+    there = in_models_dir(loading, "ssd_heads", loading.heads or loading.backbone)
+    if loading.heads or there:
+        return resolve(there or loading.heads, HEADS_FILE, "draft heads")
+    backbone = Path(find_backbone(loading))
+    try:
+        return resolve(backbone.parent if backbone.is_file() else backbone, HEADS_FILE, "heads")
+    except SSDError:
+        return None  # the method says what it lacks, if it cannot do without
+
+
+def in_models_dir(loading: Loading, folder: str, name: str) -> str | None:
+    """DIR/folder/name where --models-dir has it."""
+    path = Path(loading.models_dir or ".", folder, name)
+    return str(path) if loading.models_dir and path.exists() else None
+
+
+def check_words(backbone: Backbone, prompt: str, picture: Picture) -> None:
+    """Name the words that the backbone does not know; refuse them under --strict-words."""
+    if not hasattr(backbone, "unknown_words"):
+        return
+    unknown = backbone.unknown_words(f"{prompt} {picture.negative or ''}")
+    if not unknown:
+        return
+    words = ", ".join(unknown)
+    if picture.strict_words:
+        raise SSDError(f"words unknown to {backbone.name}: {words}; say it otherwise")
+    note(f"warning: words unknown to {backbone.name}, which say nothing to it: {words}")
+
+
+class Bars:
+    """One progress bar a run, over its passes, on stderr where that is a terminal."""
+
+    def __init__(self) -> None:
+        self.bar: tqdm | None = None
+
+    def __call__(self, label: str, event: Event) -> None:
+        if isinstance(event, Started):
+            total = event.plan.passes or event.plan.passes_max
+            self.bar = tqdm(total=total, desc=label, unit="pass", disable=None, leave=False,
+                            file=sys.stderr)
+        elif isinstance(event, Pass):
+            self.bar.update()
+        elif isinstance(event, Finished):
+            self.bar.close()
+
+
+def decode(loaded: Loaded, prompts: Sequence[str], method: Method, sampling: Sampling,
+           label: str, **options: Any) -> Finished:
+    """Run to the end behind a progress bar; options are those of `generate`."""
+    bars = Bars()
+    for event in generate(loaded.backbone, prompts, method, loaded.heads, sampling, **options):
+        bars(label, event)
+    return event
+
+
+def pictures(backbone: Backbone, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [B, R, C] -> pictures [B, H, W, 3], one at a time to spare memory."""
+    with torch.inference_mode():
+        return torch.cat([backbone.decode(one[None]).cpu() for one in tokens])
+
+
+def conditions(backbone: Backbone) -> dict:
+    """What a measurement depends on."""
+    return {"backbone": backbone.name, "device": str(backbone.device),
+            "dtype": str(backbone.dtype).removeprefix("torch."),
+            "threads": torch.get_num_threads(), "torch": torch.__version__}

@@ -1,0 +1,58 @@
+"""Methods written as text: `ssd`, or with knobs `ssd:rounds=1:acceptance=coupled`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+from ..errors import SSDError
+from ..methods import METHODS, Method
+
+SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def build_method(name: str, knobs: dict[str, Any]) -> Method:
+    """The method with these knobs; SSDError where it, or one of them, does not exist."""
+    if name not in METHODS:
+        raise SSDError(f"method {name!r}: choose one of {', '.join(METHODS)}")
+    own = [f.name for f in fields(METHODS[name])]
+    foreign = next((knob for knob in knobs if knob not in own), None)
+    if foreign is not None:
+        there = f"its knobs are {', '.join(own)}" if own else "it has no knobs"
+        raise SSDError(f"method {name} has no knob {foreign}: {there}")
+    return METHODS[name](**knobs)
+
+
+def parse_method(text: str) -> Method:
+    """Read NAME:KNOB=VALUE:...; dashes in knobs count as underscores."""
+    name, *settings = text.strip().split(":")
+    given = {}
+    for setting in settings:
+        knob, equals, value = setting.partition("=")
+        if not equals:
+            raise SSDError(f"method {text!r}: write knobs as NAME:KNOB=VALUE, like ssd:rounds=1")
+        given[knob.strip().replace("-", "_")] = value.strip()
+    build_method(name, given)
+    hints = get_type_hints(METHODS[name])
+    return build_method(name, {knob: value_of(knob, value, hints[knob])
+                               for knob, value in given.items()})
+
+
+def parse_methods(text: str) -> list[tuple[str, Method]]:
+    """Read specs between commas as (spec, method); the spec is the method's label in tables."""
+    specs = [spec.strip() for spec in text.split(",") if spec.strip()]
+    if not specs:
+        raise SSDError(f"methods {text!r}: name at least one of {', '.join(METHODS)}")
+    twice = next((spec for spec in specs if specs.count(spec) > 1), None)
+    if twice:
+        raise SSDError(f"methods: {twice} is named twice")
+    return [(spec, parse_method(spec)) for spec in specs]
+
+
+def value_of(knob: str, text: str, hint: Any) -> Any:
+    """`text` as the type that the knob is declared with."""
+    kind = next(k for k in getattr(hint, "__args__", (hint,)) if k is not type(None))
+    try:
+        return SWITCH[text.lower()] if kind is bool else kind(text)
+    except (ValueError, KeyError) as error:
+        raise SSDError(f"{knob} {text!r}: not a value for {kind.__name__}") from error

@@ -1,0 +1,47 @@
+"""`ssd train STAGE`: the bundled backbone's training; flags are the fields of the recipes."""
+
+from __future__ import annotations
+
+import importlib
+import json as json_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from .options import Json, takes_groups
+
+STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
+          "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe"}
+
+
+class Stages(TyperGroup):
+    """Stages are imported when they are asked for, so that other commands start fast."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:
+        return list(STAGES)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+        return stage_command(cmd_name) if cmd_name in STAGES else None
+
+
+app = typer.Typer(cls=Stages, help="Train a stage of the bundled backbone.")
+
+
+@app.callback()
+def stages() -> None:
+    pass
+
+
+def stage_command(stage: str) -> Any:
+    """The stage's module as a command: one flag a field of its recipe."""
+    module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
+
+    def command(recipe: Any, json: Json = True) -> None:
+        typer.echo(json_module.dumps(module.train(recipe)))
+
+    command.__annotations__["recipe"] = getattr(module, STAGES[stage])
+    command.__doc__ = module.__doc__
+    single = typer.Typer(add_completion=False)
+    single.command(stage)(takes_groups(command))
+    return typer.main.get_command(single)

@@ -1,0 +1,20 @@
+"""What all tests share: the engine on the path (behind everything else), few and fixed examples."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))
+
+settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("engine")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT

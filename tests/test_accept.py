@@ -1,0 +1,207 @@
+"""Acceptance rules against exact enumeration on a toy vocabulary, equation by equation."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ssd_core import Sampling, accept
+from ssd_core.noise import NoiseField, Purpose
+from ssd_core.sampling import choose, probabilities
+
+CODES = 5
+DRAWS = 200_000
+TINY = 1e-4  # fixed seeds: a p-value below this is a fault and never bad luck
+
+
+def distribution(seed: int, *shape: int, flat: float = 1.0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(*shape, CODES, generator=generator) / flat).softmax(-1)
+
+
+class Draws:
+    """n independent positions of a noise field: drafts, uniforms, races [n, CODES]."""
+
+    def __init__(self, n: int, seed: int = 1) -> None:
+        self.field = NoiseField([seed], 1, CODES, torch.device("cpu"))
+        self.slots = torch.arange(n)
+
+    def race(self, purpose: Purpose) -> torch.Tensor:
+        return self.field.race(purpose, 1, self.slots)
+
+    def uniform(self) -> torch.Tensor:
+        return self.field.uniform(Purpose.ACCEPT, 1, self.slots)
+
+
+def follows(tokens: torch.Tensor, probs: torch.Tensor) -> float:
+    """p-value of the chi-square test that tokens were drawn from probs [V]."""
+    counts = torch.bincount(tokens.flatten(), minlength=len(probs)).double()
+    possible = probs > 0
+    assert counts[~possible].sum() == 0
+    expected = probs[possible].double() / probs.double().sum() * counts.sum()
+    return stats.chisquare(counts[possible].numpy(), expected.numpy()).pvalue
+
+
+def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
+    """One residual round of many independent positions: drafts [n], verdict tokens, accepted."""
+    draws = Draws(DRAWS, seed)
+    q, p = draft.expand(1, DRAWS, -1), target.expand(1, DRAWS, -1)
+    drafts = choose(q, draws.race(Purpose.DRAFT))
+    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.race(Purpose.REPAIR))
+    return drafts[0], verdict.tokens[0], verdict.accepted[0]
+
+
+def test_choosing_samples_from_the_distribution():
+    target = distribution(3)
+    tokens = choose(target.expand(1, DRAWS, -1), Draws(DRAWS).race(Purpose.CHOOSE))
+    assert follows(tokens, target) > TINY
+
+
+def test_residual_keeps_the_marginal_whatever_the_draft():
+    for seed in range(4):
+        target, draft = distribution(seed), distribution(seed + 100)
+        _, tokens, _ = residual_outcome(target, draft, seed)
+        assert follows(tokens, target) > TINY
+        assert follows(tokens, draft) < TINY  # the test can tell the two apart
+
+
+def test_equation_4_accepts_with_min_1_p_over_q():
+    target, draft = distribution(1), distribution(2)
+    drafts, tokens, accepted = residual_outcome(target, draft)
+    assert tokens[accepted].equal(drafts[accepted])
+    for code in range(CODES):
+        judged = accepted[drafts == code].double()
+        chance = min(1.0, (target[code] / draft[code]).item())
+        spread = (chance * (1 - chance) / len(judged)) ** 0.5
+        assert abs(judged.mean().item() - chance) <= 4 * spread
+
+
+def test_equation_5_repairs_from_the_normalised_residual():
+    target, draft = distribution(1), distribution(2)
+    _, tokens, accepted = residual_outcome(target, draft)
+    residual = (target - draft).clamp(min=0)
+    assert 0 < (residual == 0).sum() < CODES
+    assert follows(tokens[~accepted], residual) > TINY
+
+
+def test_residual_keeps_the_marginal_over_two_rounds():
+    """q of the second round is the p of the first."""
+    first, second, draft = distribution(1), distribution(2), distribution(3)
+    draws = Draws(DRAWS)
+    q, p1, p2 = (d.expand(1, DRAWS, -1) for d in (draft, first, second))
+    tokens = choose(q, draws.race(Purpose.DRAFT))
+    for round_, (before, now) in enumerate(((q, p1), (p1, p2))):
+        uniforms = draws.field.uniform(Purpose.ACCEPT, round_, draws.slots)
+        race = draws.field.race(Purpose.REPAIR, round_, draws.slots)
+        tokens = accept.residual(tokens, before, now, uniforms, race).tokens
+    assert follows(tokens, second) > TINY
+
+
+@given(st.integers(0, 10_000), st.integers(0, 2**24 - 1).map(lambda i: i * 2.0**-24))
+def test_a_draft_from_the_target_always_stands(seed, uniform):
+    target = distribution(seed, 2, 7)
+    draws = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu"))
+    tokens = choose(target, draws.choosing(0, 7))
+    uniforms = torch.full((2, 7), uniform)
+    verdict = accept.residual(tokens, target, target, uniforms, draws.choosing(0, 7))
+    assert verdict.accepted.all() and verdict.tokens.equal(tokens)
+    free = torch.cat((target, distribution(seed + 1, 2, 1)), dim=1)
+    strict, count = accept.strict(tokens, target, free, uniforms, draws.choosing(0, 8))
+    assert count.tolist() == [7, 7] and strict[:, :7].equal(tokens)
+    assert strict[:, 7].equal(choose(free, draws.choosing(0, 8))[:, 7])
+
+
+@given(st.integers(0, 10_000), st.integers(1, CODES - 1))
+def test_filtered_codes_are_never_chosen(seed, top_k):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(1, 40, CODES, generator=generator)
+    target = probabilities(logits, Sampling(top_k=top_k))
+    draft = distribution(seed, 1, 40)
+    draws = NoiseField([seed], 40, CODES, torch.device("cpu"))
+    race, slots = draws.choosing(0, 40), torch.arange(40)
+    drafts = choose(draft, draws.race(Purpose.DRAFT, 0, slots))
+    uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)
+    for tokens in (choose(target, race), accept.coupled(drafts, target, race).tokens,
+                   accept.residual(drafts, draft, target, uniforms, race).tokens):
+        assert (target.gather(-1, tokens[..., None]) > 0).all()
+    tokens, count = accept.strict(drafts[:, 1:], draft[:, 1:], target, uniforms[:, 1:], race)
+    reached = torch.arange(40) <= count[:, None]
+    assert (target.gather(-1, tokens[..., None])[..., 0][reached] > 0).all()
+
+
+@given(st.integers(0, 10_000))
+def test_coupled_takes_the_gumbel_maximum_and_then_stays(seed):
+    target = distribution(seed, 2, 9)
+    race = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).choosing(0, 9)
+    gumbel = -race.double().log()
+    verdict = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, race)
+    assert verdict.tokens.equal((target.double().log() + gumbel).argmax(-1))
+    assert verdict.accepted.equal(verdict.tokens == 0)
+    again = accept.coupled(verdict.tokens, target, race)
+    assert again.accepted.all() and again.tokens.equal(verdict.tokens)
+
+
+def test_always_keeps_everything():
+    tokens = torch.tensor([[3, 1, 4]])
+    verdict = accept.always(tokens)
+    assert verdict.tokens.equal(tokens) and verdict.accepted.all()
+
+
+def test_residual_falls_back_to_the_target_where_rounding_left_nothing():
+    target = distribution(1, 1, 1)
+    assert accept.residual_weights(target, target).equal(target)
+    assert accept.residual_weights(target + 1e-7, target).equal(target)
+
+
+# A Markov chain of three tokens: the target's joint distribution is known, and drafts are wrong
+
+
+def chain(first: torch.Tensor, step: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """[N, n + 1, V]: the distribution of each token given the one before it in tokens [N, n]."""
+    return torch.cat((first.expand(len(tokens), 1, -1), step[tokens]), dim=1)
+
+
+def strict_sample(n: int):
+    """Three tokens [n, 3]: two drafts judged strictly, what was not reached drawn from the target.
+
+    Also the accepted count [n]."""
+    p0, p, q0, q = (distribution(1), distribution(2, CODES), distribution(3), distribution(4, CODES))
+    field = NoiseField([9], 1, CODES, torch.device("cpu"))
+    slots = torch.arange(3 * n)
+
+    def race(purpose: Purpose) -> torch.Tensor:
+        return field.race(purpose, 0, slots).view(n, 3, CODES)
+
+    drafting = race(Purpose.DRAFT)
+    first = choose(q0.expand(n, -1), drafting[:, 0])
+    drafts = torch.stack((first, choose(q[first], drafting[:, 1])), dim=1)
+    draft_probs = chain(q0, q, drafts[:, :1])
+    uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
+    tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
+                                  race(Purpose.REPAIR))
+    later = race(Purpose.CHOOSE)
+    for place in (1, 2):
+        fresh = choose(p[tokens[:, place - 1]], later[:, place])
+        tokens[:, place] = torch.where(count >= place, tokens[:, place], fresh)
+    return tokens, count, p0[:, None, None] * p[:, :, None] * p[None]
+
+
+def test_strict_has_the_joint_distribution_of_the_target():
+    tokens, count, joint = strict_sample(DRAWS // 2)
+    index = tokens[:, 0] * CODES**2 + tokens[:, 1] * CODES + tokens[:, 2]
+    assert follows(index, joint.flatten()) > TINY
+    assert set(count.tolist()) == {0, 1, 2}
+
+
+def test_residual_does_not_have_the_joint_distribution():
+    """Why strict exists, and proof that the test above can fail."""
+    p0, p, q0, n = distribution(1), distribution(2, CODES), distribution(3), DRAWS // 2
+    draws = Draws(2 * n)
+    drafting, repair = (draws.race(purpose).view(n, 2, CODES)
+                        for purpose in (Purpose.DRAFT, Purpose.REPAIR))
+    draft_probs = q0.expand(n, 2, -1)
+    drafts = choose(draft_probs, drafting)
+    target_probs = chain(p0, p, drafts[:, :1])
+    tokens = accept.residual(drafts, draft_probs, target_probs, draws.uniform().view(n, 2),
+                             repair).tokens
+    assert follows(tokens[:, 0] * CODES + tokens[:, 1], (p0[:, None] * p).flatten()) < TINY

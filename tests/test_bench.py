@@ -1,0 +1,74 @@
+"""bench and compare: what is measured and how it is put together, not how fast it is."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from ssd_core import bench as bench_module
+from ssd_core.bench import bench
+from ssd_core.compare import identical_share, side_by_side, verdict
+from ssd_core.events import Finished
+from ssd_core.methods import AR, SSD, Exact, Strict
+
+BACKBONE = SimpleNamespace(grid=SimpleNamespace(cells=100))
+
+
+@pytest.fixture
+def order(monkeypatch):
+    """Replace the engine by one that takes 4 s for AR and 1 s otherwise; gives the runs' order."""
+    clock, runs = [0.0], []
+
+    def generate(backbone, prompts, method, heads, sampling):
+        runs.append(method.name)
+        seconds = 4.0 if isinstance(method, AR) else 1.0
+        clock[0] += seconds
+        passes = 100 if isinstance(method, AR) else 10
+        yield Finished(torch.zeros(1), {"passes": passes, "step_acceleration": 100 / passes,
+                                        "acceptance": {}, "seconds": {"total": seconds}})
+
+    monkeypatch.setattr(bench_module, "generate", generate)
+    monkeypatch.setattr(bench_module.time, "perf_counter", lambda: clock[0])
+    return runs
+
+
+def test_repeats_are_interleaved_and_compared_with_ar(order):
+    rows = bench(BACKBONE, None, [("ssd", SSD())], ["a"], repeats=2, warmup=1)
+    assert order == ["ar", "ssd"] * 3
+    ar, ssd = rows
+    assert (ar["method"], ar["ratio_to_ar"], ar["median_seconds"]) == ("ar", 1, 4)
+    assert ssd["ratio_to_ar"] == 4 and ssd["seconds_per_pass"] == 0.1
+    assert ssd["tokens_per_second"] == 100 and ssd["all_seconds"] == [1, 1]
+
+
+def test_ar_runs_once_when_named(order):
+    rows = bench(BACKBONE, None, [("ssd", SSD()), ("plain", AR())], ["a"], repeats=1, warmup=0)
+    assert [row["method"] for row in rows] == ["ssd", "plain"]
+
+
+def test_every_event_is_watched(order):
+    seen = []
+    bench(BACKBONE, None, [("ar", AR())], ["a"], repeats=1, warmup=0,
+          watch=lambda label, event: seen.append((label, type(event))))
+    assert seen == [("ar", Finished)]
+
+
+@pytest.mark.parametrize(("method", "share", "expected"), [
+    (AR(), 1.0, "identical"), (Exact(), 1.0, "identical"), (Exact(), 0.99, "approximate"),
+    (Exact(), None, "approximate"), (Strict(), 0.1, "same distribution"),
+    (SSD(), 0.4, "approximate"), (SSD(acceptance="coupled"), 1.0, "identical")])
+def test_identical_is_said_only_where_measured(method, share, expected):
+    assert verdict(method, share) == expected
+
+
+def test_identical_share():
+    assert identical_share(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 2], [3, 0]])) == 0.75
+
+
+def test_side_by_side_holds_every_picture_and_its_stamp():
+    shades = [np.full((20, 30, 3), shade, np.uint8) for shade in (10, 200)]
+    sheet = np.array(side_by_side(shades, [["ar"], ["ssd", "a line that is wider than pictures"]]))
+    for shade in (10, 200):
+        assert (sheet == shade).all(-1).sum() >= 20 * 30
+    assert (sheet[-40:] < 128).any()

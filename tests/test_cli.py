@@ -1,0 +1,282 @@
+"""The command line in-process, on a tiny random backbone: flags, JSON, exit codes, bad input."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from PIL import Image
+
+from ssd_core.backbones import postcard
+from ssd_core.backbones.postcard import Postcard
+from ssd_core.cli import main
+from ssd_core.cli.specs import parse_method, parse_methods
+from ssd_core.errors import SSDError
+from ssd_core.heads import DraftHeads, save_heads
+from ssd_core.load import load_backbone
+from ssd_core.methods import SSD, Exact
+from ssd_core.recipe import read_recipe, recipe_tokens, tokens_sha256
+from ssd_core.transformer import DecoderShape
+
+ROOT = Path(__file__).resolve().parents[1]
+SHAPE = DecoderShape(layers=1, hidden=32, heads=2, kv_heads=2, head_dim=16, ffn=64,
+                     rotary="interleaved")
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory):
+    """Folders of a tiny backbone: with heads (k_h 5, k_v 2), and the same one without."""
+    folder, bare = tmp_path_factory.mktemp("model"), tmp_path_factory.mktemp("bare")
+    generator = torch.Generator().manual_seed(0)
+    backbone = Postcard(("a", "red", "house", "boat"), codes=32, shape=SHAPE)
+    backbone.initialise(generator)
+    for place in (folder, bare):
+        postcard.save(backbone, place / "backbone.safetensors")
+    loaded = load_backbone(folder, "cpu")
+    heads = DraftHeads(loaded.hidden_size, 5, 2)
+    for head in (*heads.horizontal, *heads.vertical):
+        head.initialise(generator)
+    save_heads(heads, folder / "heads.safetensors", loaded, {})
+    return SimpleNamespace(folder=folder, bare=bare, backbone=loaded)
+
+
+@pytest.fixture
+def ssd(saved, tmp_path, monkeypatch, capsys):
+    """Run a command line in an empty folder; gives code, out, err and the JSON of the last line."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, backbone=saved.folder):
+        model = ["--backbone", str(backbone)] if backbone else []
+        code = main([*map(str, arguments), *model])
+        out, err = capsys.readouterr()
+        data = json.loads(out.splitlines()[-1]) if "--json" in arguments and not code else None
+        return SimpleNamespace(code=code, out=out, err=err, json=data)
+
+    return run
+
+
+def test_generate_tells_and_saves(ssd, saved):
+    run = ssd("generate", "a red house", "--seed", 7, "--batch", 2, "--out", "new/x.png", "--json")
+    assert run.code == 0 and len(run.out.splitlines()) == 1
+    assert {"method", "backbone", "passes", "ar_passes", "step_acceleration", "seconds",
+            "tokens_per_second", "acceptance", "seeds", "images", "tokens_sha256"} <= set(run.json)
+    assert run.json["seeds"] == [7, 8]
+    assert run.json["images"] == [str(Path("new/x-0.png")), str(Path("new/x-1.png"))]
+    for i, path in enumerate(run.json["images"]):
+        recipe = read_recipe(path)
+        assert recipe["seed"] == 7 + i and recipe["knobs"]["rounds"] == 2
+        assert tokens_sha256(recipe_tokens(recipe)) == run.json["tokens_sha256"][i]
+        assert len(recipe["heads"]) == 64
+
+
+def test_default_name_never_overwrites(ssd):
+    for _ in range(2):
+        assert ssd("generate", "a boat", "--method", "rows", "--rounds", 0).code == 0
+    names = sorted(path.name for path in Path().glob("*.png"))
+    assert len(names) == 2
+
+
+def test_without_json_people_read_stdout(ssd):
+    run = ssd("generate", "a boat", "--out", "x.png")
+    assert "passes" in run.out and "x.png" in run.out and run.err == ""
+
+
+def test_keep_continues_a_picture(ssd):
+    first = ssd("generate", "a boat", "--seed", 1, "--out", "first.png", "--json")
+    again = ssd("generate", "a red boat", "--seed", 2, "--keep", "first.png", "--keep-rows", 9,
+                "--out", "again.png", "--json")
+    assert "tokens from its recipe" in again.err
+    top, new = (recipe_tokens(read_recipe(name)) for name in ("first.png", "again.png"))
+    assert torch.equal(top[:9], new[:9]) and not torch.equal(top[9:], new[9:])
+    assert first.json["passes"] > again.json["passes"]
+
+
+def test_unknown_words_are_named_or_refused(ssd):
+    told = ssd("generate", "a zeppelin", "--out", "x.png")
+    assert told.code == 0 and "zeppelin" in told.err and len(told.err.splitlines()) == 1
+    refused = ssd("generate", "a zeppelin", "--strict-words", "--out", "y.png")
+    assert refused.code == 2 and "zeppelin" in refused.err and not Path("y.png").exists()
+
+
+def test_compare_measures_what_is_identical(ssd):
+    run = ssd("compare", "a red house", "--methods", "ar,exact,ssd:rounds=1", "--out", "c",
+              "--json")
+    assert [r["verdict"] for r in run.json["results"]] == ["identical", "identical", "approximate"]
+    assert run.json["results"][1]["identical_tokens"] == 1
+    assert 0.5 <= run.json["identical_tokens"] < 1
+    assert Image.open(run.json["image"]).width > 3 * 192
+    assert len(list(Path("c").glob("*.png"))) == 4
+
+
+def test_compare_claims_nothing_unmeasured(ssd):
+    run = ssd("compare", "a boat", "--methods", "exact", "--out", "c", "--json")
+    assert run.json["results"][0]["verdict"] == "approximate"
+    assert run.json["identical_tokens"] is None
+
+
+def test_plan_needs_no_weights(ssd):
+    emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
+    assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
+    bundled = ssd("plan", "--json", backbone=None)
+    assert bundled.json["paper_passes"] == 80
+    assert ssd("plan", "--json").json == bundled.json
+
+
+def test_heads_none_and_heads_of_their_own(ssd, saved):
+    without = ssd("generate", "a boat", "--heads", "none", "--out", "x.png")
+    assert without.code == 2 and "heads" in without.err
+    named = saved.folder / "heads.safetensors"
+    assert ssd("generate", "a boat", "--heads", named, "--out", "x.png", backbone=saved.bare
+               ).code == 0
+
+
+def test_models_dir_is_searched_by_name(ssd, saved, tmp_path):
+    (tmp_path / "ssd_backbones").mkdir()
+    (tmp_path / "ssd_heads").mkdir()
+    (tmp_path / "ssd_backbones" / "mine").symlink_to(saved.bare)
+    (tmp_path / "ssd_heads" / "mine").symlink_to(saved.folder)
+    run = ssd("generate", "a boat", "--models-dir", tmp_path, "--out", "x.png", backbone="mine")
+    assert run.code == 0
+
+
+def test_method_specs_carry_knobs():
+    assert parse_method("ssd:rounds=1:acceptance=coupled:fused-commit=true") == SSD(
+        rounds=1, acceptance="coupled", fused_commit=True)
+    assert parse_methods("exact:window=9, ssd:draft_temperature=0.5") == [
+        ("exact:window=9", Exact(window=9)),
+        ("ssd:draft_temperature=0.5", SSD(draft_temperature=0.5))]
+
+
+@pytest.mark.parametrize("text", ["", "ar,ar", "nope", "ssd:window=3", "ssd:rounds=x", "ssd:rounds",
+                                  "ssd:fused_commit=maybe"])
+def test_bad_method_specs_are_refused(text):
+    with pytest.raises(SSDError):
+        parse_methods(text)
+
+
+BAD = {
+    "empty prompt": ["generate", " "],
+    "missing prompt": ["generate"],
+    "long prompt": ["generate", "a house " * 40],
+    "unknown method": ["generate", "a boat", "--method", "magic"],
+    "foreign knob": ["generate", "a boat", "--window", "3"],
+    "unknown flag": ["generate", "a boat", "--fast"],
+    "k_h beyond the heads": ["generate", "a boat", "--k-h", "9"],
+    "k_v beyond the heads": ["generate", "a boat", "--k-v", "3"],
+    "rounds below 0": ["generate", "a boat", "--rounds", "-1"],
+    "cfg below 1": ["generate", "a boat", "--cfg", "0.5"],
+    "cfg not a number": ["generate", "a boat", "--cfg", "nan"],
+    "temperature below 0": ["generate", "a boat", "--temperature", "-1"],
+    "top_k below 0": ["generate", "a boat", "--top-k", "-1"],
+    "top_p 0": ["generate", "a boat", "--top-p", "0"],
+    "seed of 2^64": ["generate", "a boat", "--seed", str(1 << 64)],
+    "seed below 0": ["generate", "a boat", "--seed", "-1"],
+    "batch 0": ["generate", "a boat", "--batch", "0"],
+    "illegal size": ["generate", "a boat", "--size", "64x64"],
+    "size in words": ["generate", "a boat", "--size", "big"],
+    "keep without rows": ["generate", "a boat", "--keep", "x.png"],
+    "rows without keep": ["generate", "a boat", "--keep-rows", "3"],
+    "missing keep": ["generate", "a boat", "--keep", "x.png", "--keep-rows", "3"],
+    "missing heads": ["generate", "a boat", "--heads", "nowhere"],
+    "missing models folder": ["generate", "a boat", "--models-dir", "nowhere"],
+    "unknown device": ["generate", "a boat", "--device", "abacus"],
+    "unknown dtype": ["generate", "a boat", "--dtype", "fp8"],
+    "not a PNG": ["generate", "a boat", "--out", "x.jpg"],
+    "compare with itself": ["compare", "a boat", "--methods", "ar,ar"],
+    "no repeats": ["bench", "--repeats", "0"],
+    "grid and backbone": ["plan", "--grid", "4x4"],
+    "no command": ["paint"],
+}
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(ssd, arguments):
+    run = ssd(*arguments)
+    assert run.code == 2
+    assert run.err.startswith("error: ") and len(run.err.splitlines()) == 1
+    assert run.out == "" and not list(Path().iterdir())
+
+
+def test_bad_grids_are_refused(ssd):
+    for grid in ("0x4", "4", "axb"):
+        assert ssd("plan", "--grid", grid, backbone=None).code == 2
+
+
+@pytest.mark.parametrize("out", ["folder.png", "file.txt/x.png"])
+def test_unwritable_output_is_found_before_decoding(ssd, out):
+    Path("folder.png").mkdir()
+    Path("file.txt").write_text("")
+    run = ssd("generate", "a boat", "--out", out, backbone="not even looked for")
+    assert run.code == 2 and "cannot write" in run.err
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "mismatched"])
+@pytest.mark.parametrize("name", ["backbone.safetensors", "heads.safetensors"])
+def test_damaged_weights_are_refused_by_name(ssd, saved, tmp_path, name, damage):
+    model = tmp_path / "damaged"
+    model.mkdir()
+    for file in saved.folder.iterdir():
+        (model / file.name).write_bytes(file.read_bytes())
+    other = next(file for file in saved.folder.iterdir() if file.name != name)
+    content = {"truncated": (model / name).read_bytes()[:-100], "mismatched": other.read_bytes()}
+    if damage == "missing":
+        (model / name).unlink()
+    else:
+        (model / name).write_bytes(content[damage])
+    run = ssd("generate", "a boat", "--out", "x.png", backbone=model)
+    assert run.code == 2 and len(run.err.splitlines()) == 1 and not Path("x.png").exists()
+
+
+def test_a_recipe_that_lies_is_refused(ssd):
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    info.add_text("ssd_recipe", '{"version": 1, "tokens": ' + "[" * 5000)
+    Image.new("RGB", (192, 192)).save("bad.png", pnginfo=info)
+    run = ssd("generate", "a boat", "--keep", "bad.png", "--keep-rows", 3)
+    assert run.code == 2 and "bad.png" in run.err and len(run.err.splitlines()) == 1
+
+
+def test_evaluate_calls_the_engine_and_prints_its_rows(ssd, monkeypatch):
+    from ssd_core import evaluate
+
+    def fake(backbone, heads, methods, prompts, batch, sampling, progress):
+        progress("ar")
+        return [{"method": label, "prompts": prompts, "nll": 1.0} for label, _ in methods]
+
+    monkeypatch.setattr(evaluate, "evaluate", fake)
+    run = ssd("evaluate", "--methods", "ar,exact", "--prompts", 3, "--json")
+    assert [row["method"] for row in run.json["results"]] == ["ar", "exact"]
+
+
+def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
+    from ssd_core.train import tokenizer
+
+    monkeypatch.setattr(tokenizer, "train", lambda recipe: {"steps": recipe.steps})
+    assert main(["train", "tokenizer", "--out", str(tmp_path), "--steps", "3"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"steps": 3}
+    assert main(["train", "tokenizer", "--out", str(tmp_path), "--stops", "3"]) == 2
+    assert main(["train", "nothing"]) == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
+def test_interrupt_ends_with_130(saved, tmp_path):
+    script = ("import os, signal, sys\n"
+              "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+              "from ssd_core.cli import main\n"
+              "from ssd_core.cli import session\n"
+              "class Told(session.Bars):\n"
+              "    def __call__(self, label, event):\n"
+              "        os.kill(os.getpid(), signal.SIGINT)\n"
+              "session.Bars = Told\n"
+              "sys.exit(main(sys.argv[1:]))\n")
+    command = [sys.executable, "-c", script, "generate", "a boat", "--backbone",
+               str(saved.folder), "--method", "ar", "--out", str(tmp_path / "x.png")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 130 and done.stderr == "interrupted\n"
+    assert not list(tmp_path.iterdir())

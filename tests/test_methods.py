@@ -1,0 +1,453 @@
+"""Laws of every method on every kind of backbone: what is filled, counted, repeated, and equal."""
+
+from functools import cache
+
+import pytest
+import torch
+from mock import MockBackbone, events, random_heads, tiny_postcard, tokens
+from scipy import stats
+
+from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
+from ssd_core.methods import METHODS
+
+WORDS = ("sun", "a red house", "ox")  # of different length, and different from the empty prompt
+UNDER_TEST = {
+    "ar": methods.AR(),
+    "mtp": methods.MTP(k_h=3),
+    "mtp-draft-only": methods.MTP(k_h=2, rounds=0),
+    "ssd": methods.SSD(k_h=3, k_v=1, rounds=2),
+    "ssd-draft-only": methods.SSD(k_h=3, k_v=3, rounds=0),
+    "ssd-joint": methods.SSD(k_h=3, k_v=2, rounds=3),
+    "ssd-staged": methods.SSD(k_h=3, k_v=3, rounds=2, incremental=2),
+    "ssd-coupled": methods.SSD(k_h=3, k_v=2, rounds=2, acceptance="coupled"),
+    "ssd-coupled-staged": methods.SSD(k_h=2, k_v=2, rounds=2, incremental=1, acceptance="coupled"),
+    "ssd-fused": methods.SSD(k_h=3, k_v=1, rounds=2, fused_commit=True),
+    "ssd-fused-staged": methods.SSD(k_h=3, k_v=2, rounds=2, incremental=1, fused_commit=True),
+    "ssd-argmax": methods.SSD(k_h=3, k_v=1, rounds=1, draft_choice="argmax"),
+    "strict-horizontal": methods.Strict(k_h=3),
+    "strict-vertical": methods.Strict("vertical", k_h=4),
+    "rows": methods.Rows(k_h=3, k_v=1, rounds=2),
+    "rows-copy-coupled": methods.Rows(k_h=3, k_v=2, rounds=2, draft="copy", acceptance="coupled"),
+    "exact": methods.Exact(),
+    "exact-3": methods.Exact(window=3),
+}
+SUBJECTS = {"plain": 1.0, "guided": 3.0, "row-end": 1.0, "row-end-guided": 2.5, "postcard": 2.0}
+every_method = pytest.mark.parametrize("name", UNDER_TEST)
+every_subject = pytest.mark.parametrize("subject", SUBJECTS)
+small_subject = pytest.mark.parametrize("subject", [s for s in SUBJECTS if s != "postcard"])
+
+
+@cache
+def loaded(subject: str):
+    """(backbone, heads) of a subject."""
+    if subject == "postcard":
+        backbone = tiny_postcard()
+    else:
+        backbone = MockBackbone(Grid(5, 6, subject.startswith("row-end")), codes=12)
+    return backbone, random_heads(backbone)
+
+
+@cache
+def run(subject: str, name: str, seed: int = 7, prompts: tuple = WORDS) -> tuple:
+    backbone, heads = loaded(subject)
+    prompts = prompts[:1] if subject == "postcard" else prompts
+    return tuple(events(backbone, UNDER_TEST[name], prompts, heads=heads,
+                        sampling=Sampling(seed=seed, cfg=SUBJECTS[subject])))
+
+
+def kinds(told, kind: type) -> list:
+    return [event for event in told if isinstance(event, kind)]
+
+
+def test_every_method_is_under_test():
+    assert {method.name for method in UNDER_TEST.values()} == set(METHODS)
+    assert all(METHODS[name].name == name for name in METHODS)
+
+
+@every_subject
+@every_method
+def test_rows_are_told_once_in_order_and_are_final(subject, name):
+    told = run(subject, name)
+    backbone = loaded(subject)[0]
+    assert isinstance(told[0], Started) and isinstance(told[-1], Finished)
+    assert len(kinds(told, Started)) == len(kinds(told, Finished)) == 1
+    picture, seen = told[-1].tokens, 0
+    for rows in kinds(told, Rows):
+        assert rows.first == seen < rows.last
+        assert rows.tokens.equal(picture[:, rows.first : rows.last])
+        seen = rows.last
+    assert seen == backbone.grid.rows
+    assert picture.shape[1:] == (backbone.grid.rows, backbone.grid.columns)
+    assert picture.dtype == torch.int64
+    assert (picture >= 0).all() and (picture < backbone.codes).all()
+
+
+@every_subject
+@every_method
+def test_passes_are_counted_and_described(subject, name):
+    told = run(subject, name)
+    backbone = loaded(subject)[0]
+    passes, grid = kinds(told, Pass), backbone.grid
+    assert [p.index for p in passes] == list(range(1, len(passes) + 1))
+    assert told[-1].stats["passes"] == len(passes)
+    assert passes[0].stage == "prefill" and {p.stage for p in passes[1:]} <= {
+        "commit", "horizontal", "vertical", "staged", "verify"}
+    for p in passes[1:]:
+        assert p.cells.shape == (*p.tokens.shape, 2) and p.tokens.shape[1] > 0
+        assert (p.cells[..., 0] < grid.rows).all() and (p.cells[..., 1] < grid.width).all()
+        ends = p.cells[..., 1] == grid.columns
+        assert p.tokens[ends].eq(backbone.codes).all() and p.tokens[~ends].lt(backbone.codes).all()
+        assert p.accepted is None or p.accepted.shape == p.tokens.shape
+
+
+@every_subject
+@every_method
+def test_every_cell_is_fed_or_the_last_to_be_chosen(subject, name):
+    """Each pass leaves the tokens it tells; the last telling of a cell is its final token."""
+    told = run(subject, name)
+    picture, columns = told[-1].tokens, loaded(subject)[0].grid.columns
+    last = torch.full_like(picture, -1)
+    for p in kinds(told, Pass):
+        for row in range(len(picture)):
+            y, x = p.cells[row].T
+            here = x < columns
+            last[row, y[here], x[here]] = p.tokens[row][here]
+    told_cells = last >= 0
+    stood = last[told_cells] == picture[told_cells]
+    assert stood.double().mean() > 0.9 and told_cells.double().mean() > 0.9
+
+
+@every_subject
+@every_method
+def test_passes_are_as_planned(subject, name):
+    """Exactly so while no round ended early, and never more."""
+    backbone, _ = loaded(subject)
+    planned = plan(backbone, UNDER_TEST[name])
+    told = run(subject, name)
+    assert told[0].plan == planned
+    passes = told[-1].stats["passes"]
+    assert 1 <= passes <= planned.passes_max
+    if planned.passes is not None:
+        assert planned.passes == planned.passes_max
+        converged = any(p.accepted is not None and p.accepted.all() for p in kinds(told, Pass))
+        assert passes == planned.passes or (converged and passes < planned.passes)
+
+
+@pytest.mark.parametrize("name", [name for name, method in UNDER_TEST.items()
+                                  if plan(Grid(4, 4), method).passes is not None])
+def test_planned_passes_are_taken_when_nothing_converges(name):
+    """Many codes and several pictures: no round leaves every token alone."""
+    for grid in (Grid(4, 6), Grid(4, 6, True), Grid(1, 5), Grid(5, 1), Grid(3, 7)):
+        backbone = MockBackbone(grid, codes=300, seed=2)
+        told = events(backbone, UNDER_TEST[name], WORDS, heads=random_heads(backbone))
+        rounds = [p for p in kinds(told, Pass) if p.accepted is not None and p.accepted.all()]
+        if not rounds:
+            assert told[-1].stats["passes"] == plan(backbone, UNDER_TEST[name]).passes
+        assert not rounds or grid.columns == 1 or "coupled" in name
+
+
+@every_method
+def test_same_seed_same_picture_and_another_seed_another(name):
+    first = run("guided", name)[-1]
+    again = run.__wrapped__("guided", name)[-1]
+    assert first.tokens.equal(again.tokens) and first.stats["passes"] == again.stats["passes"]
+    assert not first.tokens.equal(run("guided", name, seed=8)[-1].tokens)
+
+
+@small_subject
+@every_method
+def test_picture_of_a_batch_equals_its_solo_run(subject, name):
+    for seed in (7, 40, 2**64 - 2):
+        batch = run(subject, name, seed)[-1].tokens
+        for i, prompt in enumerate(WORDS):
+            solo = run(subject, name, (seed + i) % 2**64, (prompt,))[-1].tokens
+            assert batch[i].equal(solo[0]), f"picture {i} of seed {seed}"
+
+
+@small_subject
+@every_method
+@pytest.mark.parametrize("keep_rows", [1, 3, 4])
+def test_kept_rows_stand_and_the_rest_continues(subject, name, keep_rows):
+    backbone, heads = loaded(subject)
+    kept = run(subject, "ar")[-1].tokens
+    told = events(backbone, UNDER_TEST[name], WORDS, heads=heads, keep=kept, keep_rows=keep_rows,
+                  sampling=Sampling(seed=99, cfg=SUBJECTS[subject]))
+    picture = told[-1].tokens
+    assert picture[:, :keep_rows].equal(kept[:, :keep_rows])
+    assert not picture[:, keep_rows:].equal(kept[:, keep_rows:])
+    assert kinds(told, Rows)[0].first == 0 and kinds(told, Rows)[-1].last == backbone.grid.rows
+    assert told[-1].stats["passes"] <= told[0].plan.passes_max
+
+
+@small_subject
+@every_method
+def test_keeping_ones_own_rows_continues_as_before(subject, name):
+    """The noise of a cell does not depend on the rows being kept; only AR's choosing is memoryless,
+    so other methods are asked where they choose as AR does."""
+    if UNDER_TEST[name].verdict != "identical":
+        pytest.skip("only methods that give AR's picture continue with the same tokens")
+    backbone, heads = loaded(subject)
+    whole = run(subject, name)[-1].tokens
+    for keep_rows in range(1, backbone.grid.rows):
+        again = tokens(backbone, UNDER_TEST[name], WORDS, heads=heads, keep=whole,
+                       keep_rows=keep_rows, sampling=Sampling(seed=7, cfg=SUBJECTS[subject]))
+        assert again.equal(whole)
+
+
+# AR's picture, token for token
+
+
+@cache
+def scene(row_end: bool):
+    """A grid of at least 50 slots; its heads."""
+    backbone = MockBackbone(Grid(6, 9, row_end), codes=16, seed=3)
+    return backbone, random_heads(backbone)
+
+
+PEOPLE = ("cat", "a dog", "two red birds", "ox", "cat", "fly")
+
+
+@cache
+def ar_picture(row_end: bool, sampling: Sampling) -> torch.Tensor:
+    return tokens(scene(row_end)[0], methods.AR(), PEOPLE, sampling=sampling)
+
+
+@pytest.mark.parametrize("row_end", [False, True])
+@pytest.mark.parametrize("cfg", [1.0, 3.0])
+@pytest.mark.parametrize("window", [1, 5, 24, 50, None])
+@pytest.mark.parametrize("with_heads", [False, True])
+def test_exact_is_ar(row_end, cfg, window, with_heads):
+    backbone, heads = scene(row_end)
+    sampling = Sampling(seed=1000, cfg=cfg)
+    told = events(backbone, methods.Exact(window), PEOPLE, sampling=sampling,
+                  heads=heads if with_heads else None)
+    assert told[-1].tokens.equal(ar_picture(row_end, sampling))
+    assert told[-1].stats["passes"] <= told[0].plan.passes_max
+
+
+@pytest.mark.parametrize("sampling", [
+    Sampling(seed=5, top_k=3), Sampling(seed=5, top_p=0.8), Sampling(seed=2**64 - 3),
+    Sampling(seed=5, temperature=0.5, cfg=2.0), Sampling(seed=5, temperature=0),
+    Sampling(seed=5, temperature=1.5, top_k=8, top_p=0.9, cfg=4.0)], ids=str)
+@pytest.mark.parametrize("row_end", [False, True])
+def test_exact_is_ar_under_every_filter(row_end, sampling):
+    backbone, heads = scene(row_end)
+    for method in (methods.Exact(), methods.Exact(window=7)):
+        for drafts in (None, heads):
+            assert tokens(backbone, method, PEOPLE, heads=drafts, sampling=sampling).equal(
+                ar_picture(row_end, sampling))
+
+
+@pytest.mark.parametrize("keep_rows", [1, 2, 5])
+def test_exact_continues_kept_rows_as_ar_does(keep_rows):
+    backbone, heads = scene(True)
+    options = {"keep": ar_picture(True, Sampling(seed=1)), "keep_rows": keep_rows,
+               "sampling": Sampling(seed=77, cfg=2.0)}
+    expected = tokens(backbone, methods.AR(), PEOPLE, **options)
+    for method in (methods.Exact(), methods.Exact(window=5)):
+        assert tokens(backbone, method, PEOPLE, heads=heads, **options).equal(expected)
+        assert tokens(backbone, method, PEOPLE, **options).equal(expected)
+
+
+def test_exact_on_the_smallest_grids():
+    for grid in (Grid(1, 1), Grid(1, 4), Grid(4, 1), Grid(1, 1, True), Grid(2, 1, True)):
+        backbone = MockBackbone(grid, codes=5)
+        expected = tokens(backbone, methods.AR(), PEOPLE)
+        assert tokens(backbone, methods.Exact(), PEOPLE).equal(expected)
+        assert tokens(backbone, methods.Exact(1), PEOPLE).equal(expected)
+
+
+CONVERGING = {
+    "k_v-1": {"k_v": 1, "rounds": 9},
+    "k_v-1-more": {"k_v": 1, "rounds": 30},
+    "k_h-long": {"k_h": 5, "k_v": 1, "rounds": 9},
+    "fused": {"k_v": 1, "rounds": 9, "fused_commit": True},
+    "fused-more": {"k_v": 1, "rounds": 18, "fused_commit": True},
+    "joint": {"k_v": 2, "rounds": 18},
+    "staged": {"k_v": 2, "rounds": 9, "incremental": 9},
+    "staged-three": {"k_v": 3, "rounds": 9, "incremental": 9},
+    "fused-staged": {"k_v": 2, "rounds": 18, "incremental": 9, "fused_commit": True},
+}
+
+
+@pytest.mark.parametrize("row_end", [False, True])
+@pytest.mark.parametrize("knobs", CONVERGING)
+@pytest.mark.parametrize("kind", [methods.SSD, methods.Rows])
+def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
+    backbone, heads = scene(row_end)
+    method = kind(**{"k_h": 3, "acceptance": "coupled", **CONVERGING[knobs]})
+    for seed in (1000, 2000):
+        sampling = Sampling(seed=seed, cfg=3.0)
+        told = events(backbone, method, PEOPLE, heads=heads, sampling=sampling)
+        assert told[-1].tokens.equal(ar_picture(row_end, sampling))
+        assert told[-1].stats["passes"] <= told[0].plan.passes
+
+
+@pytest.mark.parametrize("row_end", [False, True])
+@pytest.mark.parametrize("drafts", ["horizontal", "vertical"])
+def test_strict_at_temperature_0_is_ar(row_end, drafts):
+    backbone, heads = scene(row_end)
+    for cfg in (1.0, 3.0):
+        sampling = Sampling(seed=4, cfg=cfg, temperature=0)
+        for k_h in (1, 3, 5):
+            told = events(backbone, methods.Strict(drafts, k_h), PEOPLE, heads=heads,
+                          sampling=sampling)
+            assert told[-1].tokens.equal(ar_picture(row_end, sampling))
+            assert told[-1].stats["passes"] <= told[0].plan.passes_max
+
+
+def test_perfect_drafts_need_few_passes():
+    """A head that knows the answer is believed: constant codes, drafted and accepted as a block."""
+    backbone = MockBackbone(Grid(4, 6), codes=4)
+    backbone.head.zero_()  # every code equally likely wherever one looks: q = p
+    heads = random_heads(backbone)
+    told = events(backbone, methods.Strict(k_h=5), heads=heads)
+    assert told[-1].stats["passes"] == 1 + 4  # prefill, then six more cells a pass
+    assert told[-1].stats["acceptance"] == {"verify/1": 1.0}
+    coupled = methods.SSD(k_h=5, k_v=1, rounds=6, acceptance="coupled")
+    told = events(backbone, coupled, heads=heads)
+    assert told[-1].stats["passes"] == 1 + 4  # one round a row, which is the commit as well
+    assert told[-1].tokens.equal(tokens(backbone, methods.AR()))
+
+
+# Strict has AR's distribution: the joint of a whole small picture, enumerated
+
+
+def joint(backbone: MockBackbone, sampling: Sampling, prompt: str = "sun") -> torch.Tensor:
+    """[codes ^ cells] probability of every picture, by plain forwards without cache."""
+    grid, codes = backbone.grid, backbone.codes
+    pictures = torch.cartesian_prod(*[torch.arange(codes)] * grid.cells).view(-1, grid.rows,
+                                                                             grid.columns)
+    row_ends = pictures if not grid.row_end else torch.nn.functional.pad(
+        pictures, (0, 1), value=codes)
+    letters = torch.tensor([backbone.tokenize(prompt)]).expand(len(pictures), -1)
+    x = torch.cat((backbone.embed_prompt(letters), backbone.embed(row_ends.flatten(1))), dim=1)
+    logits = backbone.logits(backbone(x)[:, letters.shape[1] - 1 : -1]) / sampling.temperature
+    if sampling.top_k:
+        least = logits.topk(sampling.top_k).values[..., -1:]
+        logits = logits.masked_fill(logits < least, -torch.inf)
+    probs = logits.double().softmax(-1)
+    slots = torch.tensor([grid.slot(cell) for cell in range(grid.cells)])
+    return probs[:, slots].gather(-1, pictures.flatten(1)[..., None]).prod(1)[:, 0]
+
+
+def drawn(backbone: MockBackbone, method, sampling: dict, total: int) -> torch.Tensor:
+    """Counts [codes ^ cells] of the pictures of `total` seeds, in batches of 4096."""
+    heads, cells = random_heads(backbone), backbone.grid.cells
+    weights = backbone.codes ** torch.arange(cells - 1, -1, -1)
+    counts = torch.zeros(backbone.codes**cells, dtype=torch.long)
+    for first in range(0, total, 4096):
+        pictures = tokens(backbone, method, ["sun"] * 4096, heads=heads,
+                          sampling=Sampling(seed=first, **sampling))
+        index = (pictures.flatten(1) * weights).sum(1)
+        counts += torch.bincount(index, minlength=len(counts))
+    return counts
+
+
+def p_value(counts: torch.Tensor, probs: torch.Tensor) -> float:
+    """Chi-square; outcomes expected fewer than five times are pooled."""
+    assert counts[probs == 0].sum() == 0
+    expected = probs * counts.sum()
+    rare = expected < 5
+    observed = torch.cat((counts[~rare], counts[rare].sum()[None])).double()
+    expected = torch.cat((expected[~rare], expected[rare].sum()[None]))
+    kept = expected > 0
+    return stats.chisquare(observed[kept].numpy(), expected[kept].numpy()).pvalue
+
+
+SMALL = {"2x3": (Grid(2, 3), 3, {}), "2x2-row-end": (Grid(2, 2, True), 4, {}),
+         "3x2-top-k": (Grid(3, 2), 4, {"top_k": 2, "temperature": 1.3})}
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
+                                    methods.Strict("vertical", k_h=2)], ids=str)
+def test_lossless_methods_have_the_joint_distribution(small, method):
+    grid, codes, sampling = SMALL[small]
+    backbone = MockBackbone(grid, codes, seed=4)
+    counts = drawn(backbone, method, sampling, 16_384)
+    assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
+
+
+def test_approximate_methods_do_not():
+    """Proof that the test above can tell them apart."""
+    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
+    counts = drawn(backbone, methods.SSD(k_h=2, k_v=1, rounds=1), {}, 16_384)
+    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+
+
+# Every knob is live
+
+
+def outcome(method, heads=None, prompts=("a sun",), **options):
+    backbone, own = scene(False)
+    finished = events(backbone, method, prompts, heads=heads or own, **options)[-1]
+    return finished.tokens.tolist(), finished.stats["passes"], finished.stats["acceptance"]
+
+
+SSD_KNOBS = {"k_h": (3, 2), "k_v": (1, 2), "rounds": (2, 3), "acceptance": ("residual", "coupled"),
+             "draft_choice": ("sample", "argmax"), "draft_temperature": (1.0, 0.5),
+             "fused_commit": (False, True)}
+
+
+@pytest.mark.parametrize("knob", SSD_KNOBS)
+def test_knobs_of_ssd_are_live(knob):
+    base = {name: values[0] for name, values in SSD_KNOBS.items()}
+    before, after = (outcome(methods.SSD(**{**base, knob: value})) for value in SSD_KNOBS[knob])
+    assert before[0] != after[0]
+    if knob in ("k_h", "k_v", "rounds", "fused_commit"):
+        assert before[1] != after[1]
+
+
+@pytest.mark.parametrize("one, other", [
+    (methods.SSD(3, 2, 2, 0), methods.SSD(3, 2, 2, 1)),
+    (methods.MTP(k_h=3), methods.MTP(k_h=2)),
+    (methods.MTP(k_h=3, rounds=1), methods.MTP(k_h=3, rounds=2)),
+    (methods.Strict(k_h=3), methods.Strict(k_h=2)),
+    (methods.Strict("horizontal", k_h=3), methods.Strict("vertical", k_h=3)),
+    (methods.Rows(3, 1, 2), methods.Rows(2, 1, 2)),
+    (methods.Rows(3, 1, 2), methods.Rows(3, 2, 2)),
+    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 1)),
+    (methods.Rows(3, 2, 2, 1), methods.Rows(3, 2, 2, 2)),
+    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, draft="copy")),
+    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, acceptance="coupled")),
+    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, fused_commit=True))], ids=str)
+def test_knobs_of_the_other_methods_are_live(one, other):
+    assert outcome(one)[0] != outcome(other)[0]
+
+
+def test_window_of_exact_changes_passes_alone():
+    narrow, wide = outcome(methods.Exact(window=1)), outcome(methods.Exact(window=9))
+    assert narrow[0] == wide[0] and narrow[1] == 54 > wide[1]
+
+
+def test_heads_change_the_passes_of_exact():
+    backbone, heads = scene(False)
+    with_heads, without = (events(backbone, methods.Exact(9), PEOPLE, heads=h)[-1].stats
+                           for h in (heads, None))
+    assert with_heads["acceptance"] != without["acceptance"]
+
+
+@every_method
+@pytest.mark.parametrize("change", [
+    {"sampling": Sampling(seed=2, cfg=3.0)}, {"sampling": Sampling(seed=1, cfg=1.0)},
+    {"sampling": Sampling(seed=1, cfg=6.0)}, {"sampling": Sampling(seed=1, cfg=3, temperature=3)},
+    {"sampling": Sampling(seed=1, cfg=3, top_k=2)}, {"sampling": Sampling(seed=1, cfg=3, top_p=.3)},
+    {"negative": "rain"}, {"prompts": ("a moon",)}], ids=str)
+def test_sampling_knobs_are_live_in_every_method(name, change):
+    base = {"sampling": Sampling(seed=1, cfg=3.0)}
+    assert plain_outcome(name) != outcome(UNDER_TEST[name], **{**base, **change})[0]
+
+
+@cache
+def plain_outcome(name: str) -> list:
+    return outcome(UNDER_TEST[name], sampling=Sampling(seed=1, cfg=3.0))[0]
+
+
+def test_presets_fill_in_what_is_not_said():
+    backbone, _ = scene(False)
+    assert methods.SSD().resolved(backbone.preset) == methods.SSD(3, 1, 2, 0)
+    assert methods.Strict().resolved(backbone.preset).k_h == 3
+    lumina = methods.PAPER_PRESETS["Lumina-mGPT"]
+    assert methods.SSD().resolved(lumina) == methods.SSD(5, 2, 5, 4)
+    assert methods.SSD(rounds=9).resolved(lumina) == methods.SSD(5, 2, 9, 0)

@@ -1,0 +1,170 @@
+"""The noise field: its laws, its independence, its fixed bits, and that it is the only source."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from mock import MockBackbone, events, random_heads
+from scipy import stats
+
+from ssd_core import Grid, methods, noise
+from ssd_core.noise import NoiseField, Purpose
+
+CPU = torch.device("cpu")
+MANY = 200_000
+TINY = 1e-4  # all seeds are fixed, so a p-value below this is a fault and never bad luck
+
+
+def field(*seeds: int, slots: int = 64, codes: int = 16) -> NoiseField:
+    return NoiseField(seeds, slots, codes, CPU)
+
+
+def race(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, slots: int = 2000,
+         codes: int = 100, first: int = 0) -> torch.Tensor:
+    numbers = field(seed, slots=1, codes=codes)
+    return numbers.race(purpose, round_, torch.arange(first, first + slots))[0]
+
+
+def uniform(seed: int, purpose: Purpose = Purpose.ACCEPT, round_: int = 0,
+            first: int = 0) -> torch.Tensor:
+    return field(seed, slots=1).uniform(purpose, round_, torch.arange(first, first + MANY))[0]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("purpose", [Purpose.CHOOSE, Purpose.REPAIR])
+def test_race_is_exponential(seed, purpose):
+    numbers = race(seed, purpose).flatten()
+    assert (numbers > 0).all() and numbers.isfinite().all()
+    assert stats.kstest(numbers.double().numpy(), "expon").pvalue > TINY
+    assert abs(numbers.double().mean() - 1) < 4 / MANY**0.5
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("round_", [0, 1, 9])
+def test_uniform_is_uniform(seed, round_):
+    numbers = uniform(seed, round_=round_)
+    assert (numbers >= 0).all() and (numbers < 1).all()
+    assert stats.kstest(numbers.double().numpy(), "uniform").pvalue > TINY
+
+
+def independent(a: torch.Tensor, b: torch.Tensor) -> None:
+    """No correlation, and a flat table of 8 x 8 quantiles, for two streams of n numbers."""
+    a, b = a.flatten().double(), b.flatten().double()
+    assert torch.corrcoef(torch.stack((a, b)))[0, 1].abs() < 4 / len(a) ** 0.5
+    ranks = [x.argsort().argsort() * 8 // len(x) for x in (a, b)]
+    table = torch.bincount(ranks[0] * 8 + ranks[1], minlength=64)
+    assert stats.chisquare(table.numpy()).pvalue > TINY
+
+
+@pytest.mark.parametrize("other", [1, 2, 2**16, 2**31, 2**32, 2**33, 2**63, 2**32 + 1])
+def test_seeds_are_independent(other):
+    independent(race(0), race(other))
+    independent(uniform(0), uniform(other))
+    independent(race(5), race(5 + other))
+
+
+def test_purposes_are_independent():
+    streams = [race(3, purpose) for purpose in Purpose]
+    for i, stream in enumerate(streams):
+        for later in streams[i + 1:]:
+            independent(stream, later)
+
+
+def test_rounds_are_independent():
+    for later in (1, 2, 3, 100):
+        independent(race(3, Purpose.REPAIR, 0), race(3, Purpose.REPAIR, later))
+        independent(uniform(3), uniform(3, round_=later))
+
+
+def test_slots_and_codes_are_independent():
+    numbers = race(11)
+    for step in (1, 2, 24):
+        independent(numbers[:-step], numbers[step:])
+        independent(numbers[:, :-step], numbers[:, step:])
+        independent(uniform(11)[:-step], uniform(11)[step:])
+
+
+def test_accepting_is_independent_of_drafting_and_repairing():
+    accept = uniform(4)[:2000]
+    for purpose in (Purpose.DRAFT, Purpose.REPAIR, Purpose.CHOOSE):
+        independent(accept.repeat_interleave(100), race(4, purpose))
+
+
+def test_seed_and_slot_are_no_substitutes_for_each_other():
+    """Picture a's slot b against picture b's slot a: keys that share a word."""
+    size, codes = 64, 32
+    grid = field(*range(size), slots=size, codes=codes).held
+    swapped = grid.transpose(0, 1)
+    upper = torch.ones(size, size).triu(1).bool()
+    independent(grid[upper], swapped[upper])
+    choices = (grid.argmin(-1) == swapped.argmin(-1))[upper].double().mean().item()
+    spread = (1 / codes * (1 - 1 / codes) / upper.sum().item()) ** 0.5
+    assert abs(choices - 1 / codes) < 4 * spread
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 63))
+def test_one_changed_bit_of_the_seed_changes_the_field(seed, bit):
+    a, b = field(seed, slots=4, codes=8).held, field(seed ^ 1 << bit, slots=4, codes=8).held
+    assert (a != b).float().mean() > 0.9
+
+
+@given(st.integers(0, 2**64 - 4))
+def test_row_of_a_batch_is_the_field_of_its_seed(seed):
+    batch, slots = field(seed, seed + 1, seed + 3), torch.tensor([[1, 5], [9, 2], [0, 63]])
+    for row, solo in enumerate((field(seed), field(seed + 1), field(seed + 3))):
+        assert batch.held[row].equal(solo.held[0])
+        at = slots[row : row + 1]
+        assert batch.choosing_at(slots)[row].equal(solo.choosing_at(at)[0])
+        for draw in ("race", "uniform"):
+            both = [getattr(f, draw)(Purpose.ACCEPT, 2, s) for f, s in ((batch, slots), (solo, at))]
+            assert both[0][row].equal(both[1][0])
+
+
+@pytest.mark.parametrize("held_numbers", [0, 1 << 25])
+def test_the_fixed_field_is_the_same_held_or_not(held_numbers, monkeypatch):
+    monkeypatch.setattr(noise, "HELD_NUMBERS", held_numbers)
+    numbers = field(3, 2**40)
+    assert (numbers.held is None) == (held_numbers == 0)
+    slots = torch.arange(10, 30)
+    expected = numbers.race(Purpose.CHOOSE, 0, slots)
+    assert numbers.choosing(10, 30).equal(expected)
+    assert numbers.choosing_at(slots.expand(2, -1)).equal(expected)
+    other = torch.stack((slots, slots + 7))
+    assert numbers.choosing_at(other)[1].equal(numbers.choosing(17, 37)[1])
+
+
+def test_extent_does_not_change_a_number():
+    small, large = field(5, slots=3, codes=4), field(5, slots=50, codes=4000)
+    assert small.held[0].equal(large.held[0, :3, :4])
+
+
+# Written down from a second implementation in whole Python numbers.
+MIXED = [0, 1753845952, 1734902346]
+UNIFORM = [[9630909, 732763], [822850, 9311981]]
+CHOOSING = [0.40648089, 1.60836403, 0.14001560, 0.32706448, 0.32912581, 0.18800402, 0.24905221,
+            1.25369526]
+REPAIR = [0.27041828, 0.60138516]
+
+
+def test_fixed_bits():
+    """Saved recipes rest on these numbers: a change here redraws every old picture."""
+    assert noise.mix(torch.tensor([0, 1, -1], dtype=torch.int32)).tolist() == MIXED
+    numbers = field(7, 2**64 - 1, slots=600, codes=512)
+    assert (numbers.uniform(Purpose.ACCEPT, 1, torch.tensor([0, 575])) * 2**24).tolist() == UNIFORM
+    found = numbers.held[:, [0, 575]][:, :, [0, 511]].flatten()
+    assert torch.allclose(found, torch.tensor(CHOOSING), rtol=1e-6, atol=0)
+    repair = numbers.race(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 100]
+    assert torch.allclose(repair, torch.tensor(REPAIR), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("method", [methods.AR(), methods.SSD(k_h=3), methods.Strict(k_h=3),
+                                    methods.Exact()], ids=lambda m: m.name)
+def test_a_run_leaves_torch_and_its_generator_alone(method):
+    backbone = MockBackbone(Grid(3, 4))
+    heads = random_heads(backbone)
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = events(backbone, method, heads=heads)[-1].tokens
+    assert torch.get_rng_state().equal(before)
+    torch.manual_seed(2)
+    assert events(backbone, method, heads=heads)[-1].tokens.equal(first)

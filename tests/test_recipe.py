@@ -1,0 +1,157 @@
+"""Recipes: what is written comes back, and nothing in a foreign file is trusted."""
+
+import contextlib
+import hashlib
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from ssd_core.backbones.base import Preset
+from ssd_core.errors import SSDError
+from ssd_core.grid import Grid
+from ssd_core.methods import SSD
+from ssd_core.recipe import (
+    kept_tokens,
+    make_recipe,
+    read_recipe,
+    recipe_tokens,
+    save_png,
+    tokens_sha256,
+)
+from ssd_core.sampling import Sampling
+
+BACKBONE = SimpleNamespace(
+    name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), grid=Grid(2, 4),
+    codes=9, device=torch.device("cpu"),
+    encode=lambda pictures: torch.full((len(pictures), 2, 4), 5))
+TOKENS = torch.arange(8).view(2, 4)
+STATS = {"passes": 6, "seconds": {"total": 0.5}}
+
+
+def recipe(**changes):
+    made = make_recipe(BACKBONE, None, SSD(rounds=1), Sampling(seed=(1 << 64) - 1), TOKENS, STATS,
+                       index=1, prompt="a höuse\nby a lake", negative="fog")
+    return {**made, **changes}
+
+
+@pytest.fixture
+def png(tmp_path):
+    """Save a picture with this recipe text (or dict, or none) and give its path."""
+    def write(content, size=(16, 8)):
+        info = PngInfo()
+        if content is not None:
+            text = content if isinstance(content, str) else json.dumps(content)
+            info.add_text("ssd_recipe", text)
+        Image.new("RGB", size).save(tmp_path / "x.png", pnginfo=info)
+        return tmp_path / "x.png"
+    return write
+
+
+def test_a_recipe_comes_back(tmp_path):
+    path = tmp_path / "deep" / "x.png"
+    save_png(path, torch.rand(8, 16, 3), recipe(), {"workflow": "{}"})
+    back = read_recipe(path)
+    assert back["seed"] == 0 and back["cfg"] == 3.0 and back["prompt"] == "a höuse\nby a lake"
+    assert back["knobs"]["rounds"] == 1 and back["knobs"]["k_h"] == 5
+    assert torch.equal(recipe_tokens(back), TOKENS)
+    info = Image.open(path).info
+    assert info["workflow"] == "{}"
+    assert "Negative prompt: fog\nSteps: 6, Sampler: ssd" in info["parameters"]
+
+
+def test_no_recipe_leaves_no_chunk(tmp_path):
+    save_png(tmp_path / "x.png", torch.rand(8, 16, 3), None)
+    assert not {"ssd_recipe", "parameters"} & set(Image.open(tmp_path / "x.png").info)
+
+
+def test_token_hash_is_little_endian_int32_in_raster_order():
+    expected = hashlib.sha256(np.arange(8, dtype="<i4").tobytes()).hexdigest()
+    assert tokens_sha256(TOKENS) == expected
+
+
+def test_kept_tokens_come_from_the_recipe(tmp_path):
+    save_png(tmp_path / "x.png", torch.rand(8, 16, 3), recipe())
+    tokens, how = kept_tokens(tmp_path / "x.png", BACKBONE)
+    assert torch.equal(tokens, TOKENS[None]) and "recipe" in how
+
+
+def test_kept_tokens_of_foreign_or_changed_pictures_are_encoded(tmp_path, png):
+    assert "no recipe" in kept_tokens(png(None), BACKBONE)[1]
+    other = {"name": "other", "sha256": "cd" * 32}
+    tokens, how = kept_tokens(png(recipe(backbone=other)), BACKBONE)
+    assert "another backbone" in how and (tokens == 5).all()
+    tokens, how = kept_tokens(png(recipe(pixels_sha256="00")), BACKBONE)
+    assert "changed" in how and tokens.shape == (1, 2, 4)
+
+
+def test_kept_pictures_of_another_size_are_refused(png):
+    with pytest.raises(SSDError, match="16x8"):
+        kept_tokens(png(None, size=(8, 8)), BACKBONE)
+
+
+def test_kept_tokens_beyond_the_codebook_are_refused(tmp_path):
+    packed = make_recipe(BACKBONE, None, SSD(), Sampling(), TOKENS + 8, STATS, index=0, prompt="x")
+    save_png(tmp_path / "x.png", torch.rand(8, 16, 3), packed)
+    with pytest.raises(SSDError, match="do not fit"):
+        kept_tokens(tmp_path / "x.png", BACKBONE)
+
+
+def tokens_of(**changes):
+    return {**recipe()["tokens"], **changes}
+
+
+HOSTILE = {
+    "none": None, "not JSON": "{", "a list": [], "huge": "x" * (2 << 20), "deep": "[" * 100_000,
+    "version 2": recipe(version=2), "version true": recipe(version=True),
+    "no version": {"tokens": 1}, "NaN": '{"version": 1, "cfg": NaN}', "cfg 1e999": json.dumps(
+        recipe(cfg=7)).replace('"cfg": 7', '"cfg": 1e999'),
+    "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),
+    "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
+    "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
+    "no tokens": recipe(tokens=None), "shape": recipe(tokens=tokens_of(shape=[3, 4])),
+    "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),
+    "negative shape": recipe(tokens=tokens_of(shape=[-2, -4])),
+    "not base64": recipe(tokens=tokens_of(data="$$$")),
+    "negative": recipe(tokens=tokens_of(data="/////w==", shape=[1, 1]))}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_recipes_are_refused_in_one_line(png, content):
+    path = png(content)
+    with pytest.raises(SSDError) as caught:
+        read_recipe(path)
+    assert str(path) in str(caught.value) and len(str(caught.value).splitlines()) == 1
+
+
+def test_a_bomb_of_a_compressed_chunk_is_refused(tmp_path):
+    info = PngInfo()
+    info.add_text("ssd_recipe", " " * (4 << 20), zip=True)
+    Image.new("RGB", (16, 8)).save(tmp_path / "x.png", pnginfo=info)
+    with pytest.raises(SSDError):
+        read_recipe(tmp_path / "x.png")
+
+
+@given(st.integers(0, 400), st.binary(max_size=40))
+def test_damaged_files_never_raise_anything_else(tmp_path_factory, cut, noise):
+    path = tmp_path_factory.mktemp("damage") / "x.png"
+    save_png(path, torch.zeros(8, 16, 3), recipe())
+    content = path.read_bytes()
+    path.write_bytes(content[:cut] + noise + content[cut + len(noise):-60])
+    with contextlib.suppress(SSDError):
+        read_recipe(path)
+    with contextlib.suppress(SSDError):
+        kept_tokens(path, BACKBONE)
+
+
+def test_missing_and_foreign_files_are_refused(tmp_path):
+    (tmp_path / "x.png").write_text("hello")
+    for path in (tmp_path / "x.png", tmp_path / "y.png", tmp_path):
+        with pytest.raises(SSDError):
+            read_recipe(path)

@@ -1,0 +1,130 @@
+"""The decoder against a reference written out number by number, for every switch."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+import torch.nn.functional as F
+from mock import MockBackbone, randomise
+
+from ssd_core import Grid
+from ssd_core.transformer import (Decoder, DecoderShape, axial_angles, frequencies,
+                                  rotate_interleaved, rotate_split, sequence_angles)
+
+N, D, HEADS, WIDTH = 5, 12, 4, 6
+
+
+def rms(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return x / (x.square().mean() + 1e-6).sqrt() * weight
+
+
+def rotated(v: torch.Tensor, turns: torch.Tensor, kind: str) -> torch.Tensor:
+    """A head's vector [D] turned pair by pair."""
+    out, half = v.clone(), len(v) // 2
+    for i, turn in enumerate(turns.tolist()):
+        a, b = (2 * i, 2 * i + 1) if kind == "interleaved" else (i, i + half)
+        out[a] = v[a] * math.cos(turn) - v[b] * math.sin(turn)
+        out[b] = v[a] * math.sin(turn) + v[b] * math.cos(turn)
+    return out
+
+
+def projected(layer, x: torch.Tensor, turns: torch.Tensor):
+    """Queries, keys, values as lists over heads of one position's vectors."""
+    s = layer.shape
+    vectors = list((layer.qkv @ x).split(s.head_dim))
+    queries, keys = vectors[: s.heads], vectors[s.heads : s.heads + s.kv_heads]
+    for name, group in (("q", queries), ("k", keys)):
+        for head, v in enumerate(group):
+            if s.qk_norm:
+                weight = getattr(layer, f"{name}_norm_weight")[head]
+                bias = getattr(layer, f"{name}_norm_bias")[head]
+                v = (v - v.mean()) / (v.var(unbiased=False) + 1e-5).sqrt() * weight + bias
+            group[head] = v if s.rotary == "none" else rotated(v, turns, s.rotary)
+    return queries, keys, vectors[s.heads + s.kv_heads :]
+
+
+def naive_layer(layer, xs: list[torch.Tensor], turns: torch.Tensor) -> list[torch.Tensor]:
+    s = layer.shape
+    heads = [projected(layer, rms(x, layer.attention_norm), turns[i]) for i, x in enumerate(xs)]
+    out = []
+    for i, x in enumerate(xs):
+        mixed = []
+        for head in range(s.heads):
+            shared = head * s.kv_heads // s.heads
+            scores = torch.stack([heads[i][0][head] @ heads[j][1][shared]
+                                  for j in range(i + 1)]) / s.head_dim**0.5
+            weights = scores.exp() / scores.exp().sum()
+            mixed.append(sum(weights[j] * heads[j][2][shared] for j in range(i + 1)))
+        x = x + layer.out @ torch.cat(mixed)
+        gate, up = (layer.gate_up @ rms(x, layer.ffn_norm)).chunk(2)
+        out.append(x + layer.down @ (gate * torch.sigmoid(gate) * up))
+    return out
+
+
+def random_decoder(**switches) -> Decoder:
+    decoder = Decoder(DecoderShape(2, D, HEADS, switches.pop("kv_heads"), WIDTH, 20, **switches))
+    randomise(decoder, 3, 0.3)
+    generator = torch.Generator().manual_seed(4)
+    for weight in decoder.parameters():
+        if weight.dim() == 1:
+            torch.nn.init.normal_(weight, 1.0, 0.2, generator=generator)
+    return decoder.requires_grad_(False)
+
+
+@pytest.mark.parametrize("rotary, qk_norm, kv_heads", list(product(
+    ("interleaved", "split", "none"), (False, True), (1, 2, 4))))
+def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
+    decoder = random_decoder(rotary=rotary, qk_norm=qk_norm, kv_heads=kv_heads)
+    x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(5))
+    turns = torch.outer(torch.arange(N), 10_000.0 ** -(torch.arange(WIDTH // 2) / (WIDTH // 2)))
+    angles = None if rotary == "none" else sequence_angles(N, WIDTH)
+    out = decoder(x, angles)
+    for row in range(2):
+        expected = list(x[row])
+        for layer in decoder.layers:
+            expected = naive_layer(layer, expected, turns)
+        assert torch.allclose(out[row], torch.stack(expected), rtol=1e-4, atol=1e-4)
+
+
+def test_split_and_interleaved_are_the_same_turn_in_another_order():
+    x = torch.randn(1, 2, N, WIDTH, generator=torch.Generator().manual_seed(6))
+    order = [*range(0, WIDTH, 2), *range(1, WIDTH, 2)]
+    angles = sequence_angles(N, WIDTH)
+    assert torch.allclose(rotate_interleaved(x, angles)[..., order],
+                          rotate_split(x[..., order], angles), atol=1e-6)
+
+
+def test_rotary_scores_depend_on_distance_alone():
+    generator = torch.Generator().manual_seed(7)
+    q, k = torch.randn(2, 1, 1, 1, 8, generator=generator).unbind()
+    angles = sequence_angles(40, 8)
+    scores = [(rotate_split(q, angles[i : i + 1]) * rotate_split(k, angles[i - 3 : i - 2])).sum()
+              for i in (3, 10, 39)]
+    assert torch.allclose(torch.stack(scores), scores[0].expand(3), atol=1e-4)
+
+
+def test_axial_angles_turn_with_row_and_column():
+    rows, columns = Grid(3, 4).coordinates.T
+    angles = axial_angles(rows, columns, 8)
+    assert angles.shape == (12, 4) and torch.allclose(angles.abs(), torch.ones(12, 4))
+    turn = torch.cat((torch.outer(rows, frequencies(2)), torch.outer(columns, frequencies(2))), 1)
+    assert torch.allclose(torch.view_as_real(angles),
+                          torch.stack((turn.cos(), turn.sin()), -1).float(), atol=1e-6)
+
+
+def test_angles_of_each_row_equal_common_angles():
+    decoder = random_decoder(rotary="split", qk_norm=False, kv_heads=2)
+    x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(8))
+    angles = sequence_angles(N, WIDTH)
+    assert torch.allclose(decoder(x, angles), decoder(x, angles.expand(2, 1, -1, -1)), atol=1e-6)
+
+
+def test_hidden_states_are_those_before_the_final_norm():
+    backbone = MockBackbone()
+    hidden = backbone(backbone.embed(torch.tensor([[1, 2, 3]])))
+    scale = hidden.square().mean(-1, keepdim=True).add(1e-6).rsqrt()
+    assert (scale - 1).abs().max() > 0.1
+    expected = F.linear(hidden * scale * backbone.norm, backbone.head)
+    assert torch.allclose(backbone.logits(hidden), expected, atol=1e-5)
+    assert backbone.logits(hidden).dtype == torch.float32
