@@ -175,8 +175,7 @@ def torch_index() -> list[str]:
 def pip(*arguments: str) -> None:
     what = arguments[-1] if arguments[0] == "-e" else arguments[0]
     print(f"installing {what}", flush=True)
-    if run([python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-            *arguments]):
+    if run([python(), "-m", "pip", "install", "--disable-pip-version-check", *arguments]):
         raise InstallError(f"pip could not install {what}; its last lines above say why (network? "
                            "space on the disk?). Run this again to go on")
 

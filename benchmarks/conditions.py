@@ -17,7 +17,7 @@ def processor() -> str:
     """The processor's name, where the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
 

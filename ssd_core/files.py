@@ -36,10 +36,13 @@ def written_whole(path: Path) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
-def sha256_of(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(
-            hashlib, "file_digest") else hashlib.sha256(file.read()).hexdigest()
+def sha256_of(tensors: dict[str, torch.Tensor]) -> str:
+    """Hash of names, kinds, shapes and bits: the same however often a file is written again."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
@@ -48,7 +51,8 @@ def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
         temporary.write_bytes(save(tensors, metadata))
 
 
-def read_safetensors(path: Path, format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+def read_safetensors(path: Path,
+                     format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """All tensors and the metadata of a file whose metadata names `format_name`.
 
     Raises SSDError where the file is missing, truncated, foreign or of another version.

@@ -15,7 +15,7 @@ from torch import nn
 
 from .backbones.base import Backbone
 from .errors import SSDError
-from .files import read_safetensors, write_safetensors
+from .files import read_safetensors, sha256_of, write_safetensors
 
 FORMAT = "ssd-heads/1"
 HORIZONTAL, VERTICAL = "horizontal", "vertical"
@@ -56,6 +56,7 @@ class DraftHeads(nn.Module):
         self.horizontal = nn.ModuleList(DraftHead(hidden) for _ in range(k_h))
         self.vertical = nn.ModuleList(DraftHead(hidden) for _ in range(k_v))
         self.metadata = metadata or {}
+        self.sha256 = ""
 
     @property
     def k_h(self) -> int:
@@ -97,6 +98,7 @@ def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: damaged draft heads ({str(error).splitlines()[0]}): "
                        f"get or train them again") from error
+    heads.sha256 = sha256_of(tensors)
     return heads.to(backbone.device, backbone.dtype).requires_grad_(False).eval()
 
 

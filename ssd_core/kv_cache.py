@@ -44,7 +44,7 @@ class KVCache:
             visible[:, None, :, : self._end])
 
     def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
-        """Store [rows, kv_heads, n, head_dim] and return all keys and values up to the last slot."""
+        """Store [rows, kv_heads, n, head_dim]; all keys and values up to the last slot."""
         k, v = self._layers[layer]
         if isinstance(self.slots, slice):
             k[:, :, self.slots] = keys

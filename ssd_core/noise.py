@@ -52,13 +52,15 @@ def exponential_table() -> torch.Tensor:
 
 
 class NoiseField:
-    """The numbers of a batch of pictures: `seeds` one for each, `slots` and `codes` their extent."""
+    """The numbers of a batch: `seeds` one a picture, `slots` and `codes` their extent."""
 
-    def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device) -> None:
+    def __init__(self, seeds: Sequence[int], slots: int, codes: int,
+                 device: torch.device) -> None:
         self.device, self.codes = device, codes
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
         self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
-        self.code_words = torch.arange(codes, dtype=torch.int32, device=device) * _signed(0x9E3779B1)
+        self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
+        self.code_words *= _signed(0x9E3779B1)
         self.table = exponential_table().to(device)
         self.slots = torch.arange(slots, device=device)
         small = len(seeds) * slots * codes <= HELD_NUMBERS

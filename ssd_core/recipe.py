@@ -28,6 +28,7 @@ from PIL.PngImagePlugin import PngInfo
 from .backbones.base import Backbone
 from .errors import SSDError
 from .files import written_whole
+from .heads import DraftHeads
 from .methods import Method
 from .sampling import Sampling
 
@@ -42,16 +43,17 @@ UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.err
 # Writing
 
 
-def make_recipe(backbone: Backbone, heads_sha256: str | None, method: Method, sampling: Sampling,
-                tokens: torch.Tensor, stats: Mapping, *, index: int, prompt: str,
-                negative: str | None = None, keep_rows: int = 0) -> dict:
+def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
+                sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
+                prompt: str, negative: str | None = None, keep_rows: int = 0) -> dict:
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's."""
     from . import __version__
 
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     return {
         "version": VERSION,
-        "backbone": {"name": backbone.name, "sha256": backbone.sha256}, "heads": heads_sha256,
+        "backbone": {"name": backbone.name, "sha256": backbone.sha256},
+        "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
         "seed": sampling.seeds(index + 1)[-1], "cfg": cfg, "temperature": sampling.temperature,

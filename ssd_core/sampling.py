@@ -33,7 +33,7 @@ class Sampling:
             ("cfg", "must lie in 1 .. 100", self.cfg is None or 1 <= self.cfg <= 100),
             ("temperature", "must lie in 0 .. 100", 0 <= self.temperature <= 100),
             ("top_k", "must be 0 (off) or more", self.top_k >= 0),
-            ("top_p", "must lie above 0 and at most 1 (off)", 0 < self.top_p <= 1)) if not ok), None)
+            ("top_p", "must lie above 0, at most 1 (off)", 0 < self.top_p <= 1)) if not ok), None)
         if wrong:
             raise SSDError(wrong)
 

@@ -66,7 +66,8 @@ class DecodeState:
         if self.forced is not None:
             self.forced = torch.nn.functional.pad(self.forced, (0, 1))
             self.tokens[:, self.forced] = backbone.codes
-        self.final, self.dirty, self.rows_told, self.passes = 0, 0, 0, 0
+        # final: tokens of the slots before it stand in every picture; stale: see `feed`
+        self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes a picture sat out
@@ -88,8 +89,7 @@ class DecodeState:
         out = self.backbone(x, self.cache)
         source = (self.lengths - 1)[:, None] + torch.arange(stop + 1, device=out.device)
         self.hidden[:, : stop + 1] = out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))
-        self.finalise(stop)
-        self.dirty = stop
+        self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
 
     def _followed(self, prompt: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
@@ -100,12 +100,13 @@ class DecodeState:
         x[torch.arange(len(x), device=x.device)[:, None], at] = kept
         return x
 
-    def feed(self, start: int, stop: int) -> None:
-        """One pass over slots start..stop-1 with their present tokens, the same in every picture.
+    def feed(self, stop: int) -> None:
+        """One pass over all stale slots before `stop` with their present tokens.
 
-        Slots before `start` whose keys and values are still stale ride along.
+        `stale` is the first slot whose keys and values are not those of its present token and
+        context; whoever changes a token that was fed moves it back.
         """
-        start = min(start, self.dirty)
+        start, self.stale = self.stale, stop
         if self.offset is not None:
             self.cache.seek(self.offset + start, stop - start)
         else:
@@ -117,9 +118,8 @@ class DecodeState:
     def feed_at(self, slots: torch.Tensor) -> None:
         """One pass over slots [B, n], consecutive and each picture's own."""
         if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
-            start = int(slots[0, 0])
-            self.dirty = start
-            return self.feed(start, start + slots.shape[1])
+            self.stale = int(slots[0, 0])
+            return self.feed(self.stale + slots.shape[1])
         both = slots.repeat(self.branches, 1)
         self.cache.seek_each(self.lengths[:, None] + both)
         every_row = torch.arange(len(both), device=both.device)[:, None]
@@ -190,10 +190,6 @@ class DecodeState:
         self.write(slot, choose(probs, self.noise.choosing(slot, slot + 1)))
 
     # Bookkeeping
-
-    def finalise(self, slot: int) -> None:
-        """Tokens before `slot` are final in every picture."""
-        self.final = slot
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
                accepted: torch.Tensor | None = None) -> Pass:

@@ -61,8 +61,9 @@ class DecoderLayer(nn.Module):
         self.down = nn.Parameter(torch.empty(d, shape.ffn))
         if shape.qk_norm:
             for name, heads in (("q", shape.heads), ("k", shape.kv_heads)):
-                self.register_parameter(f"{name}_norm_weight", nn.Parameter(torch.ones(heads, width)))
-                self.register_parameter(f"{name}_norm_bias", nn.Parameter(torch.zeros(heads, width)))
+                for kind, fill in (("weight", torch.ones), ("bias", torch.zeros)):
+                    parameter = nn.Parameter(fill(heads, width))
+                    self.register_parameter(f"{name}_norm_{kind}", parameter)
 
     def forward(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:

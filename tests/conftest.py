@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
-settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
+                          suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("engine")
 torch.set_num_threads(1)
 

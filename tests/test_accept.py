@@ -162,10 +162,12 @@ def chain(first: torch.Tensor, step: torch.Tensor, tokens: torch.Tensor) -> torc
 
 
 def strict_sample(n: int):
-    """Three tokens [n, 3]: two drafts judged strictly, what was not reached drawn from the target.
+    """Three tokens [n, 3], the accepted count [n], and the target's joint [V, V, V].
 
-    Also the accepted count [n]."""
-    p0, p, q0, q = (distribution(1), distribution(2, CODES), distribution(3), distribution(4, CODES))
+    Two drafts are judged strictly; what was not reached is drawn from the target.
+    """
+    p0, p = distribution(1), distribution(2, CODES)
+    q0, q = distribution(3), distribution(4, CODES)
     field = NoiseField([9], 1, CODES, torch.device("cpu"))
     slots = torch.arange(3 * n)
 

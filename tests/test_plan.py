@@ -6,7 +6,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mock import MockBackbone
+from mock import MockBackbone  # noqa: UP026
 
 from ssd_core import Grid, Plan, methods, plan
 from ssd_core.methods import PAPER_PRESETS

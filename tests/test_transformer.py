@@ -6,11 +6,18 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from mock import MockBackbone, randomise
+from mock import MockBackbone, randomise  # noqa: UP026
 
 from ssd_core import Grid
-from ssd_core.transformer import (Decoder, DecoderShape, axial_angles, frequencies,
-                                  rotate_interleaved, rotate_split, sequence_angles)
+from ssd_core.transformer import (
+    Decoder,
+    DecoderShape,
+    axial_angles,
+    frequencies,
+    rotate_interleaved,
+    rotate_split,
+    sequence_angles,
+)
 
 N, D, HEADS, WIDTH = 5, 12, 4, 6
 

@@ -66,6 +66,10 @@ class Backbone(nn.Module):
         """Prompt ids, special tokens included; the last one predicts cell (0, 0)."""
         raise NotImplementedError
 
+    def unknown_words(self, prompt: str) -> list[str]:
+        """Words of a prompt that say nothing to this backbone."""
+        return []
+
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Prompt ids of the guidance branch that has no text."""
         raise NotImplementedError
@@ -100,7 +104,7 @@ class Backbone(nn.Module):
         return self.decoder(x, angles, cache)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; serves exact and drafted h alike."""
+        """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; for exact and drafted h alike."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
         return F.linear(hidden, self.head).float()
 

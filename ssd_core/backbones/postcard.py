@@ -37,7 +37,8 @@ def word_tokenizer(words: tuple[str, ...]) -> Tokenizer:
     vocabulary = {word: i for i, word in enumerate((*SPECIALS, *words))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unknown>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+(?:[-']\w+)*|[^\w\s]"), "removed", True)
+    word = Regex(r"\w+(?:[-']\w+)*|[^\w\s]")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(word, "removed", invert=True)
     return tokenizer
 
 
@@ -146,7 +147,7 @@ def load(path: Path, device: torch.device, dtype: torch.dtype) -> Postcard:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({str(error).splitlines()[0]}): reinstall the bundle") from error
-    backbone.sha256 = sha256_of(path)
+    backbone.sha256 = sha256_of(tensors)
     codec = backbone.picture_codec.to(device)
     backbone.picture_codec = None  # pixels stay in fp32 whatever the decoder's dtype
     backbone.to(device, dtype)

@@ -12,7 +12,7 @@ from .session import Bars, check_words, conditions, load
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "passes": "passes", "median s": "median_seconds",
-           "times faster than AR": "ratio_to_ar", "steps saved": "step_acceleration",
+           "times faster than AR": "ratio_to_ar", "step ratio": "step_acceleration",
            "ms/pass": "ms_per_pass", "tokens/s": "tokens_per_second", "prefill s": "prefill",
            "draft s": "draft", "verify s": "verify", "commit s": "commit"}
 

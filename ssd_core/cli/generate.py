@@ -73,8 +73,9 @@ def save_all(loaded: Loaded, finished: Finished, paths: list[Path], method: Meth
              sampling: Sampling, **told: str | int | None) -> None:
     """One PNG a picture; `told` goes into the recipes as it is."""
     drawn = pictures(loaded.backbone, finished.tokens)
+    heads = loaded.heads if method.uses_heads else None
     for index, path in enumerate(paths):
-        recipe = make_recipe(loaded.backbone, loaded.heads_sha256, method, sampling,
+        recipe = make_recipe(loaded.backbone, heads, method, sampling,
                              finished.tokens[index], finished.stats, index=index, **told)
         save_png(path, drawn[index], recipe)
 

@@ -15,10 +15,9 @@ from ..backbones.base import Backbone
 from ..decode import generate
 from ..errors import SSDError
 from ..events import Event, Finished, Pass, Started
-from ..files import sha256_of
 from ..heads import DraftHeads
 from ..load import HEADS_FILE, load_backbone, load_heads, resolve
-from ..methods import Exact, Method
+from ..methods import Method
 from ..sampling import Sampling
 from .options import Loading, Picture
 from .output import note
@@ -28,7 +27,6 @@ from .output import note
 class Loaded:
     backbone: Backbone
     heads: DraftHeads | None
-    heads_sha256: str | None
 
 
 def load(loading: Loading, methods: Iterable[Method]) -> Loaded:
@@ -36,16 +34,8 @@ def load(loading: Loading, methods: Iterable[Method]) -> Loaded:
     if loading.models_dir and not Path(loading.models_dir).is_dir():
         raise SSDError(f"models-dir {loading.models_dir}: no such folder")
     backbone = load_backbone(find_backbone(loading), loading.device, loading.dtype)
-    used = any(uses_heads(method, backbone) for method in methods)
-    path = find_heads(loading) if used else None
-    if path is None:
-        return Loaded(backbone, None, None)
-    return Loaded(backbone, load_heads(path, backbone), sha256_of(path))
-
-
-def uses_heads(method: Method, backbone: Backbone) -> bool:
-    method = method.resolved(backbone.preset)
-    return isinstance(method, Exact) or method.heads_needed(backbone.grid) is not None
+    path = find_heads(loading) if any(method.uses_heads for method in methods) else None
+    return Loaded(backbone, load_heads(path, backbone) if path else None)
 
 
 def find_backbone(loading: Loading) -> str:
@@ -74,8 +64,6 @@ def in_models_dir(loading: Loading, folder: str, name: str) -> str | None:
 
 def check_words(backbone: Backbone, prompt: str, picture: Picture) -> None:
     """Name the words that the backbone does not know; refuse them under --strict-words."""
-    if not hasattr(backbone, "unknown_words"):
-        return
     unknown = backbone.unknown_words(f"{prompt} {picture.negative or ''}")
     if not unknown:
         return

@@ -31,8 +31,7 @@ class AR(Method):
             state.choose(slot)
             state.clock.lap("verify")
             if cell + 1 < grid.cells:
-                state.feed(slot, after)
-                state.dirty = after
+                state.feed(after)
                 state.clock.lap("commit")
                 yield state.passed("commit", 0, slot, after)
-            state.finalise(after)
+            state.final = after

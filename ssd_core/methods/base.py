@@ -34,6 +34,7 @@ class Method:
 
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
+    uses_heads: ClassVar[bool] = False
 
     def resolved(self: M, preset: Preset) -> M:
         """The same method with every knob known; raises SSDError for knobs out of range."""
@@ -149,35 +150,31 @@ class Block:
         return stood
 
 
-def rounds(state: DecodeState, block: Block, feed_from: int, numbers: range,
-           stage: str) -> Iterator[Pass]:
-    """Verification rounds over a block, fed from slot `feed_from`; ends early once nothing changes.
+def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
+    """Verification rounds over a block; ends early once nothing changes.
 
-    A pass in which nothing changed has already done the commit's work: its keys, values and hidden
-    states are those of the final tokens, which `state.dirty` records.
+    Up to the first slot that changed in any picture a pass has already done the commit's work: its
+    keys, values and hidden states are those of the final tokens, and the next pass begins there.
     """
     for number in numbers:
-        first_fed = min(feed_from, state.dirty)
-        state.feed(feed_from, block.stop)
-        state.dirty = feed_from
+        first_fed = state.stale
+        state.feed(block.stop)
         stood = block.judge(state, number)
+        state.stale = block.start + int(stood.all(0).long().cumprod(0).sum())
         state.converged = stood.all(-1)
         state.note_acceptance(stage, number, stood, slice(block.start, block.stop))
         state.clock.lap("verify")
         fed = F.pad(stood, (block.start - first_fed, 0), value=True)
         yield state.passed(stage, number, first_fed, block.stop, fed)
-        if state.converged.all():
-            state.dirty = block.stop
+        if state.stale == block.stop:
             return
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
     """One pass that makes keys, values and hidden states before `stop` final, if any are stale."""
-    if state.dirty >= stop:
+    if (start := state.stale) >= stop:
         return
-    start = state.dirty
-    state.feed(start, stop)
-    state.dirty = stop
+    state.feed(stop)
     state.clock.lap("commit")
     yield state.passed("commit", 0, start, stop)
 
@@ -186,7 +183,7 @@ def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
 
 
 def group_bounds(grid: Grid, start: int, stop: int, k: int) -> list[tuple[int, int]]:
-    """Slots start..stop-1 in groups of one chosen and up to k drafted cells; row ends ride along."""
+    """Slots start..stop-1 in groups: one chosen, up to k drafted cells; row ends ride along."""
     bounds = []
     while start < stop:
         end, cells = start, 0
@@ -220,7 +217,7 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
             block = Block(begin + 1, end, draft(state, begin, end), acceptance)
             state.clock.lap("draft")
             last = min(rounds_, end - begin - 1)  # every round makes one more cell final
-            yield from rounds(state, block, begin, range(1, last + 1), "horizontal")
+            yield from rounds(state, block, range(1, last + 1), "horizontal")
         if end < stop or last_commit:
             yield from commit(state, end)
-        state.finalise(end)
+        state.final = end

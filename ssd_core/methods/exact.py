@@ -28,6 +28,7 @@ class Exact(Method):
 
     window: int | None = None
     name: ClassVar[str] = "exact"
+    uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
 
     def check(self) -> None:

@@ -13,8 +13,7 @@ from ..events import Pass
 from ..grid import Grid
 from ..plan import Plan
 from ..state import DecodeState
-from .base import (Method, group_passes, groups, horizontal_states, make_plan, require,
-                   sample_draft)
+from .base import Method, group_passes, groups, horizontal_states, make_plan, require, sample_draft
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class MTP(Method):
     k_h: int | None = None
     rounds: int = 1
     name: ClassVar[str] = "mtp"
+    uses_heads: ClassVar[bool] = True
 
     def check(self) -> None:
         require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
@@ -34,9 +34,10 @@ class MTP(Method):
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         start = first_row * grid.width
+        # The prefill is one more, the last group's commit one less.
         passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
         paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
-        return make_plan(grid, first_row, passes, passes, paper)  # prefill, less the last group's commit
+        return make_plan(grid, first_row, passes, passes, paper)
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""

@@ -19,9 +19,21 @@ from ..events import Pass
 from ..grid import Grid
 from ..plan import Plan, blocks
 from ..state import DecodeState
-from .base import (ACCEPTANCES, Block, Method, commit, group_bounds, group_passes, groups,
-                   horizontal_states, make_plan, require, require_choice, rounds, sample_draft,
-                   vertical_states)
+from .base import (
+    ACCEPTANCES,
+    Block,
+    Method,
+    commit,
+    group_passes,
+    groups,
+    horizontal_states,
+    make_plan,
+    require,
+    require_choice,
+    rounds,
+    sample_draft,
+    vertical_states,
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class RowSchedule(Method):
                  (self.rounds >= 0, f"rounds {self.rounds}: must not be negative"),
                  (self.incremental >= 0, f"incremental {self.incremental}: must not be negative"),
                  (not self.fused_commit or self.rounds >= 1,
-                  "fused_commit needs rounds of at least 1: with 0 there is no round to ride with")))
+                  "fused_commit needs rounds of at least 1, for a commit to ride with")))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
@@ -116,16 +128,16 @@ class RowSchedule(Method):
         draft_probs = self.draft_rows(state, start, len(rows))
         state.clock.lap("draft")
         # The first slot was chosen from an exact h, except where a fused commit is still to come.
-        judged = start if state.dirty < start else start + 1
+        judged = start if state.stale < start else start + 1
         block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance)
         last = self._joint_rounds(state.grid, len(rows))
-        yield from rounds(state, block, start, range(1, last + 1), "vertical")
+        yield from rounds(state, block, range(1, last + 1), "vertical")
         state.converged_rows += state.converged * (1 if self.incremental else len(rows))
         if self.incremental:
             yield from self._staged(state, block, rows)
         if not self.fused_commit and stop < state.slots:
             yield from commit(state, stop)
-        state.finalise(stop)
+        state.final = stop
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
         """Commit a row, then refine the next one on corrected ground."""
@@ -133,15 +145,16 @@ class RowSchedule(Method):
         last = self.rounds + min(self.incremental, state.grid.columns)
         for y in rows[1:]:
             begin, end = y * width, (y + 1) * width
-            if state.dirty >= end:
+            if state.stale >= end:
                 state.converged_rows += 1
                 continue
-            if not self.fused_commit:
+            chosen = not self.fused_commit and state.stale <= begin
+            if chosen:
                 yield from commit(state, begin)
                 state.choose(begin)
-            state.finalise(begin)
-            part = block.part(begin + (not self.fused_commit), end)
-            yield from rounds(state, part, begin, range(self.rounds + 1, last + 1), "staged")
+            state.final = begin
+            part = block.part(begin + chosen, end)
+            yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
             state.converged_rows += state.converged
 
 
@@ -152,6 +165,7 @@ class SSD(RowSchedule):
     draft_choice: str = "sample"
     draft_temperature: float = 1.0
     name: ClassVar[str] = "ssd"
+    uses_heads: ClassVar[bool] = True
 
     def check(self) -> None:
         super().check()

@@ -29,6 +29,7 @@ class Strict(Method):
     drafts: str = "horizontal"
     k_h: int | None = None
     name: ClassVar[str] = "strict"
+    uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
 
     def check(self) -> None:

@@ -42,10 +42,9 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess,
         frontier = (starts + 1 + stood).clamp(max=state.slots)
         lowest = int(frontier.min())
         state.clock.lap("verify")
-        state.finalise(lowest + 1)
-        state.dirty = lowest
+        state.final = lowest + 1
         yield state.passed_at("verify", slots, slots < frontier[:, None])
-    state.finalise(state.slots)
+    state.final = state.slots
 
 
 def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:

@@ -6,8 +6,10 @@ for guidance. Matrices inside the decoder learn by Muon, everything else by Adam
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import torch
@@ -98,9 +100,9 @@ def train(recipe: BackboneRecipe) -> dict:
     backbone.to(recipe.device)
     optimizers = muon_and_adamw(backbone, recipe.rate)
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", backbone, optimizers, generator)
-    recent = [0.0]
+    recent = deque(maxlen=100)
     for step in training_steps("backbone", recipe.steps, checkpoint, every=100,
-                               report=lambda: f"nll {sum(recent) / len(recent):.3f}"):
+                               report=lambda: f"nll {mean(recent):.3f}"):
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
         drop = torch.rand(recipe.batch, generator=generator) < recipe.drop_text
         captions = [fresh_caption(seed, step) for seed in pick.tolist()]
@@ -114,16 +116,17 @@ def train(recipe: BackboneRecipe) -> dict:
         torch.nn.utils.clip_grad_norm_(backbone.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
-        recent = [*recent[-99:], loss.item()]
+        recent.append(loss.item())
     postcard.save(backbone, recipe.out / "backbone.safetensors")
     return {"stage": "backbone", "steps": recipe.steps, "pictures": recipe.pictures,
             "parameters": sum(p.numel() for n, p in backbone.named_parameters()
                               if not n.startswith("picture_codec")),
-            "train_nll": sum(recent) / len(recent), **held_out_metrics(backbone, codec, recipe.out)}
+            "train_nll": mean(recent), **held_out_metrics(backbone, codec, recipe.out)}
 
 
 @torch.no_grad()
-def held_out_metrics(backbone: Postcard, codec: VQTokenizer, folder: Path, count: int = 128) -> dict:
+def held_out_metrics(backbone: Postcard, codec: VQTokenizer, folder: Path,
+                     count: int = 128) -> dict:
     """NLL in nats a token on postcards never trained on, with their captions."""
     painted = pictures(count, folder, HELD_OUT)
     tokens = tokenised(codec, painted, folder / f"tokens-held-out-{count}.npy")

@@ -6,8 +6,10 @@ captions is dropped, so that the branch without text drafts as well.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import torch
 import torch.nn.functional as F
@@ -74,9 +76,9 @@ def train(recipe: HeadsRecipe) -> dict:
     optimizers = remember_rates([torch.optim.AdamW(
         heads.parameters(), recipe.rate, betas=(0.9, 0.95), weight_decay=0.01)])
     checkpoint = Checkpoint(recipe.out / "heads.ckpt", heads, optimizers, generator)
-    steps, recent, scale = recipe.epochs * learn // recipe.batch, [0.0], 0.0
+    steps, recent, scale = recipe.epochs * learn // recipe.batch, deque(maxlen=100), 0.0
     for step in training_steps("heads", steps, checkpoint,
-                               report=lambda: f"loss {sum(recent) / len(recent):.3f}"):
+                               report=lambda: f"loss {mean(recent):.3f}"):
         pick = torch.randint(learn, (recipe.batch,), generator=generator)
         drop = torch.rand(recipe.batch, generator=generator) < recipe.drop_text
         prompts = prompt_batch(backbone, [captions[i] for i in pick.tolist()], drop)
@@ -86,10 +88,11 @@ def train(recipe: HeadsRecipe) -> dict:
         optimizers[0].zero_grad(set_to_none=True)
         loss.backward()
         optimizers[0].step()
-        recent, scale = [*recent[-99:], loss.item()], hidden.abs().mean().item()
+        scale = hidden.abs().mean().item()
+        recent.append(loss.item())
     summary = {"scale": scale, "loss": "smooth_l1", "pictures": learn, "steps": steps}
     save_heads(heads, recipe.out / "heads.safetensors", backbone, summary)
-    return {"stage": "heads", **summary, "train_loss": sum(recent) / len(recent),
+    return {"stage": "heads", **summary, "train_loss": mean(recent),
             "acceptance": acceptance(heads.eval(), backbone, tokens[learn:], captions[learn:])}
 
 

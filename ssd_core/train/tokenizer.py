@@ -7,8 +7,10 @@ are put back on random latents, so that all of them earn their place.
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import torch
@@ -47,7 +49,8 @@ class Codebook:
     @torch.no_grad()
     def start(self, latents: torch.Tensor, generator: torch.Generator) -> None:
         """Ten rounds of k-means over latents [n, dim]."""
-        book = latents[torch.randperm(len(latents), generator=generator)[: len(self.model.codebook)]]
+        pick = torch.randperm(len(latents), generator=generator)[: len(self.model.codebook)]
+        book = latents[pick]
         for _ in range(10):
             owner = torch.cdist(latents, book).argmin(-1)
             count = torch.bincount(owner, minlength=len(book)).float()[:, None]
@@ -107,9 +110,9 @@ def train(recipe: TokenizerRecipe) -> dict:
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
     checkpoint = Checkpoint(recipe.out / "tokenizer.ckpt", model, optimizers, generator)
-    free, recent = recipe.steps // 8, [0.0]
+    free, recent = recipe.steps // 8, deque(maxlen=100)
     for step in training_steps("tokenizer", recipe.steps, checkpoint,
-                               report=lambda: f"psnr {psnr_of(sum(recent) / len(recent)):.2f}"):
+                               report=lambda: f"psnr {psnr_of(mean(recent)):.2f}"):
         batch = crops(painted, recipe, generator).to(recipe.device)
         if step == free:
             book.start(latents_of(model, painted, recipe, generator), generator)
@@ -120,7 +123,7 @@ def train(recipe: TokenizerRecipe) -> dict:
         (error + commitment).backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizers[0].step()
-        recent = [*recent[-99:], error.item()]
+        recent.append(error.item())
     save(model, recipe.out / "tokenizer.safetensors")
     return held_out_metrics(model.cpu(), 200)
 

@@ -1,0 +1,177 @@
+"""Draft heads: Eq. 2 and 3, and files that are refused by name when they do not fit."""
+
+import json
+
+import pytest
+import torch
+from mock import MockBackbone, random_heads  # noqa: UP026
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from ssd_core import Grid, SSDError, load_heads
+from ssd_core.heads import DraftHead, DraftHeads, read_heads, save_heads
+
+
+@pytest.fixture
+def backbone() -> MockBackbone:
+    return MockBackbone(Grid(3, 4))
+
+
+@pytest.fixture
+def path(tmp_path, backbone):
+    """A good file of heads."""
+    file = tmp_path / "heads.safetensors"
+    save_heads(random_heads(backbone, 3, 2), file, backbone, {"pictures": 12, "loss": "smooth l1"})
+    return file
+
+
+def test_head_is_the_written_formula():
+    d = 6
+    head = DraftHead(d)
+    generator = torch.Generator().manual_seed(0)
+    for weight in head.parameters():
+        torch.nn.init.normal_(weight, generator=generator)
+    h, e = torch.randn(2, 4, d, generator=generator).unbind()
+    for row in range(4):
+        z = torch.cat((h[row], e[row]))
+        first = head.w0 @ z
+        n = first / (first.square().mean() + 1e-6).sqrt() * head.norm
+        gate = head.w1 @ n
+        expected = first + head.w2 @ (gate * torch.sigmoid(gate) * (head.w3 @ n))
+        assert torch.allclose(head(h, e)[row], expected, rtol=1e-4, atol=1e-4)
+    assert head.w0.shape == (d, 2 * d) and head.w1.shape == head.w3.shape == (2 * d, d)
+    assert head.w2.shape == (d, 2 * d)
+    assert {name for name, _ in head.named_parameters()} == {"w0", "norm", "w1", "w2", "w3"}
+
+
+def test_a_fresh_head_is_the_identity_on_h():
+    head = DraftHead(8)
+    head.initialise(torch.Generator().manual_seed(1))
+    h, e = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(2)).unbind()
+    assert torch.allclose(head(h, e), h)
+
+
+def test_heads_have_the_size_of_the_paper():
+    """134M parameters a head at d = 4096: W0 2 d^2, then W1, W2, W3 2 d^2 each, and the norm."""
+    assert sum(weight.numel() for weight in DraftHead(64).parameters()) == 8 * 64**2 + 64
+    assert round((8 * 4096**2 + 4096) / 1e6) == 134
+
+
+def test_horizontal_and_vertical_heads_aim_at_their_offsets(backbone):
+    """Head d on [h; e] of a cell is what drafts the cell d to the right, or d rows below."""
+    from ssd_core.methods.base import horizontal_states, vertical_states
+    from ssd_core.sampling import Sampling
+    from ssd_core.state import DecodeState
+    heads = random_heads(backbone)
+    state = DecodeState(backbone, [[1, 2]], 1, Sampling(), 1.0, heads)
+    generator = torch.Generator().manual_seed(3)
+    state.hidden.normal_(generator=generator)
+    state.tokens.random_(backbone.codes, generator=generator)
+    e = backbone.embed(state.tokens)
+    right = horizontal_states(state, 1, 2)
+    below = vertical_states(state, 4, 2)
+    for d in (1, 2):
+        assert torch.allclose(right[0, d - 1], heads.horizontal[d - 1](
+            state.hidden[0, 1], e[0, 1]), atol=1e-5)
+        for x in range(4):
+            assert torch.allclose(below[0, 4 * (d - 1) + x], heads.vertical[d - 1](
+                state.hidden[0, x], e[0, x]), atol=1e-5)
+
+
+def test_require():
+    heads = DraftHeads(4, 3, 2)
+    heads.require(3, 2)
+    for asked, named in (((4, 0), "k_h 4"), ((0, 3), "k_v 3")):
+        with pytest.raises(SSDError, match=named):
+            heads.require(*asked)
+
+
+def test_file_round_trip(path, backbone):
+    before, after = random_heads(backbone, 3, 2), load_heads(path, backbone)
+    assert (after.k_h, after.k_v) == (3, 2)
+    for name, weight in before.state_dict().items():
+        assert after.state_dict()[name].equal(weight.half().float())
+    assert not any(weight.requires_grad for weight in after.parameters())
+    assert load_heads(path.parent, backbone).k_h == 3  # a folder that holds the file
+
+
+def test_metadata(path, backbone):
+    with safe_open(path, "pt") as file:
+        found = file.metadata()
+    assert found["format"] == "ssd-heads/1" and found["backbone"] == "mock"
+    assert found["backbone_sha256"] == backbone.sha256 and found["hidden_size"] == "16"
+    assert json.loads(found["offsets"]) == {"horizontal": [1, 2, 3], "vertical": [1, 2]}
+    assert json.loads(found["directions"]) == ["horizontal", "vertical"]
+    assert (found["pictures"], found["loss"]) == ("12", "smooth l1")
+    assert load_heads(path, backbone).metadata == found
+
+
+def refused(path, backbone) -> str:
+    with pytest.raises(SSDError) as caught:
+        read_heads(path, backbone)
+    message = str(caught.value)
+    assert path.name in message and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("change, named", [
+    ({"hidden": 32}, "hidden_size"), ({"codes": 9}, "codes")])
+def test_heads_of_another_size_are_refused(path, change, named):
+    assert named in refused(path, MockBackbone(Grid(3, 4), **change))
+
+
+def test_heads_of_another_name_or_other_weights_are_refused(path, backbone):
+    backbone.sha256 = "f" * 64
+    message = refused(path, backbone)
+    assert "backbone_sha256" in message and "ffff" in message and "5eed" in message
+    backbone.name = "another"
+    message = refused(path, backbone)
+    assert "another" in message and "mock" in message
+
+
+def rewrite(path, **metadata) -> None:
+    with safe_open(path, "pt") as file:
+        known = file.metadata()
+    tensors = load_file(path)
+    save_file(tensors, path, {k: v for k, v in {**known, **metadata}.items() if v is not None})
+
+
+@pytest.mark.parametrize("metadata", [
+    {"format": "ssd-heads/2"}, {"format": None}, {"offsets": None}, {"offsets": "no json"},
+    {"offsets": "7"}, {"offsets": "[]"}, {"offsets": '{"horizontal": [1]}'},
+    {"offsets": '{"horizontal": [1, 2, 3, 4], "vertical": [1, 2]}'},
+    {"offsets": '{"horizontal": [], "vertical": []}'},
+    {"offsets": '{"horizontal": 3, "vertical": 2}'},
+    {"hidden_size": None}, {"backbone_sha256": None}], ids=str)
+def test_hostile_metadata_is_refused(path, backbone, metadata):
+    rewrite(path, **metadata)
+    refused(path, backbone)
+
+
+def test_an_unknown_version_is_refused_by_name(path, backbone):
+    rewrite(path, format="ssd-heads/2")
+    assert "ssd-heads/2" in refused(path, backbone)
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.999])
+def test_a_truncated_file_is_refused(path, backbone, share):
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    refused(path, backbone)
+
+
+def test_a_missing_file_is_refused(path, backbone):
+    path.unlink()
+    refused(path, backbone)
+    with pytest.raises(SSDError, match="gone"):
+        load_heads("gone", backbone)
+
+
+def test_a_pickle_is_refused_and_never_opened(path, backbone, tmp_path):
+    class Hostile:
+        def __reduce__(self):
+            return (tmp_path.joinpath("owned").touch, ())
+
+    torch.save({"w": Hostile()}, path)
+    refused(path, backbone)
+    assert not (tmp_path / "owned").exists()

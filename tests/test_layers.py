@@ -1,0 +1,127 @@
+"""Which module may import which, how long things may be, and what never appears: read with ast."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "ssd_core"
+
+# A module imports only from lines above its own. Whatever the table does not name is an
+# application of the engine (command line, training, evaluation ...): it may import all of the
+# engine and its fellows, and nothing in the table may import it.
+LAYERS = (
+    ("errors",),
+    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq"),
+    ("accept", "plan", "transformer"),
+    ("events", "backbones.base"),
+    ("heads", "backbones.postcard"),
+    ("state", "backbones"),
+    ("methods.base", "methods.window"),
+    ("methods.ar", "methods.mtp", "methods.ssd", "methods.strict", "methods.exact"),
+    ("methods.rows",),
+    ("methods",),
+    ("decode", "load"),
+    ("",),
+)
+HEIGHT = {module: height for height, layer in enumerate(LAYERS) for module in layer}
+HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
+         "gradio", "nodes")
+
+
+def sources(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(CORE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_module(name: str) -> bool:
+    path = CORE.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Dotted names below ssd_core that a file imports, relative imports resolved."""
+    found, package = set(), path.parent.relative_to(CORE).parts
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) - node.level + 1], *filter(None, [node.module])]
+            for alias in node.names:
+                inner = ".".join((*base, alias.name))
+                found.add(inner if is_module(inner) else ".".join(base))
+    return found
+
+
+def absolute_imports(path: Path) -> set[str]:
+    """First names of all absolute imports of a file, wherever in it they stand."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_the_table_names_modules_that_exist():
+    assert set(HEIGHT) <= {name_of(path) for path in sources(CORE)}
+
+
+@pytest.mark.parametrize("module", [m for layer in LAYERS for m in layer])
+def test_modules_import_only_from_layers_below(module):
+    path = CORE.joinpath(*module.split(".")) if module else CORE
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    for other in imported_modules(path):
+        assert other in HEIGHT, f"{module} imports the application {other}"
+        assert HEIGHT[other] < HEIGHT[module], f"{module} imports {other}"
+
+
+def test_the_order_that_matters_is_seen():
+    """The test reads what it should: a few imports that are surely there."""
+    assert imported_modules(CORE / "methods" / "rows.py") >= {"methods.ssd", "state", "grid"}
+    assert imported_modules(CORE / "methods" / "base.py") >= {"accept", "backbones.base", "noise"}
+    assert imported_modules(CORE / "__init__.py") >= {"decode", "methods", "errors"}
+
+
+@pytest.mark.parametrize("path", sources(CORE), ids=name_of)
+def test_the_engine_knows_no_host_and_imports_itself_relatively(path):
+    assert not absolute_imports(path) & {*HOSTS, "ssd_core"}
+
+
+@pytest.mark.parametrize("path", sources(CORE), ids=name_of)
+def test_only_the_command_line_prints(path):
+    if path.is_relative_to(CORE / "cli"):
+        return
+    calls = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    assert "print" not in {call.id for call in calls if isinstance(call, ast.Name)}
+
+
+def test_tests_never_import_the_nodes_folder_by_name():
+    for path in sources(ROOT / "tests"):
+        assert "nodes" not in absolute_imports(path)
+
+
+@pytest.mark.parametrize("path", [*sources(CORE), *sources(ROOT / "tests")],
+                         ids=lambda path: str(path.relative_to(ROOT)))
+def test_functions_and_files_stay_short(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    limit = 400 if path.is_relative_to(CORE) else 600
+    assert len(lines) <= limit
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < 60, node.name
+
+
+def test_every_module_says_what_it_is():
+    for path in sources(CORE):
+        assert ast.get_docstring(tree(path)), path
