@@ -27,7 +27,7 @@ STAMP = VENV / "ssd-installed.txt"
 OLDEST_PYTHON = (3, 10)
 TESTED_TORCH = "2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-PROMPT = "a red house beside a lake at sunset"
+PROMPT = "a red house in the middle , on a lake , at sunset"
 
 
 class InstallError(Exception):

@@ -69,7 +69,8 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.acceptance(), "passes_each": each.tolist(),
+            "acceptance": state.acceptance("/"), "acceptance_by_offset": state.acceptance("+"),
+            "passes_each": each.tolist(),
             "converged_rows": state.converged_rows.tolist(), "cache_bytes": state.cache.nbytes}
 
 

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import mean, stdev
 
 import torch
 
@@ -41,7 +42,8 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
         measured = measure(backbone, captions, tokens, baseline, sampling, batch)
         measured["passes"] = [float(n) for run in runs for n in run["passes_each"]]
         rows.append({"method": label, "prompts": prompts, **with_errors(measured),
-                     "acceptance": mean_acceptance(runs),
+                     **{key: mean_acceptance(runs, key)
+                        for key in ("acceptance", "acceptance_by_offset")},
                      "seconds": sum(run["seconds"]["total"] for run in runs)})
     return rows
 
@@ -109,13 +111,12 @@ def with_errors(measured: dict[str, list[float]]) -> dict[str, float]:
     """Means, and standard errors under name + "_se"."""
     out = {}
     for name, values in measured.items():
-        mean = sum(values) / len(values)
-        variance = sum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)
-        out[name], out[f"{name}_se"] = mean, math.sqrt(variance / len(values))
+        spread = stdev(values) if len(values) > 1 else 0.0
+        out[name], out[f"{name}_se"] = mean(values), spread / math.sqrt(len(values))
     return out
 
 
-def mean_acceptance(runs: list[dict]) -> dict[str, float]:
-    keys = dict.fromkeys(key for run in runs for key in run["acceptance"])
-    return {key: sum(run["acceptance"].get(key, 0.0) for run in runs)
-            / sum(key in run["acceptance"] for run in runs) for key in keys}
+def mean_acceptance(runs: list[dict], name: str) -> dict[str, float]:
+    """Mean over batches of a mapping of the statistics."""
+    keys = dict.fromkeys(key for run in runs for key in run[name])
+    return {key: mean([run[name][key] for run in runs if key in run[name]]) for key in keys}

@@ -207,16 +207,30 @@ class DecodeState:
         self.passes += 1
         return Pass(self.passes, stage, round_, cells, tokens.clone(), accepted)
 
-    def note_acceptance(self, stage: str, round_: int, accepted: torch.Tensor,
+    def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:
-        """Remember the mean of accepted [B, n] under "stage/round"; forced slots do not count."""
+        """Remember the mean of accepted [B, n] under `key`; forced slots do not count."""
         if self.forced is not None:
             accepted = accepted[~self.forced[slots].expand_as(accepted)]
         if accepted.numel():
-            self._accepted[f"{stage}/{round_}"].append(accepted.float().mean())
+            self._accepted[key].append(accepted.float().mean())
 
-    def acceptance(self) -> dict[str, float]:
-        return {key: torch.stack(values).mean().item() for key, values in self._accepted.items()}
+    def note_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
+        """The same by the distance d drafted over: accepted [B, n] ends before slot `stop`.
+
+        Every d covers `reach` slots; the first may lack the slot that was chosen exactly.
+        """
+        count = -(-accepted.shape[1] // reach)
+        for d in range(1, count + 1):
+            end = stop - (count - d) * reach
+            begin = max(stop - accepted.shape[1], end - reach)
+            part = accepted[:, begin - stop : end - stop or None]
+            self.note_acceptance(f"{stage}+{d}", part, slice(begin, end))
+
+    def acceptance(self, mark: str) -> dict[str, float]:
+        """Means of the keys with this mark: "/" for stage/round, "+" for stage+offset."""
+        return {key: torch.stack(values).mean().item()
+                for key, values in self._accepted.items() if mark in key}
 
     def rows_event(self) -> Rows | None:
         """The rows that became final since the last call, or None."""

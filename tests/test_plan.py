@@ -81,7 +81,8 @@ def test_a_fused_commit_saves_passes(grid, method):
     fused = methods.SSD(method.k_h, method.k_v, method.rounds, method.incremental,
                         fused_commit=True)
     before, after = plan(grid, method).passes, plan(grid, fused).passes
-    assert after <= before and (after < before or grid.rows == 1)
+    nothing_to_save = grid.rows == 1 or method.rounds >= grid.columns  # more rounds than cells
+    assert after < before or after == before and nothing_to_save
 
 
 @given(grids, st.integers(1, 9), st.integers(0, 4))

@@ -125,12 +125,13 @@ class Block:
     start: int
     stop: int
     draft_probs: torch.Tensor  # [B, stop - start, V]
-    acceptance: str = "residual"
+    acceptance: str
+    reach: int  # slots that lie at one offset from what they were drafted from: 1, or a row
 
     def part(self, start: int, stop: int) -> Block:
         """The slots start..stop-1 of this block."""
-        return Block(start, stop, self.draft_probs[:, start - self.start : stop - self.start],
-                     self.acceptance)
+        return replace(self, start=start, stop=stop, draft_probs=self.draft_probs[
+            :, start - self.start : stop - self.start])
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
         """Accept or repair every slot by itself; q becomes the p just computed. [B, n] bool."""
@@ -162,7 +163,9 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         stood = block.judge(state, number)
         state.stale = block.start + int(stood.all(0).long().cumprod(0).sum())
         state.converged = stood.all(-1)
-        state.note_acceptance(stage, number, stood, slice(block.start, block.stop))
+        state.note_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
+        if number == 1:
+            state.note_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
         fed = F.pad(stood, (block.start - first_fed, 0), value=True)
         yield state.passed(stage, number, first_fed, block.stop, fed)
@@ -214,7 +217,7 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     for begin, end in group_bounds(state.grid, start, stop, k):
         state.choose(begin)
         if end > begin + 1:
-            block = Block(begin + 1, end, draft(state, begin, end), acceptance)
+            block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
             last = min(rounds_, end - begin - 1)  # every round makes one more cell final
             yield from rounds(state, block, range(1, last + 1), "horizontal")

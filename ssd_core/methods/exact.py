@@ -83,6 +83,6 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
     tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
     tokens = torch.where(final, held, tokens)
     same = (tokens == held)[:, :-1]
-    state.note_acceptance("verify", 1, same, ahead[:, :-1])
+    state.note_acceptance("verify/1", same, ahead[:, :-1])
     state.write_at(ahead, tokens)
     return same.long().cumprod(-1).sum(-1)

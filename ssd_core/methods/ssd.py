@@ -129,7 +129,7 @@ class RowSchedule(Method):
         state.clock.lap("draft")
         # The first slot was chosen from an exact h, except where a fused commit is still to come.
         judged = start if state.stale < start else start + 1
-        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance)
+        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width)
         last = self._joint_rounds(state.grid, len(rows))
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.converged_rows += state.converged * (1 if self.incremental else len(rows))

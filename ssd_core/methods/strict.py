@@ -85,7 +85,7 @@ def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
     drafts = state.codes_at(slots[:, 1:])
     tokens, count = accept.strict(drafts, draft_probs, state.target_probs_at(ahead), uniforms,
                                   state.noise.race(Purpose.REPAIR, state.passes, ahead))
-    state.note_acceptance("verify", 1, tokens[:, :-1] == drafts, slots[:, 1:])
+    state.note_acceptance("verify/1", tokens[:, :-1] == drafts, slots[:, 1:])
     held = state.codes_at(ahead)
     place = torch.arange(ahead.shape[1], device=ahead.device)
     write = (place == count[:, None]) & ~known(ahead, frontier)

@@ -33,6 +33,7 @@ class BackboneRecipe:
     batch: int = 16
     rate: float = 3e-3
     drop_text: float = 0.1
+    held_out: int = 128
     seed: int = 0
     device: str = "cpu"
 
@@ -121,12 +122,13 @@ def train(recipe: BackboneRecipe) -> dict:
     return {"stage": "backbone", "steps": recipe.steps, "pictures": recipe.pictures,
             "parameters": sum(p.numel() for n, p in backbone.named_parameters()
                               if not n.startswith("picture_codec")),
-            "train_nll": mean(recent), **held_out_metrics(backbone, codec, recipe.out)}
+            "train_nll": mean(recent),
+            **held_out_metrics(backbone, codec, recipe.out, recipe.held_out)}
 
 
 @torch.no_grad()
 def held_out_metrics(backbone: Postcard, codec: VQTokenizer, folder: Path,
-                     count: int = 128) -> dict:
+                     count: int) -> dict:
     """NLL in nats a token on postcards never trained on, with their captions."""
     painted = pictures(count, folder, HELD_OUT)
     tokens = tokenised(codec, painted, folder / f"tokens-held-out-{count}.npy")

@@ -33,6 +33,7 @@ class TokenizerRecipe:
     batch: int = 32
     crop: int = 96
     rate: float = 2e-3
+    held_out: int = 200
     seed: int = 0
     device: str = "cpu"
 
@@ -125,7 +126,7 @@ def train(recipe: TokenizerRecipe) -> dict:
         optimizers[0].step()
         recent.append(error.item())
     save(model, recipe.out / "tokenizer.safetensors")
-    return held_out_metrics(model.cpu(), 200)
+    return held_out_metrics(model.cpu(), recipe.held_out)
 
 
 @torch.no_grad()
