@@ -5,7 +5,8 @@ It draws no pictures and prints nothing; whoever stops iterating has cancelled t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 
@@ -37,16 +38,15 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     check_heads(method, backbone, heads)
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     branches = prompt_branches(backbone, prompts, negative, cfg)
-    return _run(backbone, branches, len(prompts), method, heads, sampling, cfg, keep, keep_rows)
+    state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
+    return _run(state, method, method.plan(backbone.grid, keep_rows), keep, keep_rows)
 
 
 @torch.inference_mode()
-def _run(backbone: Backbone, branches: list[list[int]], pictures: int, method: Method,
-         heads: DraftHeads | None, sampling: Sampling, cfg: float, keep: torch.Tensor | None,
-         keep_rows: int) -> Iterator[Event]:
-    plan = method.plan(backbone.grid, keep_rows)
+def _run(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
+         keep: torch.Tensor | None, keep_rows: int) -> Iterator[Event]:
     yield Started(plan)
-    state = DecodeState(backbone, branches, pictures, sampling, cfg, heads)
+    state = allocate()
     prefill = state.prefill(keep, keep_rows)
     state.clock.lap("prefill")
     yield prefill
@@ -90,6 +90,8 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
 
 
 def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
+    if heads is not None and method.uses_heads:
+        heads.require_backbone(backbone)
     needed = method.heads_needed(backbone.grid)
     if needed is None:
         return

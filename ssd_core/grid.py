@@ -32,7 +32,7 @@ class Grid:
     def parse(cls, text: str, row_end: bool = False) -> Grid:
         """Read "24x24" as rows x columns."""
         rows, _, columns = text.lower().partition("x")
-        if not (rows.isdigit() and columns.isdigit()):
+        if not (text.isascii() and rows.isdecimal() and columns.isdecimal()):
             raise SSDError(f"grid {text!r}: write rows x columns, for example 24x24")
         return cls(int(rows), int(columns), row_end)
 

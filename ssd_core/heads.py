@@ -66,6 +66,14 @@ class DraftHeads(nn.Module):
     def k_v(self) -> int:
         return len(self.vertical)
 
+    def require_backbone(self, backbone: Backbone) -> None:
+        """Refuse a backbone that these heads were not made for."""
+        sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
+        made_for = self.metadata.get("backbone_sha256", backbone.sha256)
+        if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
+            raise SSDError(f"these heads were made for another backbone than the loaded "
+                           f"{backbone.name}: load them with load_heads(path, backbone)")
+
     def require(self, k_h: int, k_v: int) -> None:
         """Refuse a schedule that asks for more heads than there are."""
         for knob, asked, there in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):

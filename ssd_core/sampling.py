@@ -28,6 +28,11 @@ class Sampling:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
+        for name, kinds in (("seed", int), ("top_k", int), ("cfg", (int, float, type(None))),
+                            ("temperature", (int, float)), ("top_p", (int, float))):
+            if not isinstance(getattr(self, name), kinds):
+                raise SSDError(f"{name} {getattr(self, name)!r}: must be a number"
+                               + (" without a fraction" if kinds is int else ""))
         wrong = next((f"{name} {getattr(self, name)}: {rule}" for name, rule, ok in (
             ("seed", "must lie in 0 .. 2^64 - 1", 0 <= self.seed < 1 << 64),
             ("cfg", "must lie in 1 .. 100", self.cfg is None or 1 <= self.cfg <= 100),

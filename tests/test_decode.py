@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock import MockBackbone, events, random_heads, tokens  # noqa: UP026
+from mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
 from ssd_core.state import DecodeState

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from mock import MockBackbone, events, random_heads  # noqa: UP026
+from mock_backbone import MockBackbone, events, random_heads
 
 from ssd_core import Finished, Grid, Pass, Rows, Started, generate, methods
 

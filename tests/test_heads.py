@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from mock import MockBackbone, random_heads  # noqa: UP026
+from mock_backbone import MockBackbone, random_heads
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -68,7 +68,7 @@ def test_horizontal_and_vertical_heads_aim_at_their_offsets(backbone):
     state.hidden.normal_(generator=generator)
     state.tokens.random_(backbone.codes, generator=generator)
     e = backbone.embed(state.tokens)
-    right = horizontal_states(state, 1, 2)
+    right = horizontal_states(state, 1, 4)
     below = vertical_states(state, 4, 2)
     for d in (1, 2):
         assert torch.allclose(right[0, d - 1], heads.horizontal[d - 1](

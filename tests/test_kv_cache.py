@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock import randomise  # noqa: UP026
+from mock_backbone import randomise
 
 from ssd_core.transformer import Decoder, DecoderShape, sequence_angles
 

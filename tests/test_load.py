@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from mock import random_heads, tiny_postcard, tokens  # noqa: UP026
+from mock_backbone import random_heads, tiny_postcard, tokens
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 import torch
-from mock import MockBackbone, events, random_heads, tiny_postcard, tokens  # noqa: UP026
+from mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 from scipy import stats
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, accept, methods, plan

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock import MockBackbone, events, random_heads  # noqa: UP026
+from mock_backbone import MockBackbone, events, random_heads
 from scipy import stats
 
 from ssd_core import Grid, methods, noise

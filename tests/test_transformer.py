@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from mock import MockBackbone, randomise  # noqa: UP026
+from mock_backbone import MockBackbone, randomise
 
 from ssd_core import Grid
 from ssd_core.transformer import (

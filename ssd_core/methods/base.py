@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import ClassVar, TypeVar
 
 import torch
@@ -100,11 +101,16 @@ def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
     return F.one_hot(tokens, state.backbone.codes).float()
 
 
-def horizontal_states(state: DecodeState, slot: int, count: int) -> torch.Tensor:
-    """h estimates [rows, count, d] of slots slot+1.., by horizontal heads 1..count (Eq. 2)."""
+def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
+    """h estimates [rows, n, d] of slots slot+1..stop-1, all from `slot` (Eq. 2).
+
+    Head d reaches d cells on; a row end in between is no cell, and its own estimate is unused.
+    """
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
-    return torch.cat([head(hidden, embedding) for head in state.heads.horizontal[:count]], dim=1)
+    cells = (not is_row_end(state.grid, s) for s in range(slot + 1, stop))
+    estimates = [head(hidden, embedding) for head in state.heads.horizontal[: stop - slot - 1]]
+    return torch.cat([estimates[max(d, 1) - 1] for d in accumulate(cells)], dim=1)
 
 
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:

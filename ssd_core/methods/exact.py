@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import torch
 
-from ..errors import SSDError
 from ..events import Pass
 from ..grid import Grid
 from ..plan import Plan
@@ -36,13 +35,13 @@ class Exact(Method):
                   f"window {self.window}: must be at least 1"),))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        require(((not self.window or self.window <= grid.slots,
+                  f"window {self.window}: the picture has {grid.slots} cells"),))
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        if not 1 <= (window := self.window or state.grid.width) <= state.slots:
-            raise SSDError(f"window {window}: the picture has {state.slots} cells")
-        guesser = FirstGuess(state)
-        yield from sliding_window(state, first_row * state.grid.width, window, guesser, rechoose)
+        window, guess = self.window or state.grid.width, FirstGuess(state)
+        yield from sliding_window(state, first_row * state.grid.width, window, guess, rechoose)
 
 
 class FirstGuess:

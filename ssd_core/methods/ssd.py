@@ -148,12 +148,12 @@ class RowSchedule(Method):
             if state.stale >= end:
                 state.converged_rows += 1
                 continue
-            chosen = not self.fused_commit and state.stale <= begin
-            if chosen:
+            if not self.fused_commit:
                 yield from commit(state, begin)
-                state.choose(begin)
+                if not block.part(begin, begin + 1).judge(state, 0).all():  # its h is exact now
+                    state.stale = begin
             state.final = begin
-            part = block.part(begin + chosen, end)
+            part = block.part(begin + (not self.fused_commit), end)
             yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
             state.converged_rows += state.converged
 
@@ -177,7 +177,7 @@ class SSD(RowSchedule):
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        estimate = horizontal_states(state, begin, end - begin - 1)
+        estimate = horizontal_states(state, begin, end)
         return self._drafted(state, estimate, begin + 1, end)
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:

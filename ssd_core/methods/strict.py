@@ -49,20 +49,20 @@ class Strict(Method):
     def guess(self, state: DecodeState, slots: torch.Tensor,
               frontier: torch.Tensor) -> torch.Tensor:
         ahead = slots[:, 1:]
-        draft_probs = self._draft_probs(state, slots)
+        draft_probs = self._draft_probs(state, ahead, frontier[:, None])
         race = state.noise.race(Purpose.DRAFT, state.passes, ahead)
         fresh = choose(draft_probs, race)
         state.write_at(ahead, torch.where(known(ahead, frontier), state.codes_at(ahead), fresh))
         return draft_probs
 
-    def _draft_probs(self, state: DecodeState, slots: torch.Tensor) -> torch.Tensor:
-        """q [B, n - 1, V] of the slots behind the first."""
-        ahead, width = slots[:, 1:], state.grid.width
-        above = ahead - width
-        by_row = (above >= 0) & (self.drafts == "vertical") & (above <= slots[:, :1])
+    def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
+                     frontier: torch.Tensor) -> torch.Tensor:
+        """q [B, n, V] of slots `ahead` [B, n], drafted from the frontier [B, 1] or from above."""
+        above = ahead - state.grid.width
+        by_row = (above >= 0) & (self.drafts == "vertical") & (above <= frontier)
         estimate = torch.zeros_like(state.hidden_at(ahead))
         if not by_row.all():
-            estimate = self._horizontal(state, slots)
+            estimate = self._horizontal(state, ahead, frontier)
         if by_row.any():
             source = above.clamp(min=0)
             vertical = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
@@ -70,10 +70,18 @@ class Strict(Method):
             estimate = torch.where(both, vertical, estimate)
         return state.probs(estimate, ahead)
 
-    def _horizontal(self, state: DecodeState, slots: torch.Tensor) -> torch.Tensor:
-        first, heads = slots[:, :1], state.heads.horizontal[: slots.shape[1] - 1]
-        hidden, embedding = state.hidden_at(first), state.embedding_at(first)
-        return torch.cat([head(hidden, embedding) for head in heads], dim=1)
+    def _horizontal(self, state: DecodeState, ahead: torch.Tensor,
+                    frontier: torch.Tensor) -> torch.Tensor:
+        """h estimates [rows, n, d]: head d for the d-th cell behind each picture's frontier."""
+        hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
+        heads = state.heads.horizontal[: self.k_h]
+        estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
+        cells = ahead > frontier
+        if state.forced is not None:
+            cells = cells & ~state.forced[ahead]
+        head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
+        both = head_index.repeat(state.branches, 1)[..., None]
+        return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))
 
 
 def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
