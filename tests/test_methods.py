@@ -370,7 +370,7 @@ def outcome(method, heads=None, prompts=("a sun",), **options):
     return finished.tokens.tolist(), finished.stats["passes"], finished.stats["acceptance"]
 
 
-SSD_KNOBS = {"k_h": (3, 2), "k_v": (1, 2), "rounds": (2, 3), "acceptance": ("residual", "coupled"),
+SSD_KNOBS = {"k_h": (3, 2), "k_v": (1, 2), "rounds": (1, 3), "acceptance": ("residual", "coupled"),
              "draft_choice": ("sample", "argmax"), "draft_temperature": (1.0, 0.5),
              "fused_commit": (False, True)}
 

@@ -93,6 +93,8 @@ class Postcard(Backbone):
         """Ready for decoding: no gradients, the position table built once."""
         self.requires_grad_(False)
         self.refresh_tables()
+        if self.device.type == "cpu":
+            self.decoder.store_by_column()
         return self.eval()
 
     def unknown_words(self, prompt: str) -> list[str]:

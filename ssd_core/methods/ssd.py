@@ -86,16 +86,18 @@ class RowSchedule(Method):
         converging = self.acceptance == "coupled" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
-    def _joint_rounds(self, grid: Grid, rows: int) -> int:
-        """b, or as many rounds as there are cells to judge; the first is exact but when fused."""
-        return min(self.rounds, rows * grid.columns - (not self.fused_commit))
+    def _useful(self, rounds_: int, cells: int) -> int:
+        """As many rounds as there are cells to judge; the first cell is exact but when fused."""
+        return min(rounds_, cells - (not self.fused_commit))
 
     def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
-        joint = self._joint_rounds(grid, rows)
-        staged = (rows - 1) * min(self.incremental, grid.columns)
+        joint = self._useful(self.rounds, rows * grid.columns)
+        staged = (rows - 1) * self._useful(self.incremental, grid.columns)
         if self.fused_commit:
             return joint + staged
-        commits = rows if self.incremental else 1
+        commits = 1
+        if self.incremental:  # a first row of one cell is exact and fed: it needs no commit
+            commits = rows - (grid.columns == 1 and rows > 1)
         return joint + staged + commits - last
 
     def _paper_passes(self, grid: Grid) -> int | None:
@@ -130,7 +132,7 @@ class RowSchedule(Method):
         # The first slot was chosen from an exact h, except where a fused commit is still to come.
         judged = start if state.stale < start else start + 1
         block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width)
-        last = self._joint_rounds(state.grid, len(rows))
+        last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.converged_rows += state.converged * (1 if self.incremental else len(rows))
         if self.incremental:
@@ -142,7 +144,7 @@ class RowSchedule(Method):
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
         """Commit a row, then refine the next one on corrected ground."""
         width = state.grid.width
-        last = self.rounds + min(self.incremental, state.grid.columns)
+        last = self.rounds + self._useful(self.incremental, state.grid.columns)
         for y in rows[1:]:
             begin, end = y * width, (y + 1) * width
             if state.stale >= end:
