@@ -17,9 +17,8 @@ from ssd_core.evaluate import evaluate
 
 METHODS = [
     ("AR", methods.AR()), ("1-D MTP, k_h 5", methods.MTP(k_h=5)),
-    ("strict, horizontal", methods.Strict()), ("strict, vertical", methods.Strict("vertical")),
+    ("strict, horizontal", methods.Strict()),
     ("rows, distribution, r = 2", methods.Rows(rounds=2)),
-    ("rows, copy, r = 2", methods.Rows(rounds=2, draft="copy")),
     ("exact, window 24", methods.Exact()),
     *((f"SSD r = {r}, residual", methods.SSD(k_h=5, k_v=1, rounds=r)) for r in range(4)),
     ("SSD r = 2, coupled", methods.SSD(k_h=5, k_v=1, rounds=2, acceptance="coupled")),

@@ -28,7 +28,7 @@ from .data import HELD_OUT, fresh_caption, pictures, to_signed
 @dataclass(frozen=True)
 class BackboneRecipe:
     out: Path
-    steps: int = 1150
+    steps: int = 1500
     pictures: int = 16000
     batch: int = 16
     rate: float = 3e-3
