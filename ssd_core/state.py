@@ -184,10 +184,11 @@ class DecodeState:
     def _as_codes(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
         return tokens if self.forced is None else tokens.masked_fill(self.forced[slots], 0)
 
-    def choose(self, slot: int) -> None:
-        """Choose a slot from its h with the fixed noise, as AR does."""
+    def choose(self, slot: int) -> torch.Tensor:
+        """Choose a slot from its h with the fixed noise, as AR does; its p [B, 1, V]."""
         probs = self.target_probs(slot, slot + 1)
         self.write(slot, choose(probs, self.noise.choosing(slot, slot + 1)))
+        return probs
 
     # Bookkeeping
 

@@ -32,12 +32,7 @@ class Rows(RowSchedule):
         return self._drafted(state, slice(begin, begin + 1), begin + 1, end - begin - 1)
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        chosen = state.tokens[:, start : start + 1].clone()
-        exact = state.target_probs(start, start + 1)
-        draft_probs = self._drafted(state, slice(start - state.grid.width, start), start, rows)
-        draft_probs[:, :1] = exact
-        state.tokens[:, start : start + 1] = chosen
-        return draft_probs
+        return self._drafted(state, slice(start - state.grid.width, start), start, rows)
 
     def _drafted(self, state: DecodeState, source: slice, start: int, times: int) -> torch.Tensor:
         """Repeat what stands in `source` as the draft of `times` as many slots."""

@@ -110,7 +110,7 @@ class RowSchedule(Method):
         raise NotImplementedError
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        """Write drafts for `rows` rows behind their chosen first slot; draft_probs of all slots."""
+        """Write drafts for `rows` rows from slot `start` on; their draft_probs [B, n, V]."""
         raise NotImplementedError
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
@@ -125,9 +125,9 @@ class RowSchedule(Method):
     def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
         width = state.grid.width
         start, stop = rows.start * width, rows.stop * width
-        state.choose(start)
         state.converged.fill_(False)
         draft_probs = self.draft_rows(state, start, len(rows))
+        draft_probs[:, :1] = state.choose(start)
         state.clock.lap("draft")
         # The first slot was chosen from an exact h, except where a fused commit is still to come.
         judged = start if state.stale < start else start + 1
@@ -183,13 +183,8 @@ class SSD(RowSchedule):
         return self._drafted(state, estimate, begin + 1, end)
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        stop = start + rows * state.grid.width
-        chosen = state.tokens[:, start : start + 1].clone()
-        exact = state.target_probs(start, start + 1)
-        draft_probs = self._drafted(state, vertical_states(state, start, rows), start, stop)
-        draft_probs[:, :1] = exact
-        state.tokens[:, start : start + 1] = chosen
-        return draft_probs
+        estimate = vertical_states(state, start, rows)
+        return self._drafted(state, estimate, start, start + rows * state.grid.width)
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:
