@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     stages = {
         "tokenizer": tokenizer.train(recipe),
         "backbone": backbone.train(backbone.BackboneRecipe(
-            out, steps=2, pictures=8, batch=2, held_out=2)),
+            out, steps=2, pictures=8, batch=2, reading_steps=2, reading_batch=8, held_out=2)),
         "distill": self_distill.train(self_distill.SelfDistillRecipe(
             out, pictures=4, batch=4, device="cpu")),
         "heads": heads.train(heads.HeadsRecipe(

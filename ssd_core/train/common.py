@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from ..errors import SSDError
@@ -32,6 +34,42 @@ def remember_rates(optimizers: list[torch.optim.Optimizer]) -> list[torch.optim.
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
     return optimizers
+
+
+def muon_and_adamw(decoder: nn.Module, others: list[nn.Parameter],
+                   rate: float) -> list[torch.optim.Optimizer]:
+    """Muon for the decoder's matrices, AdamW for its vectors and for the other parameters."""
+    matrices = [p for p in decoder.parameters() if p.dim() == 2]
+    rest = [p for p in decoder.parameters() if p.dim() != 2] + others
+    return remember_rates([
+        torch.optim.Muon(matrices, lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.95), weight_decay=0.0)])
+
+
+def descend(loss: torch.Tensor, optimizers: list[torch.optim.Optimizer],
+            weights: list[nn.Parameter]) -> None:
+    """One step down, the gradient's norm clipped at 1."""
+    for optimizer in optimizers:
+        optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(weights, 1.0)
+    for optimizer in optimizers:
+        optimizer.step()
+
+
+def multiplies_bfloat16(device: str) -> bool:
+    """Whether the device has units for bfloat16 products: recent GPUs, CPUs with AMX."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    probe = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    return torch.device(device).type == "cpu" and probe()
+
+
+def mixed_precision(device: str) -> AbstractContextManager:
+    """Products in bfloat16 where that is faster; weights, norms and losses stay in float32."""
+    if not multiplies_bfloat16(device):
+        return nullcontext()
+    return torch.autocast(torch.device(device).type, torch.bfloat16)
 
 
 class Checkpoint:

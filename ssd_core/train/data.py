@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from ..backbones.base import Backbone
 from ..files import written_whole
 from ..postcards.captions import describe
 from ..postcards.painter import paint
@@ -25,6 +26,13 @@ def scene_of(seed: int) -> Scene:
 def fresh_caption(seed: int, draw: int) -> str:
     """Another wording of postcard `seed`: the scene stays, `draw` picks the sentence."""
     return describe(scene_of(seed), np.random.default_rng((seed, draw)))
+
+
+def prompt_batch(backbone: Backbone, captions: list[str], drop: torch.Tensor) -> torch.Tensor:
+    """[B, P] ids; captions whose `drop` is True lose their text."""
+    ids = [backbone.tokenize(caption) for caption in captions]
+    return torch.tensor([backbone.unconditional(row) if gone else row
+                         for row, gone in zip(ids, drop.tolist(), strict=True)])
 
 
 def paint_chunk(seeds: range) -> np.ndarray:

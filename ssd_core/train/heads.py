@@ -18,8 +18,9 @@ from ..backbones.base import Backbone
 from ..heads import HORIZONTAL, VERTICAL, DraftHeads, save_heads
 from ..load import load_backbone
 from ..sampling import guide
-from .backbone import hidden_states, prompt_batch
+from .backbone import hidden_states
 from .common import Checkpoint, cosine, remember_rates, set_rate, training_steps
+from .data import prompt_batch
 from .self_distill import load_pictures
 
 

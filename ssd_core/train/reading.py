@@ -1,0 +1,132 @@
+"""Stage 2, first part: the lower layers learn to read before the backbone learns to draw.
+
+A picture's tokens say little about its caption: which colour belongs to which thing decides a
+handful of cells out of 576. So a linear probe on the last prompt slot, half-way up the decoder,
+must tell the whole scene; captions alone are cheap, and the layers above find the scene told in one
+place. The probe goes on beside the pictures and is thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..backbones.postcard import PROMPT_LENGTH, Postcard
+from ..postcards.world import (
+    COLOURS,
+    GROUNDS,
+    KINDS,
+    LIGHTS,
+    PLACES,
+    RIDGES,
+    SKIES,
+    TIMES,
+    Scene,
+)
+from .common import (
+    Checkpoint,
+    cosine,
+    descend,
+    mixed_precision,
+    muon_and_adamw,
+    set_rate,
+    training_steps,
+)
+from .data import HELD_OUT, fresh_caption, scene_of
+
+LAYERS = 3  # the probe reads what this many layers made of the prompt
+NONE = "none"
+FIELDS: tuple[tuple[str, ...], ...] = (
+    TIMES, SKIES, LIGHTS, (NONE, *PLACES), RIDGES, GROUNDS,
+    *[values for _ in PLACES for values in ((NONE, *KINDS), (NONE, *COLOURS))])
+
+
+def answers(scene: Scene) -> list[int]:
+    """The index of each field's true value: the scene's own six, then kind and colour by place."""
+    things = {thing.place: (thing.kind, thing.colour) for thing in scene.things}
+    told = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground]
+    told += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
+    return [values.index(value) for values, value in zip(FIELDS, told, strict=True)]
+
+
+class SceneProbe(nn.Module):
+    """A linear read-out of the scene from the state of the last prompt slot."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(sum(map(len, FIELDS)), hidden))
+
+    def forward(self, state: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """State [B, d] -> one [B, values] of logits a field."""
+        scores = F.linear(F.rms_norm(state, state.shape[-1:]), self.weight)
+        return scores.split([len(values) for values in FIELDS], dim=-1)
+
+    def loss(self, state: torch.Tensor, told: torch.Tensor,
+             said: torch.Tensor | None = None) -> torch.Tensor:
+        """Cross-entropy in nats a picture, summed over fields.
+
+        told: int64 [B, fields]; said: bool [B], False where a picture has no text, or None.
+        """
+        if said is not None:
+            told = told.masked_fill(~said[:, None], -100)
+        count = len(told) if said is None else said.sum().clamp(min=1)
+        return sum(F.cross_entropy(part, told[:, i], reduction="sum")
+                   for i, part in enumerate(self(state))) / count
+
+    @torch.no_grad()
+    def share_told(self, state: torch.Tensor, told: torch.Tensor) -> float:
+        """The share of fields whose likeliest value is the true one.
+
+        Captions leave things unsaid: a perfect reader tells about 0.85 of them.
+        """
+        best = torch.stack([part.argmax(-1) for part in self(state)], dim=1)
+        return (best == told).float().mean().item()
+
+
+def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
+    """Ids [B, P] -> the state [B, d] of the last prompt slot after the reading layers."""
+    x = backbone.embed_prompt(prompts) + backbone.positions[:PROMPT_LENGTH]
+    for index, layer in enumerate(backbone.decoder.layers[:LAYERS]):
+        x = layer(x, backbone.angles[:PROMPT_LENGTH], index, None)
+    return x[:, -1]
+
+
+@contextmanager
+def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
+    """The same state, kept from full passes inside the block: one element a pass."""
+    heard: list[torch.Tensor] = []
+    hook = backbone.decoder.layers[LAYERS - 1].register_forward_hook(
+        lambda layer, given, x: heard.append(x[:, PROMPT_LENGTH - 1]))
+    try:
+        yield heard
+    finally:
+        hook.remove()
+
+
+def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int, rate: float,
+                  path: Path, generator: torch.Generator) -> None:
+    """Train the reading layers on captions alone, of scenes that are never painted."""
+    reading = backbone.decoder.layers[:LAYERS]
+    others = [backbone.word_embedding, backbone.prompt_position, probe.weight]
+    optimizers = muon_and_adamw(reading, others, rate)
+    weights = [*reading.parameters(), *others]
+    checkpoint = Checkpoint(path, nn.ModuleList((backbone, probe)), optimizers, generator)
+    device, right = backbone.device, deque(maxlen=50)
+    for step in training_steps("reading", steps, checkpoint,
+                               report=lambda: f"fields read {mean(right):.3f}"):
+        seeds = torch.randint(HELD_OUT, (batch,), generator=generator).tolist()
+        prompts = torch.tensor([backbone.tokenize(fresh_caption(seed, step)) for seed in seeds])
+        told = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
+        set_rate(optimizers, cosine(step, steps, warmup=50))
+        backbone.refresh_tables()
+        with mixed_precision(str(device)):
+            state = read(backbone, prompts.to(device))
+        descend(probe.loss(state, told), optimizers, weights)
+        right.append(probe.share_told(state, told))
