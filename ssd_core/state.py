@@ -134,11 +134,11 @@ class DecodeState:
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
         """p [B, stop - start, V] of the slots as the last pass left them."""
-        return self.probs(self.hidden[:, start:stop], slice(start, stop))
+        return self.probs(self.backbone.logits(self.hidden[:, start:stop]), slice(start, stop))
 
     def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
         """p [B, n, V] for slots [B, n] of each picture's own."""
-        return self.probs(self.hidden_at(slots), slots)
+        return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
     def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""
@@ -149,11 +149,15 @@ class DecodeState:
         both = slots.repeat(self.branches, 1)[..., None]
         return self.hidden.gather(1, both.expand(-1, -1, self.hidden.shape[2]))
 
-    def probs(self, hidden: torch.Tensor, slots: slice | torch.Tensor,
+    def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
+                    temperature: float = 1.0) -> torch.Tensor:
+        """q [B, n, V] from the heads' estimates [rows, n, d], at `temperature` times the run's."""
+        return self.probs(self.heads.space.logits(self.backbone, estimate), slots, temperature)
+
+    def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
               sharpen: float = 1.0) -> torch.Tensor:
-        """Exact or drafted h [rows, n, d] -> [B, n, V]; a forced slot gets code 0 for certain."""
-        logits = guide(self.backbone.logits(hidden), self.cfg)
-        probs = probabilities(logits, self.sampling, sharpen)
+        """Logits [rows, n, V] -> [B, n, V] guided and filtered; a forced slot is code 0."""
+        probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
         if self.forced is not None:
             certain = torch.zeros(probs.shape[-1], device=probs.device)
             certain[0] = 1

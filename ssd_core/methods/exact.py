@@ -70,7 +70,7 @@ class FirstGuess:
         if state.heads is None or not state.heads.k_v or not exact.any():
             return copied
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
-        drafted = choose(state.probs(estimate, slots), state.noise.choosing_at(slots))
+        drafted = choose(state.draft_probs(estimate, slots), state.noise.choosing_at(slots))
         return torch.where(exact, drafted, copied)
 
 

@@ -42,7 +42,7 @@ class MTP(Method):
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""
         estimate = horizontal_states(state, begin, end)
-        draft_probs = state.probs(estimate, slice(begin + 1, end))
+        draft_probs = state.draft_probs(estimate, slice(begin + 1, end))
         sample_draft(state, begin + 1, draft_probs)
         return draft_probs
 

@@ -188,7 +188,7 @@ class SSD(RowSchedule):
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:
-        draft_probs = state.probs(estimate, slice(start, stop), self.draft_temperature)
+        draft_probs = state.draft_probs(estimate, slice(start, stop), self.draft_temperature)
         sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
         return draft_probs
 

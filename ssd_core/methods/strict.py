@@ -68,7 +68,7 @@ class Strict(Method):
             vertical = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
             both = by_row.repeat(state.branches, 1)[..., None]
             estimate = torch.where(both, vertical, estimate)
-        return state.probs(estimate, ahead)
+        return state.draft_probs(estimate, ahead)
 
     def _horizontal(self, state: DecodeState, ahead: torch.Tensor,
                     frontier: torch.Tensor) -> torch.Tensor:
