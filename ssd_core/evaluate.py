@@ -1,7 +1,7 @@
 """How good the pictures of a method are, beside plain AR on the same prompts and seeds.
 
 Every prompt is the caption of a postcard that was never trained on. Low NLL alone can mean bland
-pictures: read it beside object accuracy and entropy.
+pictures: read it beside object accuracy, entropy and the Frechet distance to real postcards.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
 import torch
@@ -20,6 +20,7 @@ from .events import Finished
 from .heads import DraftHeads
 from .methods import AR, Method
 from .postcards import Claim, check, claims
+from .postcards.features import FeatureNet, load_classifier
 from .sampling import Sampling, guide
 from .train.backbone import hidden_states
 from .train.data import HELD_OUT, fresh_caption
@@ -31,21 +32,48 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
              prompts: int = 64, batch: int = 16, sampling: Sampling = Sampling(),  # noqa: B008
              progress: Callable[[str], None] = lambda label: None) -> list[dict]:
     """One row a method: CONTRACT.md's keys, each measured one also with its standard error."""
-    captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(prompts)]
+    trial = Trial(backbone, prompts, batch, sampling)
     progress("ar")
-    baseline, ar_runs = decode_all(backbone, heads, AR(), captions, batch, sampling)
+    baseline = trial.run(AR(), None)
     rows = []
     for label, method in methods:
         progress(label)
-        tokens, runs = (baseline, ar_runs) if isinstance(method, AR) else decode_all(
-            backbone, heads, method, captions, batch, sampling)
-        measured = measure(backbone, captions, tokens, baseline, sampling, batch)
-        measured["passes"] = [float(n) for run in runs for n in run["passes_each"]]
-        rows.append({"method": label, "prompts": prompts, **with_errors(measured),
-                     **{key: mean_acceptance(runs, key)
-                        for key in ("acceptance", "acceptance_by_offset")},
-                     "seconds": sum(run["seconds"]["total"] for run in runs)})
+        run = baseline if isinstance(method, AR) else trial.run(method, heads)
+        rows.append({"method": label, **trial.row(run, baseline.tokens)})
     return rows
+
+
+@dataclass
+class Run:
+    """One method on all prompts: tokens [n, R, C] and the statistics of every batch."""
+
+    tokens: torch.Tensor
+    stats: list[dict]
+
+
+class Trial:
+    """The prompts that methods are compared on; prompt i uses seed + i."""
+
+    def __init__(self, backbone: Backbone, prompts: int, batch: int, sampling: Sampling) -> None:
+        self.backbone, self.batch, self.sampling = backbone, batch, sampling
+        self.captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(prompts)]
+        self.classifier = load_classifier()
+
+    def run(self, method: Method, heads: DraftHeads | None) -> Run:
+        return Run(*decode_all(self.backbone, heads, method, self.captions, self.batch,
+                               self.sampling))
+
+    def row(self, run: Run, baseline: torch.Tensor) -> dict:
+        """The measured keys of a run; baseline: AR's tokens for the same seeds."""
+        measured = measure(self.backbone, self.classifier, self.captions, run.tokens, baseline,
+                           self.sampling, self.batch)
+        features = torch.stack(measured.pop("features"))
+        measured["passes"] = [float(n) for stats in run.stats for n in stats["passes_each"]]
+        return {"prompts": len(self.captions), **with_errors(measured),
+                **self.classifier.distance(features),
+                **{key: mean_acceptance(run.stats, key)
+                   for key in ("acceptance", "acceptance_by_offset")},
+                "seconds": sum(stats["seconds"]["total"] for stats in run.stats)}
 
 
 def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, captions: list[str],
@@ -61,14 +89,16 @@ def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, cap
     return torch.cat(tokens), runs
 
 
-def measure(backbone: Backbone, captions: list[str], tokens: torch.Tensor, baseline: torch.Tensor,
-            sampling: Sampling, batch: int) -> dict[str, list[float]]:
-    """One number a picture (object accuracy: one a thing) for every metric."""
-    out: dict[str, list[float]] = defaultdict(list)
+@torch.inference_mode()
+def measure(backbone: Backbone, classifier: FeatureNet, captions: list[str], tokens: torch.Tensor,
+            baseline: torch.Tensor, sampling: Sampling, batch: int) -> dict[str, list]:
+    """One number a picture (object accuracy: one a thing) for every metric, and its `features`."""
+    out: dict[str, list] = defaultdict(list)
     for a in range(0, len(captions), batch):
         part, words = tokens[a : a + batch], captions[a : a + batch]
-        pixels = (backbone.decode(part) * 255).round().byte().cpu().numpy()
-        for picture, caption in zip(pixels, words, strict=True):
+        pixels = (backbone.decode(part) * 255).round().byte().cpu()
+        out["features"] += classifier.features_of(pixels)
+        for picture, caption in zip(pixels.numpy(), words, strict=True):
             said = claims(caption)
             verdicts = check(picture, said)
             out["caption_accuracy"].append(sum(verdicts) / len(verdicts))

@@ -12,7 +12,7 @@ from .specs import parse_methods
 
 COLUMNS = {name.replace("_", " "): name for name in (
     "method", "prompts", "passes", "caption_accuracy", "object_accuracy", "nll", "entropy",
-    "identical_tokens")}
+    "frechet", "identical_tokens")}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 from .options import Json, takes_groups
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
-          "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe"}
+          "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
+          "classifier": "ClassifierRecipe"}
 
 
 class Stages(TyperGroup):

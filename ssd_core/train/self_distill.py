@@ -30,13 +30,17 @@ PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes o
 
 @dataclass(frozen=True)
 class SelfDistillRecipe:
+    """Pictures first .. pictures-1, so that several processes or machines can share the work."""
+
     out: Path
     backbone: str = ""
-    pictures: int = 1536
-    batch: int = 32
+    pictures: int = 5184
+    first: int = 0
+    batch: int = 64
     cfg: float = 0.0
     seed: int = 0
     device: str = "auto"
+    dtype: str = "auto"
 
 
 def draw(backbone: Backbone, captions: list[str], seed: int, cfg: float | None) -> torch.Tensor:
@@ -49,9 +53,9 @@ def draw(backbone: Backbone, captions: list[str], seed: int, cfg: float | None) 
 
 def train(recipe: SelfDistillRecipe) -> dict:
     """Draw `recipe.pictures` pictures into recipe.out/self-distill and say how long it took."""
-    backbone = load_backbone(recipe.backbone or recipe.out, recipe.device)
+    backbone = load_backbone(recipe.backbone or recipe.out, recipe.device, recipe.dtype)
     started, drawn = time.perf_counter(), 0
-    for first in tqdm(range(0, recipe.pictures, recipe.batch), desc="self-distill"):
+    for first in tqdm(range(recipe.first, recipe.pictures, recipe.batch), desc="self-distill"):
         path = recipe.out / "self-distill" / f"{first:06d}.safetensors"
         count = min(recipe.batch, recipe.pictures - first)
         if path.exists():

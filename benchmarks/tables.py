@@ -1,0 +1,185 @@
+"""The paper's tables, run again on `postcard`: one command a table.
+
+    python benchmarks/tables.py methods            (Table 1; --help names them all)
+    python benchmarks/tables.py predictor --runs runs/postcard
+
+A table whose rows need other draft heads trains those that RUNS does not hold yet, on the pictures
+that `train self-distill` left there. Every table is written to benchmarks/results/NAME.md, its rows
+to NAME.json, and the same prompts as every row drew them to NAME.jpg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from conditions import RESULTS, conditions, table
+from PIL import Image, ImageDraw, ImageFont
+
+from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core.backbones.base import Backbone
+from ssd_core.evaluate import Trial
+from ssd_core.files import written_whole
+from ssd_core.heads import DraftHeads
+from ssd_core.methods import AR, SSD, Exact, Method, Rows, Strict
+from ssd_core.train import heads as heads_stage
+
+SHOWN, LABEL, FONT = 6, 230, 15  # pictures a row of the sheet; px of its labels' column; px
+HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, with the bundled heads or with those of a recipe of their own."""
+
+    label: str
+    method: Method
+    recipe: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    prompts: int
+    rows: tuple[Row, ...]
+
+
+def ssd(rounds: int, k_v: int = 1, **knobs) -> SSD:
+    return SSD(k_h=5, k_v=k_v, rounds=rounds, **knobs)
+
+
+def heads_of(**fields) -> tuple[tuple[str, object], ...]:
+    """What differs from the bundled heads' recipe: vertical head 1 is all that k_v = 1 uses."""
+    return tuple({"k_v": 1, **fields}.items())
+
+
+AR_ROW = Row("AR", AR())
+PREDICTORS = [("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_pre+e", "h_pre"),
+              ("h_post+e", "h_post")]
+TABLES = {
+    "postcard": Table("`postcard` at a glance", 64, (
+        AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
+        Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)), Row("exact, window 24", Exact()),
+        *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
+        Row("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
+    "methods": Table("Methods (the paper's Table 1)", 256, (
+        AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
+        Row("SSD r = 2 (preset)", ssd(2)), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
+        Row("exact, window 24", Exact()))),
+    "rounds": Table("Rounds (Table 5)", 256, (
+        AR_ROW, *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3, 5)))),
+    "predictor": Table("Predictor input and target, r = 0, 2,000 pictures (Table 3)", 64, (
+        AR_ROW, *(Row(f"{source} -> {target}", ssd(0), heads_of(
+            source=source, target=target, pictures=2000)) for source, target in PREDICTORS))),
+    "acceptance": Table("Acceptance criterion (Table 4)", 64, (
+        AR_ROW, Row("strict, a row by vertical heads", Strict(drafts="vertical", k_h=5)),
+        Row("strict, horizontal", Strict()), Row("verify and repair, r = 2", ssd(2)))),
+    "lookahead": Table("Rows drafted at a time (Table 6)", 64, (
+        AR_ROW, *(Row(f"k_v = {k}, b = {b}, i = {i}", ssd(b, k, incremental=i))
+                  for b, i in ((5, 4), (2, 2)) for k in (1, 2, 3)))),
+    "pictures": Table("Training pictures (Table 7)", 64, (
+        AR_ROW, *(Row(f"{n} pictures, r = {r}", ssd(r), heads_of(pictures=n))
+                  for r in (0, 2) for n in (500, 1000, 2000, 5000)))),
+    "schedule": Table("Staged against joint, k_v = 2 (Table 10)", 64, (
+        AR_ROW, Row("joint, b = 9", ssd(9, 2)),
+        *(Row(f"staged, b = 5, i = {i}", ssd(5, 2, incremental=i)) for i in (1, 2, 3, 4)),
+        Row("joint, b = 4", ssd(4, 2)), Row("staged, b = 2, i = 2", ssd(2, 2, incremental=2)))),
+    "variants": Table("Choices of our own", 64, (
+        AR_ROW, Row("r = 2", ssd(2)),
+        *(Row(f"r = {r}, coupled", ssd(r, acceptance="coupled")) for r in (1, 2, 3)),
+        *(Row(f"r = {r}, fused commit", ssd(r, fused_commit=True)) for r in (1, 2, 3)),
+        *(Row(f"r = {r}, draft temperature {t}", ssd(r, draft_temperature=t))
+          for t in (0.7, 0.5) for r in (1, 2)),
+        *(Row(f"r = {r}, argmax drafts", ssd(r, draft_choice="argmax")) for r in (0, 2)))),
+    "losses": Table("Head losses and draft temperatures, 2,000 pictures", 64, (
+        AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
+                      heads_of(loss=loss, pictures=2000))
+                  for loss in heads_stage.LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
+}
+
+
+def heads_for(row: Row, backbone: Backbone, bundled: DraftHeads, runs: Path) -> DraftHeads:
+    """The row's heads; those that RUNS does not hold are trained first."""
+    if not row.recipe:
+        return bundled
+    name = "-".join(f"{key}={value}" for key, value in row.recipe)
+    out = runs / "heads" / name
+    if not (out / "heads.safetensors").exists():
+        print(f"training heads {name}", file=sys.stderr)
+        result = heads_stage.train(heads_stage.HeadsRecipe(
+            out, backbone=str(runs), drawn=str(runs), **dict(row.recipe)))
+        (out / "heads.json").write_text(json.dumps(result, indent=1) + "\n")
+    return load_heads(out, backbone)
+
+
+def line(row: dict) -> list[str]:
+    def measured(name: str, digits: int) -> str:
+        return f"{row[name]:.{digits}f} ± {row[name + '_se']:.{digits}f}"
+    return [row["method"], f"{row['passes']:.0f}", measured("nll", 3),
+            measured("caption_accuracy", 3), measured("object_accuracy", 3),
+            measured("frechet", 1), measured("entropy", 2),
+            f"{100 * row['identical_tokens']:.0f} %"]
+
+
+def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
+    """One strip of pictures a row, its label in front."""
+    height, width = backbone.sizes[0][1], backbone.sizes[0][0]
+    page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * height), "white")
+    draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)
+    for y, (label, tokens) in enumerate(shown):
+        draw.multiline_text((8, y * height + 8), label.replace(", ", ",\n"), "black", font)
+        pictures = (backbone.decode(tokens) * 255).round().byte().cpu().numpy()
+        page.paste(Image.fromarray(np.concatenate(list(pictures), axis=1)), (LABEL, y * height))
+    return page
+
+
+def run(name: str, args: argparse.Namespace) -> str:
+    """Measure one table, write its three files and return its text."""
+    spec = TABLES[name]
+    spec = replace(spec, prompts=args.prompts or spec.prompts)
+    backbone = load_backbone(args.backbone)
+    bundled = load_heads(args.heads, backbone)
+    trial = Trial(backbone, spec.prompts, args.batch, Sampling(seed=args.seed))
+    rows, shown, baseline = [], [], None
+    for row in spec.rows:
+        print(f"{name}: {row.label}", file=sys.stderr)
+        outcome = trial.run(row.method, heads_for(row, backbone, bundled, args.runs))
+        baseline = outcome.tokens if baseline is None else baseline
+        rows.append({"method": row.label, **trial.row(outcome, baseline)})
+        shown.append((row.label, outcome.tokens[:SHOWN]))
+    text = (f"# {spec.title}\n\n{conditions(backbone.device)}; {spec.prompts} held-out captions, "
+            f"guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
+            f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
+            f"{table(HEAD, [line(row) for row in rows])}\n![{SHOWN} of the captions]({name}.jpg)\n")
+    with written_whole(RESULTS / f"{name}.jpg") as temporary:
+        sheet(backbone, shown).save(temporary, format="JPEG", quality=85)
+    (RESULTS / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    (RESULTS / f"{name}.md").write_text(text)
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="; ".join(
+        f"{name}: {spec.title}" for name, spec in TABLES.items()))
+    parser.add_argument("--backbone", default="postcard")
+    parser.add_argument("--heads", default="postcard")
+    parser.add_argument("--runs", type=Path, default=Path("runs/postcard"))
+    parser.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=1000)
+    args = parser.parse_args()
+    unknown = set(args.tables) - set(TABLES)
+    if unknown or not args.tables:
+        parser.error(f"name one or more of {', '.join(TABLES)}")
+    for name in args.tables:
+        print(run(name, args))
+
+
+if __name__ == "__main__":
+    main()
