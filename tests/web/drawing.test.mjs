@@ -1,0 +1,123 @@
+/** Sizes, overlay pixels, the order of strips, and the way to a node, in bare Node. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { CELL, GAP, StripQueue, fit, overlayPixels, tile } from "../../web/drawing.js";
+import { nodeAt } from "../../web/routing.js";
+
+const box = (width, height = null) => ({ width, height });
+const letters = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+
+test("a picture is scaled by whole numbers, and shrunk only where it must be", () => {
+  assert.deepEqual(fit(1, 192, 192, box(400)), { columns: 1, scale: 2 });
+  assert.deepEqual(fit(1, 192, 192, box(383)), { columns: 1, scale: 1 });
+  assert.deepEqual(fit(1, 384, 384, box(192)), { columns: 1, scale: 0.5 });
+});
+
+test("a given height binds as well as the width", () => {
+  assert.deepEqual(fit(1, 192, 192, box(1000, 400)), { columns: 1, scale: 2 });
+  assert.deepEqual(fit(1, 192, 192, box(1000, 96)), { columns: 1, scale: 0.5 });
+});
+
+test("a batch is arranged so that its pictures are largest", () => {
+  assert.equal(fit(4, 100, 100, box(400 + 3 * GAP, 100)).columns, 4);
+  assert.equal(fit(4, 100, 100, box(100, 400 + 3 * GAP)).columns, 1);
+  assert.deepEqual(fit(4, 100, 100, box(400 + GAP, 400 + GAP)), { columns: 2, scale: 2 });
+  assert.deepEqual(fit(9, 10, 10, box(30 + 2 * GAP)), { columns: 3, scale: 1 });
+});
+
+test("an element that is not on the page yet has no size and no nonsense", () => {
+  assert.equal(fit(3, 192, 192, box(0, 0)).scale, 0);
+  assert.equal(fit(3, 192, 192, box(0)).scale, 0);
+});
+
+const brightness = ([r, g, b, alpha]) => ((0.3 * r + 0.6 * g + 0.1 * b) * alpha) / 255;
+const dots = (pixels) => Array.from({ length: pixels.length / 4 },
+  (_, i) => Array.from(pixels.subarray(4 * i, 4 * i + 4)));
+
+test("tints differ in pattern as well as in colour", () => {
+  const kinds = ["a", "r", "d"].map((mark) => dots(tile(mark)).filter((dot) => dot[3] > 0));
+  const shades = kinds.map((shown) => new Set(shown.map(String)).size);
+  assert.deepEqual(shades, [1, 2, 2]);
+  const dark = kinds[1].filter((dot) => brightness(dot) < 30).length;
+  const bright = kinds[2].filter((dot) => brightness(dot) > 200).length;
+  assert.ok(dark >= 10 && bright >= 4, `${dark} dark, ${bright} bright dots`);
+});
+
+test("a mark tints its own cell and no other", () => {
+  const pixels = overlayPixels(letters("ca\0rcc"), 3, 2);
+  const tinted = (cell) => dots(pixels).filter((dot, i) => {
+    const [x, y] = [i % (3 * CELL), Math.floor(i / (3 * CELL))];
+    return dot[3] > 0 && Math.floor(y / CELL) * 3 + Math.floor(x / CELL) === cell;
+  }).length;
+  const whole = (CELL - 1) ** 2;
+  assert.deepEqual([0, 1, 2, 3, 4, 5].map(tinted), [0, whole, 0, whole, 0, 0]);
+});
+
+test("a committed cell is tinted until its pixels are there", () => {
+  const alpha = (painted) => overlayPixels(letters("c"), 1, painted)[3];
+  assert.ok(alpha(0) > 0);
+  assert.equal(alpha(1), 0);
+});
+
+/** A canvas that notes what is drawn on it, and bitmaps that take their given time to decode. */
+function bench(delays) {
+  const painted = [], closed = [];
+  const drawImage = (bitmap, x, y) => painted.push([bitmap.name, y]);
+  const canvas = { getContext: () => ({ drawImage }) };
+  const decode = async (name) => {
+    await new Promise((resolve) => setTimeout(resolve, delays[name]));
+    if (delays[name] === undefined) throw new Error("no PNG");
+    return { name, close: () => closed.push(name) };
+  };
+  return { painted, closed, canvas, queue: new StripQueue(decode) };
+}
+
+test("strips are painted in the order they came, however long each takes to decode", async () => {
+  const { queue, painted, closed, canvas } = bench({ slow: 30, quick: 1, middling: 10 });
+  queue.add("slow", canvas, 0);
+  queue.add("quick", canvas, 8);
+  queue.add("middling", canvas, 16);
+  await queue.settled();
+  assert.deepEqual(painted, [["slow", 0], ["quick", 8], ["middling", 16]]);
+  assert.deepEqual(closed, ["slow", "quick", "middling"]);
+});
+
+test("a closed queue paints nothing more, not even what is being decoded", async () => {
+  const { queue, painted, closed, canvas } = bench({ first: 5, second: 5 });
+  queue.add("first", canvas, 0);
+  queue.add("second", canvas, 8);
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  queue.close();
+  await queue.settled();
+  assert.deepEqual([painted, closed], [[], ["first"]]);
+});
+
+test("a strip that is no PNG is warned of and stops no other", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const { queue, painted, canvas } = bench({ good: 1 });
+  queue.add("broken", canvas, 0);
+  queue.add("good", canvas, 8);
+  await queue.settled();
+  assert.deepEqual(painted, [["good", 8]]);
+  assert.equal(warn.mock.callCount(), 1);
+});
+
+const graphOf = (nodes) => ({ getNodeById: (id) => nodes.find((node) => node.id === id) ?? null });
+
+test("a node is found by number, by string and inside subgraphs", () => {
+  const inner = { id: 5 }, deep = { id: "7" };
+  const middle = { id: "3", subgraph: graphOf([deep]) };
+  const graph = graphOf([{ id: 4 }, { id: "12", subgraph: graphOf([inner, middle]) }]);
+  assert.equal(nodeAt(graph, "4").id, 4);
+  assert.equal(nodeAt(graph, 4).id, 4);
+  assert.equal(nodeAt(graph, "12:5"), inner);
+  assert.equal(nodeAt(graph, "12:3:7"), deep);
+});
+
+test("ids of another graph find nothing and throw nothing", () => {
+  const graph = graphOf([{ id: 4 }]);
+  for (const id of ["9", "4:1", "x", "", "4:"]) assert.equal(nodeAt(graph, id), null, id);
+  assert.equal(nodeAt(undefined, "4"), null);
+});

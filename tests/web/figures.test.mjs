@@ -1,0 +1,114 @@
+/** The line of figures, what is said aloud, and the table of strings, in bare Node. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { aloud, figures, heading, problemText } from "../../web/figures.js";
+import { IDLE, fold } from "../../web/protocol.js";
+import { LANGUAGES, say, stringsFor } from "../../web/strings.js";
+import { cancelled, finished, pass, rows, started } from "./messages.mjs";
+
+const words = stringsFor("en");
+const panel = (...messages) => messages.reduce(fold, IDLE).panels[0];
+
+test("a run under way tells row, passes, AR's passes, speed and acceptance", () => {
+  assert.equal(figures(panel(started(), pass()), words),
+    "row 1 of 4 · pass 3 of 9 · AR needs 12 · 120 tokens/s · 50 % of drafts accepted");
+});
+
+test("a run whose passes depend on the data tells the most there can be", () => {
+  const text = figures(panel(started({ passes: null, passes_max: 12 }), pass()), words);
+  assert.match(text, /pass 3, at most 12 · AR needs 12/);
+});
+
+test("what was not measured is left out, never shown as nothing", () => {
+  const text = figures(
+    panel(started(), pass({ tokens_per_second: null, acceptance: null })), words);
+  assert.equal(text, "row 1 of 4 · pass 3 of 9 · AR needs 12");
+});
+
+test("the end tells seconds, passes, verdict, and identity only where measured", () => {
+  const end = (changes) => figures(panel(started(), finished(changes)), words);
+  assert.equal(end({}), "1.50 s · 9 passes, AR needs 12 (1.3× fewer) · 8.0 tokens/s"
+    + " · 62 % of drafts accepted · approximate");
+  assert.match(end({ identical: 0.38 }), /38 % of the tokens are AR's$/);
+  assert.match(end({ verdict: "identical", acceptance: null }),
+    /8\.0 tokens\/s · identical to AR$/);
+});
+
+test("AR itself is not said to be faster than AR", () => {
+  const ar = { passes: 12, passes_max: 12 };
+  assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
+  const text = figures(panel(started(), finished({ passes: 12, step_acceleration: 1 })), words);
+  assert.match(text, /· 12 passes ·/);
+});
+
+test("an interrupted and a failed run say where they stopped", () => {
+  const stopped = (reason) => figures(panel(started(), pass(), cancelled({ reason })), words);
+  assert.match(stopped("interrupted"), /^stopped at row 1 · pass 3 of 9/);
+  assert.match(stopped("failed"), /^failed at row 1; the error message says why/);
+  assert.match(stopped("verdict"), /^stopped at row 1/);
+});
+
+test("a run seen from the middle has figures without a plan", () => {
+  const middle = panel(pass());
+  assert.equal(figures(middle, words),
+    "row 1 · pass 3 · 120 tokens/s · 50 % of drafts accepted");
+  assert.equal(heading(middle, words), words.middle);
+  assert.equal(aloud(middle, words), "");
+});
+
+test("aloud are the start, the quarters and the end, not every pass", () => {
+  const said = new Set();
+  let state = fold(IDLE, started({ rows: 8 }));
+  for (let last = 0; last <= 8; last++) {
+    state = fold(state, pass({ first: 0, marks: ["c", "c"], row: last }));
+    said.add(aloud(state.panels[0], words));
+  }
+  said.add(aloud(fold(state, finished()).panels[0], words));
+  assert.deepEqual([...said], ["ssd r=2: started, 8 rows", "ssd r=2: row 2 of 8",
+    "ssd r=2: row 4 of 8", "ssd r=2: row 6 of 8", "ssd r=2: row 8 of 8",
+    "ssd r=2: done in 1.5 seconds, 9 passes"]);
+});
+
+test("another version gets one line that says what to do", () => {
+  const line = problemText(fold(IDLE, started({ version: 2 })).problem, words);
+  assert.match(line, /protocol 1.*sends 2.*reload the page/);
+  assert.equal(problemText(null, words), "");
+  assert.match(problemText(fold(IDLE, rows({ top: -1 })).problem, words), /rows: top/);
+});
+
+test("the host's language is found, others fall back to English", () => {
+  for (const name of ["zh", "zh-CN", "zh_TW", "ZH"]) {
+    assert.equal(stringsFor(name), stringsFor("zh"), name);
+  }
+  for (const name of ["en-GB", "fr", "", null, undefined]) {
+    assert.equal(stringsFor(name), stringsFor("en"), String(name));
+  }
+});
+
+test("every string exists in every language with the same values to fill in", () => {
+  const values = (text) => (text.match(/\{\w+\}/g) ?? []).sort();
+  for (const language of LANGUAGES) {
+    const table = stringsFor(language);
+    assert.deepEqual(Object.keys(table).sort(), Object.keys(words).sort());
+    assert.deepEqual(Object.keys(table.verdict).sort(), Object.keys(words.verdict).sort());
+    for (const key of Object.keys(words).filter((name) => name !== "verdict")) {
+      assert.deepEqual(values(table[key]), values(words[key]), `${language} ${key}`);
+    }
+  }
+});
+
+test("every line of figures can be said in Chinese", () => {
+  const chinese = stringsFor("zh-CN");
+  for (const messages of [[started(), pass()], [started(), finished({ identical: 1 })],
+    [started(), cancelled()], [pass()]]) {
+    const text = figures(panel(...messages), chinese);
+    assert.match(text, /[\u4e00-\u9fff]/);
+    assert.doesNotMatch(text, /undefined|null|[{}]/);
+  }
+});
+
+test("values are filled in wherever they stand", () => {
+  assert.equal(say("{a} of {b}, {a}", { a: 1, b: "$&" }), "1 of $&, 1");
+});

@@ -1,0 +1,137 @@
+/**
+ * Drawing: strips onto a canvas in the order they came, marks as patterned tints, sizes that fit.
+ *
+ * Knows canvases and pixels, nothing about messages, text or hosts.
+ */
+
+/** Pixels of overlay a cell, whatever the picture's own cells measure. */
+export const CELL = 8;
+export const GAP = 6;
+
+// Tints differ in hue, in luminance and in pattern, so that no one of these is needed to tell them.
+const SKY = [86, 180, 233, 72];
+const ORANGE = [230, 159, 0, 110];
+const BLACK = [40, 16, 0, 190];
+const WHITE = [255, 255, 255, 230];
+const GREY = [128, 128, 128, 70];
+const NONE = [0, 0, 0, 0];
+
+const PATTERNS = {
+  a: () => SKY,
+  r: (x, y) => ((x + y) % 4 === 0 ? BLACK : ORANGE),
+  d: (x, y) => (x % 3 === 1 && y % 3 === 1 ? WHITE : GREY),
+  c: () => GREY,
+};
+
+/** RGBA bytes [CELL * CELL * 4] of a mark's tile; its last row and column stay clear as a grid. */
+export function tile(mark) {
+  const pixels = new Uint8ClampedArray(CELL * CELL * 4);
+  for (let y = 0; y < CELL - 1; y++) {
+    for (let x = 0; x < CELL - 1; x++) {
+      pixels.set((PATTERNS[mark] ?? (() => NONE))(x, y), (y * CELL + x) * 4);
+    }
+  }
+  return pixels;
+}
+
+const TILES = new Map(Object.keys(PATTERNS).map((mark) => [mark.charCodeAt(0), tile(mark)]));
+const COMMITTED = "c".charCodeAt(0);
+
+/**
+ * RGBA bytes of a whole overlay: marks are letter codes in raster order, `painted` the rows whose
+ * pixels stand. A committed cell is tinted only as long as its pixels have not come.
+ */
+export function overlayPixels(marks, columns, painted) {
+  const pixels = new Uint8ClampedArray(marks.length * CELL * CELL * 4);
+  for (let cell = 0; cell < marks.length; cell++) {
+    const mark = marks[cell];
+    const row = Math.floor(cell / columns);
+    if (!TILES.has(mark) || (mark === COMMITTED && row < painted)) continue;
+    copyTile(pixels, TILES.get(mark), row, cell % columns, columns);
+  }
+  return pixels;
+}
+
+function copyTile(pixels, source, row, column, columns) {
+  for (let y = 0; y < CELL; y++) {
+    const line = source.subarray(y * CELL * 4, (y + 1) * CELL * 4);
+    pixels.set(line, ((row * CELL + y) * columns + column) * CELL * 4);
+  }
+}
+
+export function paintOverlay(canvas, marks, columns, painted) {
+  const pixels = overlayPixels(marks, columns, painted);
+  const image = new ImageData(pixels, columns * CELL);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+export function clear(canvas) {
+  canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
+}
+
+/** A PNG in base64 -> ImageBitmap; rejects where it is none. */
+export function decodePng(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return createImageBitmap(new Blob([bytes], { type: "image/png" }));
+}
+
+/**
+ * Strips, painted strictly in the order they were added although decoding is asynchronous.
+ * After `close` nothing is painted any more, not even what is already being decoded.
+ */
+export class StripQueue {
+  #tail = Promise.resolve();
+  #closed = false;
+
+  constructor(decode = decodePng) {
+    this.decode = decode;
+  }
+
+  /** Paint a strip on a canvas with its first line at `top` px. */
+  add(strip, canvas, top) {
+    this.#tail = this.#tail.then(() => this.#paint(strip, canvas, top)).catch((error) => {
+      console.warn("SSD preview: a strip could not be painted:", error);
+    });
+  }
+
+  async #paint(strip, canvas, top) {
+    if (this.#closed) return;
+    const bitmap = await this.decode(strip);
+    if (!this.#closed) canvas.getContext("2d").drawImage(bitmap, 0, top);
+    bitmap.close();
+  }
+
+  /** Resolves when everything added so far is on its canvas. */
+  settled() {
+    return this.#tail;
+  }
+
+  close() {
+    this.#closed = true;
+  }
+}
+
+/**
+ * Columns and scale for `count` pictures of width x height px in a box {width, height}.
+ *
+ * The scale is a whole number from 1 on, a fraction only where a picture does not fit at native
+ * size. A box of no given height (null) takes a square arrangement and any height.
+ */
+export function fit(count, width, height, box) {
+  const square = Math.ceil(Math.sqrt(count));
+  if (box.height === null) return { columns: square, scale: scaleFor(square) };
+  let best = { columns: square, scale: 0 };
+  for (let columns = 1; columns <= count; columns++) {
+    const scale = scaleFor(columns);
+    if (scale > best.scale) best = { columns, scale };
+  }
+  return best;
+
+  function scaleFor(columns) {
+    const lines = Math.ceil(count / columns);
+    const across = (box.width - GAP * (columns - 1)) / (columns * width);
+    const down = (box.height - GAP * (lines - 1)) / (lines * height);
+    const room = Math.max(0, box.height === null ? across : Math.min(across, down));
+    return room >= 1 ? Math.floor(room) : room;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The line of figures under a picture, and what a screen reader is told. Pure: state to text.
+ */
+
+import { VERSION, meanAcceptance } from "./protocol.js";
+import { say } from "./strings.js";
+
+const percent = (share) => `${Math.round(share * 100)} %`;
+const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
+
+/** "row 12 of 24 · pass 41 of 80 · AR needs 576 · 310 tokens/s · 71 % of drafts accepted" */
+export function figures(panel, words) {
+  const parts = panel.end ? endFigures(panel, words) : runningFigures(panel, words);
+  return parts.filter((part) => part !== null).join(" · ");
+}
+
+function runningFigures(panel, words) {
+  return [rowFigure(panel, words), ...passFigures(panel, words), speedFigure(panel, words),
+    acceptanceFigure(meanAcceptance(panel), words)];
+}
+
+function rowFigure({ start, row }, words) {
+  return start ? say(words.row, { row, rows: start.rows }) : say(words.rowAlone, { row });
+}
+
+function passFigures({ start, index }, words) {
+  if (!start) return [say(words.passesAlone, { passes: index })];
+  const template = start.passes === null ? words.passesOpen : words.passes;
+  const isAR = start.passes === start.ar_passes;
+  return [say(template, { passes: index, planned: start.passes, most: start.passes_max }),
+    isAR ? null : say(words.arNeeds, { passes: start.ar_passes })];
+}
+
+function speedFigure({ tokensPerSecond }, words) {
+  return tokensPerSecond === null ? null : say(words.speed, { speed: round(tokensPerSecond) });
+}
+
+function acceptanceFigure(share, words) {
+  return share === null ? null : say(words.acceptance, { share: percent(share) });
+}
+
+function endFigures(panel, words) {
+  const done = panel.end.kind === "finished";
+  return done ? doneFigures(panel.end, words) : stoppedFigures(panel, words);
+}
+
+function doneFigures(end, words) {
+  return [say(words.seconds, { seconds: end.seconds.toFixed(2) }), donePasses(end, words),
+    speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
+    acceptanceFigure(end.acceptance, words),
+    words.verdict[end.verdict] ?? end.verdict,
+    end.identical === null ? null : say(words.identicalShare, { share: percent(end.identical) })];
+}
+
+function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) {
+  const fewer = times !== null && times > 1;
+  return say(fewer ? words.donePasses : words.donePassesPlain,
+    { passes, ar, times: fewer ? times.toFixed(1) : null });
+}
+
+function stoppedFigures(panel, words) {
+  const template = panel.end.reason === "failed" ? words.failed : words.interrupted;
+  return [say(template, { row: panel.row }), ...passFigures(panel, words)];
+}
+
+/** The heading of a panel. */
+export function heading(panel, words) {
+  return panel.start?.label ?? words.middle;
+}
+
+/** What is said aloud: the start, every quarter of the picture, the end. */
+export function aloud(panel, words) {
+  const { start, row, end } = panel;
+  if (!start) return "";
+  const label = start.label;
+  if (end?.kind === "finished") {
+    return say(words.doneAloud, { label, seconds: end.seconds.toFixed(1), passes: end.passes });
+  }
+  if (end) return `${label}: ${stoppedFigures(panel, words)[0]}`;
+  const quarter = Math.floor((4 * row) / start.rows);
+  if (quarter === 0) return say(words.startedAloud, { label, rows: start.rows });
+  const reached = Math.ceil((quarter * start.rows) / 4);
+  return say(words.rowAloud, { label, row: reached, rows: start.rows });
+}
+
+/** The one line that stands for a message the preview could not read. */
+export function problemText(problem, words) {
+  if (problem === null) return "";
+  if ("version" in problem) {
+    return say(words.wrongVersion, { mine: VERSION, theirs: problem.version ?? "?" });
+  }
+  return say(words.wrongMessage, problem);
+}

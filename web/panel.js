@@ -1,0 +1,97 @@
+/**
+ * One panel: a heading, the pictures of one run, their pens and overlays, a line of figures.
+ *
+ * A view of one panel of the protocol's state; it decides nothing.
+ */
+
+import { CELL, GAP, StripQueue, clear, fit, paintOverlay } from "./drawing.js";
+import { make, makeCanvas, setText } from "./elements.js";
+import { figures, heading } from "./figures.js";
+import { say } from "./strings.js";
+
+export class Panel {
+  #queue = new StripQueue();
+  #pictures = [];
+  #observer;
+
+  /** `fills`: the host gives a height, into which the pictures must fit. */
+  constructor(words, fills) {
+    this.words = words;
+    this.fills = fills;
+    this.heading = make("div", "ssd-heading");
+    this.area = make("div", "ssd-pictures");
+    this.figures = make("div", "ssd-figures");
+    this.element = make("section", "ssd-panel", {}, [this.heading, this.area, this.figures]);
+    this.#observer = new ResizeObserver(() => this.#layOut());
+    this.#observer.observe(this.area);
+  }
+
+  /** Take a message that was folded into `state`; what needs no order waits for `render`. */
+  take(state, message) {
+    this.state = state;
+    if (message.kind === "started") this.#begin(message);
+    if (message.kind === "rows" && state.start) this.#addStrips(message);
+  }
+
+  #begin(start) {
+    this.#pictures = Array.from({ length: start.pictures }, (_, i) => this.#picture(start, i));
+    this.area.replaceChildren(...this.#pictures.map((picture) => picture.element));
+    this.#layOut();
+  }
+
+  #picture({ label, width, height, rows, columns, pictures }, index) {
+    const pixels = makeCanvas("ssd-pixels", width, height);
+    const marks = makeCanvas("ssd-marks", columns * CELL, rows * CELL);
+    const pen = make("div", "ssd-pen");
+    const name = say(this.words.picture, { label, number: index + 1, count: pictures });
+    const element = make("div", "ssd-picture", { role: "img", "aria-label": name },
+      [pixels, marks, pen]);
+    return { element, pixels, marks, pen };
+  }
+
+  #addStrips({ strips, top }) {
+    strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top));
+  }
+
+  /** Bring everything but the strips up to the state. */
+  render(overlay) {
+    setText(this.heading, heading(this.state, this.words));
+    setText(this.figures, figures(this.state, this.words));
+    this.element.dataset.end = this.state.end?.kind ?? "";
+    this.#pictures.forEach((picture, i) => this.#renderPicture(picture, i, overlay));
+  }
+
+  #renderPicture({ marks, pen }, index, overlay) {
+    const { start, row, end } = this.state;
+    pen.style.top = `${(100 * row) / start.rows}%`;
+    pen.hidden = end?.kind === "finished" || row === start.rows;
+    if (overlay) paintOverlay(marks, this.state.marks[index], start.columns, row);
+    else clear(marks);
+  }
+
+  #layOut() {
+    const start = this.state?.start;
+    if (!start) return;
+    const box = {
+      width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
+    };
+    const { columns, scale } = fit(start.pictures, start.width, start.height, box);
+    this.area.style.gap = `${GAP}px`;
+    this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
+    for (const { element } of this.#pictures) {
+      element.style.width = `${start.width * scale}px`;
+      element.style.height = `${start.height * scale}px`;
+      element.classList.toggle("ssd-shrunk", scale < 1);
+    }
+  }
+
+  settled() {
+    return this.#queue.settled();
+  }
+
+  dispose() {
+    this.#queue.close();
+    this.#observer.disconnect();
+    this.element.remove();
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * The live preview as a widget for any host: an element, `feed(message)`, `dispose()`.
+ *
+ * Messages follow protocol.js. Nothing runs on import; a Preview listens to nothing but its own
+ * button and the size of its own element.
+ */
+
+import { tile, CELL } from "./drawing.js";
+import { addStyleSheet, make, makeCanvas, setText } from "./elements.js";
+import { aloud, problemText } from "./figures.js";
+import { Panel } from "./panel.js";
+import { IDLE, fold } from "./protocol.js";
+import { stringsFor } from "./strings.js";
+
+const REMEMBERED = "ssd.preview.overlay";
+
+export class Preview {
+  #panels = new Map();
+  #frame = null;
+  #disposed = false;
+
+  /**
+   * language: the host's, such as "zh-CN". fills: the host gives the element a height, else it
+   * takes the height it needs.
+   */
+  constructor({ language = "en", fills = false } = {}) {
+    addStyleSheet();
+    this.state = IDLE;
+    this.fills = fills;
+    this.words = stringsFor(language);
+    this.overlay = recall() === "on";
+    this.#build();
+    this.#render();
+  }
+
+  #build() {
+    const { words } = this;
+    this.note = make("div", "ssd-note");
+    this.panels = make("div", "ssd-panels");
+    this.toggle = make("button", "ssd-toggle", { type: "button", title: words.overlayHint },
+      [words.overlay]);
+    this.toggle.addEventListener("click", () => this.setOverlay(!this.overlay));
+    this.legend = make("span", "ssd-legend", {}, ["accepted", "repaired", "draft"].map(
+      (name) => make("span", "ssd-key", {}, [swatch(name[0]), words[name]])));
+    this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
+    const bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
+    this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
+      { role: "group", "aria-label": words.group }, [this.note, this.panels, bar, this.aloud]);
+  }
+
+  /** Take one message of the protocol; whatever is wrong with it, this does not throw. */
+  feed(message) {
+    if (this.#disposed) return;
+    const before = this.state;
+    this.state = fold(before, message);
+    if (this.state === before) return;
+    if (this.state.run !== before.run) this.#clear();
+    if (this.state.panels !== before.panels) this.#pass(message);
+    this.#schedule();
+  }
+
+  #pass(message) {
+    this.#panel(message.panel).take(this.state.panels[message.panel], message);
+  }
+
+  #panel(number) {
+    if (!this.#panels.has(number)) {
+      const panel = new Panel(this.words, this.fills);
+      panel.element.style.order = number;
+      this.#panels.set(number, panel);
+      this.panels.append(panel.element);
+    }
+    return this.#panels.get(number);
+  }
+
+  setOverlay(on) {
+    this.overlay = on;
+    remember(on ? "on" : "off");
+    this.#render();
+  }
+
+  #schedule() {
+    this.#frame ??= requestAnimationFrame(() => this.#render());
+  }
+
+  #render() {
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#frame = null;
+    const idle = this.state.run === null ? this.words.idle : "";
+    setText(this.note, problemText(this.state.problem, this.words) || idle);
+    this.note.hidden = this.note.textContent === "";
+    this.toggle.setAttribute("aria-pressed", String(this.overlay));
+    this.legend.hidden = !this.overlay;
+    for (const panel of this.#panels.values()) panel.render(this.overlay);
+    const told = Object.values(this.state.panels).map((panel) => aloud(panel, this.words));
+    setText(this.aloud, told.filter(Boolean).join(". "));
+  }
+
+  /** Resolves when all that was fed so far is on the page. */
+  async settled() {
+    await Promise.all([...this.#panels.values()].map((panel) => panel.settled()));
+    if (!this.#disposed) this.#render();
+  }
+
+  #clear() {
+    for (const panel of this.#panels.values()) panel.dispose();
+    this.#panels.clear();
+  }
+
+  /** Leave the page; later messages and strips still being decoded do nothing. */
+  dispose() {
+    this.#disposed = true;
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#clear();
+    this.element.remove();
+  }
+}
+
+function swatch(mark) {
+  const canvas = makeCanvas("ssd-swatch", CELL, CELL);
+  canvas.getContext("2d").putImageData(new ImageData(tile(mark), CELL), 0, 0);
+  return canvas;
+}
+
+/** The remembered choice; a page without storage remembers nothing. */
+function recall() {
+  try {
+    return localStorage.getItem(REMEMBERED);
+  } catch {
+    return null;
+  }
+}
+
+function remember(choice) {
+  try {
+    localStorage.setItem(REMEMBERED, choice);
+  } catch {
+    // private windows may refuse; the toggle still works until the page is left
+  }
+}

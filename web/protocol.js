@@ -1,0 +1,178 @@
+/**
+ * The preview protocol, version 1: checks messages and folds them into a state.
+ *
+ * Pure: knows neither the page, nor a host, nor a language. A state is never changed in place;
+ * `fold` returns the very state it was given where a message says nothing (an older run, a late
+ * row, an unknown kind), so `next === state` means "ignored".
+ */
+
+export const VERSION = 1;
+
+const PAST_RUNS = 32;
+
+const isText = (value) => typeof value === "string";
+const isNumber = (value) => Number.isFinite(value);
+const isCount = (value) => Number.isInteger(value) && value >= 0;
+const isSize = (value) => Number.isInteger(value) && value > 0;
+const isShare = (value) => isNumber(value) && value >= 0 && value <= 1;
+const isFlag = (value) => typeof value === "boolean";
+const orNull = (rule) => (value) => value === null || rule(value);
+const maybe = (rule) => (value) => value === undefined || rule(value);
+const listOf = (rule) => (value) => Array.isArray(value) && value.every(rule);
+const isMarks = (value) => isText(value) && /^[ardc]*$/.test(value);
+const isBase64 = (value) => isText(value) && /^[A-Za-z0-9+/]+={0,2}$/.test(value);
+
+const ENVELOPE = { node: orNull(isText), run: isText, panel: isCount, kind: isText };
+
+/** What each kind must carry; fields that are not named here are ignored. */
+const FIELDS = {
+  started: {
+    label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
+    method: isText, verdict: isText, passes: orNull(isCount), passes_max: isCount,
+    ar_passes: isCount, first_row: isCount,
+  },
+  pass: {
+    index: isCount, stage: isText, round: isCount, seconds: isNumber,
+    tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), row: isCount,
+    first: (value) => isCount(value) || listOf(isCount)(value), marks: listOf(isMarks),
+  },
+  rows: {
+    first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), refined: isFlag,
+    kept: maybe(isFlag),
+  },
+  finished: {
+    passes: isCount, ar_passes: isCount, step_acceleration: orNull(isNumber), seconds: isNumber,
+    tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), verdict: isText,
+    identical: orNull(isShare),
+  },
+  cancelled: { reason: isText },
+};
+
+export const IDLE = Object.freeze({ run: null, past: [], panels: {}, problem: null });
+
+/** What is wrong with a message by itself, or null: {version} or {kind, field}. */
+export function complaint(message) {
+  if (message?.version !== VERSION) return { version: message?.version ?? null };
+  const own = Object.hasOwn(FIELDS, message.kind) ? FIELDS[message.kind] : {};
+  const fields = { ...ENVELOPE, ...own };
+  const field = Object.keys(fields).find((name) => !fields[name](message[name]));
+  return field === undefined ? null : { kind: String(message.kind), field };
+}
+
+/** The state after a message; the same object where the message is to be ignored. */
+export function fold(state, message) {
+  const problem = complaint(message);
+  if (problem) return withProblem(state, problem);
+  if (!Object.hasOwn(FIELDS, message.kind)) return state;
+  const current = admit(state, message);
+  const panel = current?.panels[message.panel] ?? UNSEEN;
+  if (current === null || (panel.end && message.kind !== "started")) return state;
+  const misfit = misfitting(panel.start, message);
+  if (misfit) return withProblem(state, { kind: message.kind, field: misfit });
+  const next = STEPS[message.kind](panel, message);
+  return { ...current, panels: { ...current.panels, [message.panel]: next }, problem: null };
+}
+
+/** One problem is told once, however many messages have it. */
+function withProblem(state, problem) {
+  return JSON.stringify(state.problem) === JSON.stringify(problem) ? state : { ...state, problem };
+}
+
+/** The state that a message belongs to, or null where it is of an older or another run. */
+function admit(state, message) {
+  if (message.run === state.run) return repeated(state, message) ? null : state;
+  if (state.past.includes(message.run)) return null;
+  if (message.kind !== "started" && isRunning(state)) return null;
+  const past = state.run === null ? state.past : [...state.past, state.run].slice(-PAST_RUNS);
+  return { run: message.run, past, panels: {}, problem: null };
+}
+
+/** A panel starts once in a run; a start after an end, or a second one, says nothing new. */
+function repeated(state, message) {
+  return message.kind === "started" && Boolean(state.panels[message.panel]?.start);
+}
+
+export function isRunning(state) {
+  return Object.values(state.panels).some((panel) => panel.end === null);
+}
+
+/** The field of a message that does not fit the started picture, or null. */
+function misfitting(start, message) {
+  if (start === null) return null;
+  const { pictures, rows, columns } = start;
+  if (message.kind === "pass") return misfittingMarks(message, pictures, rows * columns);
+  if (message.kind !== "rows") return null;
+  if (message.first > message.last || message.last > rows) return "last";
+  return message.strips.length === pictures ? null : "strips";
+}
+
+function misfittingMarks({ first, marks }, pictures, cells) {
+  if (marks.length !== pictures) return "marks";
+  if (Array.isArray(first) && first.length !== pictures) return "first";
+  const fits = marks.every((line, i) => firstOf(first, i) + line.length <= cells);
+  return fits ? null : "first";
+}
+
+const firstOf = (first, picture) => (Array.isArray(first) ? first[picture] : first);
+
+/**
+ * A panel before its start was seen, as after a reload of the page: figures, but no geometry.
+ * `marks` has one array a picture, one letter code a cell in raster order, 0 where none is known.
+ */
+const UNSEEN = Object.freeze({
+  start: null, marks: [], row: 0, index: 0, stage: "", round: 0, seconds: 0,
+  tokensPerSecond: null, accepted: 0, judged: 0, end: null,
+});
+
+const STEPS = { started, pass, rows, finished: ended, cancelled: ended };
+
+function started(_, message) {
+  const cells = message.rows * message.columns;
+  const marks = Array.from({ length: message.pictures }, () => new Uint8Array(cells));
+  return { ...UNSEEN, start: message, marks, row: message.first_row };
+}
+
+function pass(panel, message) {
+  const judged = message.acceptance !== null;
+  const marks = panel.marks.map(
+    (cells, i) => marked(cells, message.marks[i], firstOf(message.first, i)));
+  return {
+    ...panel, marks, row: Math.max(panel.row, message.row), index: message.index,
+    stage: message.stage, round: message.round, seconds: message.seconds,
+    tokensPerSecond: message.tokens_per_second,
+    accepted: panel.accepted + (message.acceptance ?? 0), judged: panel.judged + judged,
+  };
+}
+
+const COMMITTED = "c".charCodeAt(0);
+const DRAFT = "d".charCodeAt(0);
+
+/** The cells with a line of marks written over them; a commit keeps what a judgement said. */
+function marked(cells, line, first) {
+  const next = cells.slice();
+  for (let i = 0; i < line.length; i++) {
+    const mark = line.charCodeAt(i);
+    next[first + i] = mark === COMMITTED ? settled(next[first + i]) : mark;
+  }
+  return next;
+}
+
+/** The mark of a cell that became final. */
+const settled = (mark) => (mark === 0 || mark === DRAFT ? COMMITTED : mark);
+
+function rows(panel, message) {
+  const columns = panel.start?.columns ?? 0;
+  const [from, to] = [message.first * columns, message.last * columns];
+  const marks = panel.marks.map(
+    (cells) => cells.map((mark, i) => (i >= from && i < to ? settled(mark) : mark)));
+  return { ...panel, marks, row: Math.max(panel.row, message.last) };
+}
+
+function ended(panel, message) {
+  return { ...panel, end: message };
+}
+
+/** Mean share of accepted drafts over the passes that judged some, or null. */
+export function meanAcceptance(panel) {
+  return panel.judged ? panel.accepted / panel.judged : null;
+}

@@ -1,0 +1,86 @@
+/**
+ * What the preview says, in English and Chinese. Pure; `{name}` marks a value to fill in.
+ */
+
+const TABLE = {
+  en: {
+    group: "Live preview of the picture being decoded",
+    idle: "The picture appears here, row by row, while it is decoded.",
+    middle: "A run is under way; it started before this page was opened.",
+    picture: "{label}, picture {number} of {count}",
+    overlay: "Overlay",
+    overlayHint: "Tint the cells by what became of their draft",
+    accepted: "accepted",
+    repaired: "repaired",
+    draft: "still draft",
+    row: "row {row} of {rows}",
+    rowAlone: "row {row}",
+    passes: "pass {passes} of {planned}",
+    passesOpen: "pass {passes}, at most {most}",
+    passesAlone: "pass {passes}",
+    arNeeds: "AR needs {passes}",
+    speed: "{speed} tokens/s",
+    acceptance: "{share} of drafts accepted",
+    donePasses: "{passes} passes, AR needs {ar} ({times}× fewer)",
+    donePassesPlain: "{passes} passes",
+    seconds: "{seconds} s",
+    identicalShare: "{share} of the tokens are AR's",
+    startedAloud: "{label}: started, {rows} rows",
+    rowAloud: "{label}: row {row} of {rows}",
+    doneAloud: "{label}: done in {seconds} seconds, {passes} passes",
+    interrupted: "stopped at row {row}",
+    failed: "failed at row {row}; the error message says why",
+    wrongVersion: "This preview reads protocol {mine}, the server sends {theirs}: reload the page; "
+      + "if that does not help, update the SSD node pack.",
+    wrongMessage: "The preview left out a message it could not read ({kind}: {field}).",
+    verdict: {
+      identical: "identical to AR", "same distribution": "same distribution as AR",
+      approximate: "approximate", relaxed: "relaxed",
+    },
+  },
+  zh: {
+    group: "正在解码的图像的实时预览",
+    idle: "解码时，图像会在这里逐行出现。",
+    middle: "有任务正在运行；它在本页面打开之前就已开始。",
+    picture: "{label}，第 {number} 张，共 {count} 张",
+    overlay: "叠加层",
+    overlayHint: "按草稿的结果给单元格着色",
+    accepted: "已接受",
+    repaired: "已修正",
+    draft: "仍是草稿",
+    row: "第 {row} 行，共 {rows} 行",
+    rowAlone: "第 {row} 行",
+    passes: "第 {passes} 次前向，共 {planned} 次",
+    passesOpen: "第 {passes} 次前向，最多 {most} 次",
+    passesAlone: "第 {passes} 次前向",
+    arNeeds: "AR 需要 {passes} 次",
+    speed: "{speed} 词元/秒",
+    acceptance: "草稿接受率 {share}",
+    donePasses: "{passes} 次前向（AR 需要 {ar} 次，是它的 {times} 倍）",
+    donePassesPlain: "{passes} 次前向",
+    seconds: "{seconds} 秒",
+    identicalShare: "{share} 的词元与 AR 相同",
+    startedAloud: "{label}：开始，共 {rows} 行",
+    rowAloud: "{label}：第 {row} 行，共 {rows} 行",
+    doneAloud: "{label}：完成，用时 {seconds} 秒，{passes} 次前向",
+    interrupted: "在第 {row} 行停止",
+    failed: "在第 {row} 行失败；原因见错误信息",
+    wrongVersion: "此预览使用协议 {mine}，服务器发送的是 {theirs}：请刷新页面；若仍无效，请更新 SSD 节点包。",
+    wrongMessage: "预览略过了一条无法读取的消息（{kind}：{field}）。",
+    verdict: {
+      identical: "与 AR 完全相同", "same distribution": "与 AR 同分布", approximate: "近似", relaxed: "放宽",
+    },
+  },
+};
+
+export const LANGUAGES = Object.keys(TABLE);
+
+/** The table of a host's language such as "zh-CN"; English where there is none. */
+export function stringsFor(language) {
+  return TABLE[String(language ?? "").toLowerCase().split(/[-_]/)[0]] ?? TABLE.en;
+}
+
+/** "row {row}" with its values filled in. */
+export function say(template, values = {}) {
+  return template.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+}
