@@ -1,0 +1,36 @@
+"""The ComfyUI nodes: one concern a file, and this table of contents.
+
+The only Python here that knows ComfyUI. What decoding is, the engine knows (`ssd_core`).
+"""
+
+from __future__ import annotations
+
+from comfy_api.latest import ComfyExtension, io
+
+from .acceptance_map import AcceptanceMap
+from .baseline import BaselineMethod
+from .decode_tokens import DecodeTokens
+from .doctor import Doctor
+from .encode_image import EncodeImage
+from .folders import register_folders
+from .load_backbone import LoadBackbone
+from .load_heads import LoadHeads
+from .race import Race
+from .sampler import Sampler
+from .save_image import SaveImage
+from .schedule import Schedule
+
+NODES: list[type[io.ComfyNode]] = [
+    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, Race, DecodeTokens, EncodeImage,
+    SaveImage, AcceptanceMap, Doctor,
+]
+
+
+class SSDExtension(ComfyExtension):
+    """What ComfyUI registers."""
+
+    async def on_load(self) -> None:
+        register_folders()
+
+    async def get_node_list(self) -> list[type[io.ComfyNode]]:
+        return NODES

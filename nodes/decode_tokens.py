@@ -1,0 +1,26 @@
+"""Decode Tokens."""
+
+from __future__ import annotations
+
+from comfy_api.latest import io
+
+from . import inputs, running, weights
+from .types import CATEGORY, TokenPictures, TokensType
+
+
+class DecodeTokens(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_DecodeTokens", display_name="Decode Tokens (SSD)", category=CATEGORY,
+            description="Turns tokens into pixels with their own backbone; also where the "
+                        "sampler had no memory left to do so.",
+            inputs=[inputs.backbone(tooltip="The backbone that the tokens were made with."),
+                    TokensType.Input("tokens", tooltip="From SSD Sampler or Encode Image.")],
+            outputs=[io.Image.Output(display_name="images", tooltip="One picture a batch entry.")])
+
+    @classmethod
+    def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures) -> io.NodeOutput:
+        codes = tokens.for_backbone(backbone.module)
+        with weights.resident([backbone], 0):
+            return io.NodeOutput(running.pixels(backbone.module, codes))

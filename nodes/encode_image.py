@@ -1,0 +1,65 @@
+"""Encode Image."""
+
+from __future__ import annotations
+
+import torch
+from comfy_api.latest import io
+
+from ..ssd_core.errors import SSDError
+from . import inputs, weights
+from .types import CATEGORY, TokenPictures, TokensType
+
+REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
+
+
+class EncodeImage(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
+            description="Turns a picture into tokens, to keep its top rows and draw on below "
+                        "them. Never resizes: put an upscale or scale node before it.",
+            inputs=[
+                inputs.backbone(tooltip="The backbone whose tokens are wanted."),
+                io.Image.Input("image", tooltip="One or more pictures."),
+                io.Combo.Input("fit", options=[REFUSE, CROP, EXTEND], default=REFUSE,
+                               tooltip="refuse: only the backbone's own size. crop: cut the "
+                                       "middle out of a larger picture. extend below: take the "
+                                       "right width and less height, and leave the rest for the "
+                                       "sampler to draw."),
+            ],
+            outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
+                                                                      "Tokens."),
+                     io.Int.Output(display_name="rows", tooltip="Rows of tokens that the picture "
+                                                                "fills: for keep_rows."),
+                     io.String.Output(display_name="report", tooltip="What was done.")])
+
+    @classmethod
+    def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
+                fit: str) -> io.NodeOutput:
+        module = backbone.module
+        fitted, rows, report = fitted_to(image[..., :3], module.sizes[0], module.grid.rows, fit)
+        with weights.resident([backbone], 0):
+            tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])
+        return io.NodeOutput(TokenPictures.of(module, tokens), rows, f"{report}; {rows} of "
+                             f"{module.grid.rows} rows of tokens are the picture's")
+
+
+def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
+              fit: str) -> tuple[torch.Tensor, int, str]:
+    """Pictures [B, H, W, 3] of `size` (width, height), the rows they fill, and what was done."""
+    (width, height), (there_height, there_width) = size, image.shape[1:3]
+    there = f"{there_width}x{there_height}"
+    if (there_width, there_height) == size:
+        return image, rows, f"encoded {there} as it is"
+    if fit == CROP and there_width >= width and there_height >= height:
+        left, top = (there_width - width) // 2, (there_height - height) // 2
+        return (image[:, top : top + height, left : left + width], rows,
+                f"cut the middle {width}x{height} out of {there}")
+    if fit == EXTEND and there_width == width and there_height < height:
+        below = image[:, -1:].expand(-1, height - there_height, -1, -1)
+        return (torch.cat((image, below), 1), there_height * rows // height,
+                f"encoded {there}, the last line repeated below it")
+    raise SSDError(f"the picture is {there}, the backbone takes {width}x{height}: scale it first, "
+                   f"or choose fit '{CROP}' for a larger picture, '{EXTEND}' for one of width "
+                   f"{width} and less height")

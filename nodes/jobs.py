@@ -1,0 +1,119 @@
+"""What a sampling node asks of the engine, put together from its widgets and links."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import torch
+
+from ..ssd_core.decode import generate
+from ..ssd_core.errors import SSDError
+from ..ssd_core.events import Event, Finished
+from ..ssd_core.methods import SSD, Method
+from ..ssd_core.recipe import make_recipe
+from ..ssd_core.sampling import Sampling
+from . import schedules
+from .types import TokenPictures
+from .weights import Loaded, LoadedBackbone, LoadedHeads, run_bytes
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that is asked of one run; `method` is resolved."""
+
+    model: LoadedBackbone
+    heads: LoadedHeads | None
+    method: Method
+    sampling: Sampling
+    prompt: str
+    negative: str | None
+    size: tuple[int, int] | None
+    pictures: int = 1
+    keep: torch.Tensor | None = None
+    keep_rows: int = 0
+
+    def __post_init__(self) -> None:
+        check_pairing(self.model, self.heads)
+
+    @property
+    def label(self) -> str:
+        return schedules.label(self.method)
+
+    @property
+    def weights(self) -> list[Loaded]:
+        return [self.model, self.heads] if self.heads else [self.model]
+
+    @property
+    def used_heads(self):
+        """The heads that the method drafts with, if it does."""
+        return self.heads.module if self.heads and self.method.uses_heads else None
+
+    @property
+    def bytes_needed(self) -> int:
+        """Beyond the weights; a pass looks at a block of rows, or at the window of `exact`."""
+        module = self.model.module
+        cfg = module.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
+        cells = getattr(self.method, "window", None) or (
+            getattr(self.method, "k_v", 1) * module.grid.width)
+        return run_bytes(module, self.pictures, cfg != 1, cells)
+
+    def events(self) -> Generator[Event, None, None]:
+        """The run; whatever is wrong with the job is told here, before anything is loaded."""
+        return generate(self.model.module, [self.prompt] * self.pictures, self.method,
+                        self.used_heads, self.sampling, self.negative, self.size, self.keep,
+                        self.keep_rows)
+
+    def recipes(self, finished: Finished) -> tuple[dict, ...]:
+        return tuple(make_recipe(self.model.module, self.used_heads, self.method, self.sampling,
+                                 tokens, finished.stats, index=n, prompt=self.prompt,
+                                 negative=self.negative, keep_rows=self.keep_rows)
+                     for n, tokens in enumerate(finished.tokens))
+
+    @property
+    def unknown_words(self) -> list[str]:
+        return self.model.module.unknown_words(f"{self.prompt} {self.negative or ''}")
+
+
+def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
+    """Refuse heads of another backbone, with both names."""
+    if heads is None:
+        return
+    made_for = heads.module.metadata.get("backbone_sha256", "")
+    if made_for != model.module.sha256:
+        raise SSDError(f"the heads {heads.path.parent.name}/{heads.path.name} were made for "
+                       f"{heads.module.metadata.get('backbone')} ({made_for[:10]}), the connected "
+                       f"backbone is {model.module.name} ({model.module.sha256[:10]}): connect "
+                       "the backbone that Load Draft Heads has")
+
+
+def sampling_of(seed: int, cfg: float, temperature: float, top_k: int, top_p: float) -> Sampling:
+    """Sampling from the widgets, where cfg 0 means the backbone's own."""
+    return Sampling(seed, cfg or None, temperature, top_k, top_p)
+
+
+def size_of(text: str) -> tuple[int, int] | None:
+    """(width, height) of the widget's "192x192"; None for auto."""
+    width, _, height = text.partition("x")
+    return (int(width), int(height)) if height else None
+
+
+def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.Tensor | None:
+    """The tokens to keep from; SSDError where only one of keep and keep_rows is given."""
+    if (keep is None) != (rows == 0):
+        raise SSDError("keep and keep_rows go together: connect the tokens and say how many of "
+                       "their rows stand, or neither")
+    return None if keep is None else keep.for_backbone(model.module)
+
+
+def chosen_method(method: Method | None, widgets: SSD, model: LoadedBackbone,
+                  heads: LoadedHeads | None) -> tuple[Method, str | None]:
+    """The resolved method of a run, and a note where it is not what the widgets say."""
+    note = None
+    if method is not None:
+        note = "the connected method stands; the widgets preset, k_h, k_v, r and i do not count"
+    elif heads is None:
+        method = schedules.without_heads(widgets)
+        note = ("no draft heads are connected: drawn by 'rows', the same schedule without heads "
+                "(approximate); load heads for SSD, or connect Baseline Method 'ar' or 'exact'")
+    return (method or widgets).resolved(model.module.preset), note

@@ -1,0 +1,85 @@
+"""Race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from comfy_api.latest import io
+
+from ..ssd_core.compare import identical_share, side_by_side
+from ..ssd_core.methods import AR, SSD
+from ..ssd_core.recipe import to_bytes
+from . import inputs, jobs, report, running, weights
+from .types import CATEGORY, MethodType
+
+
+class Race(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_Race", display_name="Race (SSD)", category=CATEGORY,
+            description="Two methods draw the same prompt with the same seed, each on its own "
+                        "clock: what is faster, and is it the same picture?",
+            inputs=[
+                inputs.backbone(), inputs.heads(),
+                MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
+                MethodType.Input("method_b", optional=True,
+                                 tooltip="Right. Default: SSD with the backbone's preset, or "
+                                         "'rows' where no heads are connected."),
+                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview()],
+            outputs=[
+                io.Image.Output(display_name="image_a", tooltip="The left picture."),
+                io.Image.Output(display_name="image_b", tooltip="The right picture."),
+                io.Image.Output(display_name="side_by_side",
+                                tooltip="Both, stamped with seconds, passes and verdict."),
+                io.String.Output(display_name="report", tooltip="What was measured.")],
+            hidden=[io.Hidden.unique_id])
+
+    @classmethod
+    def validate_inputs(cls, cfg=None) -> bool | str:
+        return inputs.complaint_about_cfg(cfg) or True
+
+    @classmethod
+    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, seed: int,
+                cfg: float, temperature: float, top_k: int, top_p: float, size: str, preview: str,
+                heads=None, method_a=None, method_b=None) -> io.NodeOutput:
+        sampling = jobs.sampling_of(seed, cfg, temperature, top_k, top_p)
+        methods = (method_a or AR(), None), jobs.chosen_method(method_b, SSD(), backbone, heads)
+        racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,
+                           prompt, negative.strip() or None, jobs.size_of(size))
+                  for method, _ in methods]
+        done = running.run(racers, cls.hidden.unique_id, preview, equal_to_ar)
+        note = methods[1][1] if method_b is None else None
+        text = "\n\n".join(report.sampled(one.job, one, one_note)
+                           for one, one_note in zip(done, (None, note), strict=True))
+        return io.NodeOutput(*(one.output for one in done), sheet(done),
+                             f"{text}\n\n{measured(done)}")
+
+
+def equal_to_ar(outcomes: Sequence[running.Outcome]) -> list[float | None]:
+    """Each racer's share of tokens equal to AR's; None where AR did not run."""
+    baseline = next((o.finished.tokens for o in outcomes if isinstance(o.job.method, AR)), None)
+    return [None if baseline is None else identical_share(o.finished.tokens, baseline)
+            for o in outcomes]
+
+
+def sheet(done: Sequence[running.Outcome]) -> torch.Tensor | object:
+    """IMAGE [1, H, W, 3] of both; what stands for a picture that is missing, where one is."""
+    missing = next((one.output for one in done if one.images is None), None)
+    if missing is not None:
+        return missing
+    stamps = [report.stamp(one, share) for one, share in zip(done, equal_to_ar(done), strict=True)]
+    image = side_by_side([to_bytes(one.images[0]) for one in done], stamps)
+    return torch.from_numpy(np.array(image)).float()[None] / 255
+
+
+def measured(done: Sequence[running.Outcome]) -> str:
+    """One line that compares."""
+    a, b = (one.finished.stats for one in done)
+    seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
+    same = identical_share(*(one.finished.tokens for one in done))
+    return (f"{done[1].job.label} against {done[0].job.label}: {seconds:.2f} times as fast, "
+            f"{a['passes'] / b['passes']:.2f} times fewer passes, {same:.0%} of tokens equal "
+            "(measured)")

@@ -1,0 +1,84 @@
+"""Texts that nodes put out: what a run took, and what a bug report needs."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from ..ssd_core import __version__
+from ..ssd_core.compare import verdict
+from ..ssd_core.methods import AR
+from . import folders, running, schedules
+from .jobs import Job
+
+
+def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
+    """Lines about one run."""
+    stats = outcome.finished.stats
+    module = job.model.module
+    words = ", ".join(job.unknown_words)
+    seeds = job.sampling.seeds(job.pictures)
+    accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
+    lines = [
+        f"{job.label} on {module.name}, {module.device}, "
+        f"{str(module.dtype).removeprefix('torch.')}",
+        f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
+        f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
+        f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
+        f"knobs: {schedules.knobs_of(job.method) or 'none'}",
+        f"accepted by stage/round: {accepted}" if accepted else None,
+        f"seeds: {', '.join(map(str, seeds))}",
+        f"kept: the top {job.keep_rows} rows, token for token" if job.keep_rows else None,
+        f"verdict: {claim(job)}",
+        f"note: {note}" if note else None,
+        f"note: {module.name} does not know, and ignores: {words}" if words else None,
+        f"problem: {outcome.problem}" if outcome.problem else None]
+    return "\n".join(filter(None, lines))
+
+
+def claim(job: Job) -> str:
+    """What may be said of a run beside which AR did not run."""
+    if isinstance(job.method, AR):
+        return "AR itself"
+    if job.method.verdict == "identical":
+        return "AR's own picture for this seed in fp32; not measured here (Race measures it)"
+    return verdict(job.method, None)
+
+
+def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
+    """Three short lines below a racer's picture."""
+    stats, method = outcome.finished.stats, outcome.job.method
+    same = "" if share is None or isinstance(method, AR) else f", {share:.0%} of tokens are AR's"
+    return [outcome.job.label,
+            f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
+            f"{verdict(method, share)}{same}"]
+
+
+def doctor() -> str:
+    """Versions, device, attention, what was found where, the last error."""
+    import comfy.model_management as mm
+    import torch
+
+    device = mm.get_torch_device()
+    flash, efficient = torch.backends.cuda.flash_sdp_enabled(), (
+        torch.backends.cuda.mem_efficient_sdp_enabled())
+    lines = [
+        f"ssd-decoding {__version__}, ComfyUI {comfyui_version()}, torch {torch.__version__}, "
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        f"device: {mm.get_torch_device_name(device)}, "
+        f"{mm.get_free_memory(device) / 2**30:.1f} GiB free of "
+        f"{mm.get_total_memory(device) / 2**30:.1f}",
+        f"attention: torch scaled_dot_product_attention (flash {flash}, memory-efficient "
+        f"{efficient} where the device has them)",
+        f"backbones in {folders.places(folders.BACKBONE_FOLDER)}:",
+        *(f"  {name}" for name in folders.backbones() or ["none; postcard is bundled"]),
+        *(f"  {line}" for line in folders.unread()),
+        f"heads in {folders.places(folders.HEADS_FOLDER)}:",
+        *(f"  {name}" for name in folders.heads_files() or ["none; postcard's are bundled"]),
+        f"last error: {running.last_error[0] if running.last_error else 'none since the start'}"]
+    return "\n".join(lines)
+
+
+def comfyui_version() -> str:
+    module = sys.modules.get("comfyui_version")
+    return getattr(module, "__version__", "unknown")

@@ -1,0 +1,160 @@
+"""A run inside ComfyUI: progress bar, live preview, interrupt, memory, pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import comfy.model_management as mm
+import torch
+from comfy.utils import ProgressBar
+from comfy_execution.graph_utils import ExecutionBlocker
+from server import PromptServer
+
+from ..ssd_core.events import Event, Finished, Pass, Started
+from ..ssd_core.heatmap import AcceptanceCount
+from ..ssd_core.preview import Preview
+from ..ssd_core.race import race
+from .jobs import Job
+from .weights import resident
+
+EVENT = "ssd.preview"
+REMEDY = "lower batch_size or k_v, set cfg to 1, or choose a smaller dtype in Load Backbone"
+last_error: list[str] = []  # what Doctor shows; at most one
+
+
+@dataclass
+class Outcome:
+    """What came of a job; images [B, H, W, 3] is None where there was no memory for the pixels."""
+
+    job: Job
+    count: AcceptanceCount
+    finished: Finished | None = None
+    images: torch.Tensor | None = None
+    problem: str | None = None
+
+    @property
+    def output(self) -> torch.Tensor | ExecutionBlocker:
+        """For an IMAGE output: where there is none, only what hangs on it stops."""
+        return ExecutionBlocker(self.problem) if self.images is None else self.images
+
+
+@dataclass
+class Screens:
+    """The previews of a run's panels; empty where nobody is to see any."""
+
+    panels: list[Preview] = field(default_factory=list)
+
+    def __call__(self, panel: int, event: Event, seconds: float) -> None:
+        if self.panels:
+            self.panels[panel](event, seconds)
+
+    def finish(self, outcomes: Sequence[Outcome], identical: Sequence[float | None]) -> None:
+        for screen, outcome, share in zip(self.panels, outcomes, identical, strict=False):
+            screen.finish(outcome.finished.stats, outcome.images, share)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Whatever ends the block early is told to the panels, and errors to Doctor."""
+        try:
+            yield
+        except BaseException as error:
+            interrupted = isinstance(error, mm.InterruptProcessingException)
+            for screen in self.panels:
+                screen.cancel("interrupted" if interrupted else "failed")
+            if not interrupted:
+                last_error[:] = [f"{type(error).__name__}: {error}"]
+            raise
+
+
+class Bar:
+    """ComfyUI's progress bar, one step a pass; also where a run notices that it shall stop."""
+
+    def __init__(self, node: str | None) -> None:
+        self.bar, self.value, self.total = ProgressBar(1, node_id=node), 0, 0
+
+    def __call__(self, event: Event) -> None:
+        # The bar is throttled and then skips ComfyUI's own check, so this one is ours.
+        mm.throw_exception_if_processing_interrupted()
+        if isinstance(event, Started):
+            self.total += event.plan.passes or event.plan.passes_max
+        elif isinstance(event, Pass):
+            self.value += 1
+            self.bar.update_absolute(self.value, self.total)
+
+    def done(self) -> None:
+        self.bar.update_absolute(self.total, self.total)
+
+
+def run(jobs: Sequence[Job], node: str | None, wish: str,
+        compare: Callable[[Sequence[Outcome]], Sequence[float | None]] = lambda _: [None],
+        ) -> list[Outcome]:
+    """Run jobs side by side to the end, show them on the node, and turn tokens into pixels.
+
+    wish: the preview widget. compare: each job's share of tokens equal to AR's, where known.
+    """
+    outcomes = [Outcome(job, AcceptanceCount(job.pictures, job.model.module.grid)) for job in jobs]
+    weights = list(dict.fromkeys(one for job in jobs for one in job.weights))
+    with ExitStack() as stack:
+        runs = [job.events() for job in jobs]
+        stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
+        screens = Screens(previews(jobs, sender(wish), node))
+        stack.enter_context(screens.told())
+        follow(race(runs), outcomes, screens, Bar(node))
+        for outcome in outcomes:
+            draw(outcome)
+        screens.finish(outcomes, compare(outcomes))
+    return outcomes
+
+
+def follow(steps, outcomes: Sequence[Outcome], screens: Screens, bar: Bar) -> None:
+    """Feed every event to whoever watches; the end closes the runs and drops their caches."""
+    try:
+        for panel, seconds, event in steps:
+            bar(event)
+            screens(panel, event, seconds)
+            outcomes[panel].count(event)
+            if isinstance(event, Finished):
+                outcomes[panel].finished = event
+    finally:
+        steps.close()
+    bar.done()
+
+
+def sender(wish: str) -> Callable[[dict], None] | None:
+    """Sends preview messages to the tab that queued the run; None where nobody shall see any."""
+    server = PromptServer.instance
+    client = server.client_id
+    if wish == "off" or (wish == "auto" and client is None):
+        return None
+    return lambda message: server.send_sync(EVENT, message, client)
+
+
+def previews(jobs: Sequence[Job], send: Callable[[dict], None] | None,
+             node: str | None) -> list[Preview]:
+    if send is None:
+        return []
+    return [Preview(job.model.module, job.method, send, label=job.label, pictures=job.pictures,
+                    node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows)
+            for panel, job in enumerate(jobs)]
+
+
+def pixels(module, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU, one at a time to spare memory."""
+    pictures = []
+    for one in tokens:
+        mm.throw_exception_if_processing_interrupted()
+        pictures.append(module.decode(one[None].to(module.device)).cpu())
+    return torch.cat(pictures)
+
+
+def draw(outcome: Outcome) -> None:
+    """Tokens into pixels; where the memory is short the tokens are not lost."""
+    try:
+        outcome.images = pixels(outcome.job.model.module, outcome.finished.tokens)
+    except mm.OOM_EXCEPTION:
+        mm.soft_empty_cache()
+        outcome.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
+                           "connect Decode Tokens to them, or lower batch_size")
+        last_error[:] = [outcome.problem]

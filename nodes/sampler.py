@@ -1,0 +1,59 @@
+"""SSD Sampler."""
+
+from __future__ import annotations
+
+from comfy_api.latest import io
+
+from ..ssd_core.recipe import to_bytes
+from . import inputs, jobs, report, running, schedules, weights
+from .schedule import complaint
+from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType
+
+
+class Sampler(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        keep, keep_rows = inputs.keep()
+        return io.Schema(
+            node_id="SSD_Sampler", display_name="SSD Sampler", category=CATEGORY,
+            description="Draws pictures row by row: whole rows are drafted, then checked and "
+                        "repaired by the backbone in a few passes. Watch them appear on the node.",
+            inputs=[
+                inputs.backbone(), inputs.heads(),
+                MethodType.Input("method", optional=True,
+                                 tooltip="From SSD Schedule or Baseline Method. Overrides preset, "
+                                         "k_h, k_v, r and i; the report says so."),
+                *inputs.schedule(), *inputs.prompts(), *inputs.sampling(), inputs.size(),
+                io.Int.Input("batch_size", default=1, min=1, max=64,
+                             tooltip="Pictures drawn together, with seeds seed, seed + 1 ..."),
+                inputs.preview(), keep, keep_rows],
+            outputs=[
+                io.Image.Output(display_name="images", tooltip="The pictures."),
+                TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode Tokens."),
+                StatsType.Output(display_name="stats",
+                                 tooltip="For Acceptance Map and Save Image."),
+                io.String.Output(display_name="report", tooltip="Passes, seconds, acceptance, and "
+                                                                "whatever you should know.")],
+            hidden=[io.Hidden.unique_id])
+
+    @classmethod
+    def validate_inputs(cls, preset=None, k_h=None, k_v=None, r=None, i=None,
+                        cfg=None) -> bool | str:
+        return complaint(preset, k_h, k_v, r, i) or inputs.complaint_about_cfg(cfg) or True
+
+    @classmethod
+    def execute(cls, backbone: weights.LoadedBackbone, preset: str, k_h: int, k_v: int, r: int,
+                i: int, prompt: str, negative: str, seed: int, cfg: float, temperature: float,
+                top_k: int, top_p: float, size: str, batch_size: int, preview: str,
+                keep_rows: int, heads=None, method=None, keep=None) -> io.NodeOutput:
+        widgets = schedules.ssd_method(preset, k_h, k_v, r, i)
+        chosen, note = jobs.chosen_method(method, widgets, backbone, heads)
+        job = jobs.Job(backbone, heads, chosen,
+                       jobs.sampling_of(seed, cfg, temperature, top_k, top_p), prompt,
+                       negative.strip() or None, jobs.size_of(size), batch_size,
+                       jobs.kept(keep, keep_rows, backbone), keep_rows)
+        done, = running.run([job], cls.hidden.unique_id, preview)
+        stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished), done.count,
+                         None if done.images is None else to_bytes(done.images))
+        return io.NodeOutput(done.output, TokenPictures.of(backbone.module, done.finished.tokens),
+                             stats, report.sampled(job, done, note))

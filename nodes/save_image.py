@@ -1,0 +1,89 @@
+"""Save Image: PNGs that carry the workflow and the recipe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import folder_paths
+import numpy as np
+import torch
+from comfy.cli_args import args
+from comfy_api.latest import io
+
+from ..ssd_core.errors import SSDError
+from ..ssd_core.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
+from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
+
+
+class SaveImage(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_SaveImage", display_name="Save Image (SSD)", category=CATEGORY,
+            description="Saves PNGs that carry the workflow, the settings as other tools read "
+                        "them, and the recipe with the tokens. ComfyUI's --disable-metadata "
+                        "leaves all of that out.",
+            inputs=[
+                io.Image.Input("images", tooltip="The pictures to save."),
+                TokensType.Input("tokens", optional=True, tooltip="The sampler's tokens: checked "
+                                                                  "against its statistics."),
+                StatsType.Input("stats", optional=True,
+                                tooltip="The sampler's statistics: what the recipe is made of. "
+                                        "Without them only the workflow is saved."),
+                io.String.Input("filename_prefix", default="SSD",
+                                tooltip="Begins the file's name; may hold a folder and ComfyUI's "
+                                        "%date% patterns."),
+            ],
+            outputs=[], is_output_node=True)
+
+    @classmethod
+    def execute(cls, images: torch.Tensor, filename_prefix: str,
+                tokens: TokenPictures | None = None, stats: RunStats | None = None
+                ) -> io.NodeOutput:
+        check_match(images, tokens, stats)
+        height, width = images.shape[1:3]
+        folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
+            filename_prefix, folder_paths.get_output_directory(), width, height)
+        saved = []
+        for n, picture in enumerate(images[..., :3]):
+            file = f"{name.replace('%batch_num%', str(n))}_{counter + n:05}_.png"
+            recipe, extra = None, {}
+            if not args.disable_metadata:
+                recipe, extra = chunks(cls.hidden, picture, stats, n)
+            save_png(Path(folder, file), picture, recipe, extra)
+            saved.append({"filename": file, "subfolder": subfolder, "type": "output"})
+        return io.NodeOutput(ui={"images": saved})
+
+
+def check_match(images: torch.Tensor, tokens: TokenPictures | None,
+                stats: RunStats | None) -> None:
+    """Refuse parts of different runs, which would make a recipe that lies."""
+    if stats is None:
+        return
+    if len(stats.recipes) != len(images):
+        raise SSDError(f"{len(images)} pictures, but statistics of {len(stats.recipes)}: connect "
+                       "images and stats of the same sampler")
+    if tokens is not None and [pack(one) for one in tokens.tokens] != [
+            recipe["tokens"] for recipe in stats.recipes]:
+        raise SSDError("tokens and statistics are of different runs: connect both to the same "
+                       "sampler")
+
+
+def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
+           n: int) -> tuple[dict | None, dict[str, str]]:
+    """Recipe n, and further text chunks of a PNG.
+
+    Where the picture was changed since it was decoded, its recipe goes with the hash of what was
+    decoded, so that nobody takes the tokens for the changed pixels.
+    """
+    extra = {key: json.dumps(value) for key, value in (hidden.extra_pnginfo or {}).items()}
+    if hidden.prompt:
+        extra["prompt"] = json.dumps(hidden.prompt)
+    if stats is None:
+        return None, extra
+    recipe, decoded = stats.recipes[n], stats.pictures
+    if decoded is not None and np.array_equal(decoded[n], to_bytes(picture)):
+        return recipe, extra
+    told = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded[n])}
+    return None, {**extra, "parameters": parameters(told), CHUNK: json.dumps(told)}

@@ -1,0 +1,63 @@
+"""What travels along the links: the custom types and the objects behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from comfy_api.latest import io
+
+from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.errors import SSDError
+from ..ssd_core.heatmap import AcceptanceCount
+
+CATEGORY = "SSD"
+BackboneType = io.Custom("SSD_BACKBONE")
+HeadsType = io.Custom("SSD_HEADS")
+MethodType = io.Custom("SSD_METHOD")
+TokensType = io.Custom("SSD_TOKENS")
+StatsType = io.Custom("SSD_STATS")
+
+
+@dataclass(frozen=True)
+class TokenPictures:
+    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone whose codes they are."""
+
+    tokens: torch.Tensor
+    backbone: str
+    sha256: str
+
+    @classmethod
+    def of(cls, backbone: Backbone, tokens: torch.Tensor) -> TokenPictures:
+        return cls(tokens.cpu(), backbone.name, backbone.sha256)
+
+    def for_backbone(self, backbone: Backbone) -> torch.Tensor:
+        """The tokens, or SSDError where they are another backbone's."""
+        if self.sha256 != backbone.sha256:
+            raise SSDError(f"these tokens are of the backbone {self.backbone} "
+                           f"({self.sha256[:10]}), the connected one is {backbone.name} "
+                           f"({backbone.sha256[:10]}): decode the tokens with their own backbone "
+                           "and put the picture through Encode Image")
+        return self.tokens
+
+
+@dataclass(frozen=True)
+class RunStats:
+    """SSD_STATS: what a run told of itself.
+
+    stats as in CONTRACT.md; one recipe a picture; accepted cells; pictures uint8 [B, H, W, 3],
+    None where the tokens could not be turned into pixels.
+    """
+
+    label: str
+    stats: Mapping
+    recipes: tuple[dict, ...]
+    acceptance: AcceptanceCount
+    pictures: np.ndarray | None
+
+    def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """Each picture's acceptance [R, C] and its pixels."""
+        for n, share in enumerate(self.acceptance.share):
+            yield share, None if self.pictures is None else self.pictures[n]

@@ -1,0 +1,206 @@
+"""Engine events into the messages of the live preview (protocol version 1, read by `web/`).
+
+A consumer: it is fed events and sends plain dicts. Rows are painted from a colour per code at once,
+by the real decoder when there is time; all of it takes at most BUDGET of the run. What cannot be
+afforded now is told together with what comes later. Knows no host.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from PIL import Image
+
+from .backbones.base import Backbone
+from .compare import verdict
+from .events import Event, Pass, Rows, Started
+from .grid import Grid
+from .methods import AR, Method
+from .palette import palette
+from .plan import Plan
+from .recipe import to_bytes
+
+VERSION = 1
+BUDGET = 0.03  # share of the run's own seconds
+ACCEPTED, REPAIRED, DRAFT, COMMITTED = (ord(letter) for letter in "ardc")
+
+
+class Marks:
+    """What became of every cell, and which cells changed since that was last told."""
+
+    def __init__(self, pictures: int, grid: Grid) -> None:
+        # One column more takes the forced row ends, which are no cells.
+        self.letters = np.full((pictures, grid.rows, grid.columns + 1), DRAFT, np.uint8)
+        self.columns = grid.columns
+        self.forget()
+
+    def forget(self) -> None:
+        pictures, cells = len(self.letters), self.letters[0, :, 1:].size
+        self.first, self.last = np.full(pictures, cells), np.zeros(pictures, int)
+
+    def note(self, event: Pass) -> None:
+        if event.stage == "prefill":
+            return
+        y, x = np.moveaxis(event.cells.cpu().numpy(), -1, 0)  # [B, n] each
+        pictures = np.arange(len(y))[:, None]
+        self.letters[pictures, y, x] = self.letters_of(event)
+        raster = y * self.columns + np.minimum(x, self.columns - 1)
+        self.first = np.minimum(self.first, raster.min(1))
+        self.last = np.maximum(self.last, raster.max(1) + 1)
+
+    @staticmethod
+    def letters_of(event: Pass) -> np.ndarray | int:
+        """A cell that did not stand was repaired; behind a window's front it is still a guess."""
+        if event.accepted is None:
+            return COMMITTED
+        fallen = DRAFT if event.stage == "verify" else REPAIRED
+        return np.where(event.accepted.cpu().numpy(), ACCEPTED, fallen)
+
+    def told(self) -> dict:
+        """`first` and `marks` of a message; `first` is one number where all pictures agree."""
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        first = np.minimum(self.first, self.last).tolist()
+        marks = [row[a:b].tobytes().decode("ascii")
+                 for row, a, b in zip(cells, first, self.last.tolist(), strict=True)]
+        self.forget()
+        return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
+
+
+class Preview:
+    """One run on one panel; feed it every event, then `finish` or `cancel` it."""
+
+    def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
+                 label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
+                 keep: torch.Tensor | None = None, keep_rows: int = 0) -> None:
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows stand."""
+        grid = backbone.grid
+        self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
+        self.palette, self.decode_seconds = palette(backbone), palette(backbone).seconds * pictures
+        self.marks, self.pictures = Marks(pictures, grid), pictures
+        self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
+        if keep_rows:
+            self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
+        self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
+        self.seconds, self.spent, self.over = 0.0, 0.0, False
+        envelope = {"version": VERSION, "node": node, "run": str(uuid.uuid4()), "panel": panel}
+        self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
+
+    def __call__(self, event: Event, seconds: float) -> None:
+        """Take in an event; seconds: what the run itself has taken so far."""
+        begin = time.perf_counter()
+        self.seconds = seconds
+        if isinstance(event, Started):
+            self._start(event.plan)
+        elif isinstance(event, Pass):
+            self.marks.note(event)
+            if self._affordable():
+                self._tell_pass(event)
+        elif isinstance(event, Rows):
+            self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
+            self.row = max(self.row, event.last)
+            if self._affordable():
+                self._paint()
+        self.spent += time.perf_counter() - begin
+
+    def _affordable(self, seconds: float = 0.0) -> bool:
+        return self.spent + seconds <= BUDGET * self.seconds
+
+    def _start(self, plan: Plan) -> None:
+        width, height = self.backbone.sizes[0]
+        self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
+                  width=width, height=height, pictures=self.pictures, method=self.method.name,
+                  verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
+                  ar_passes=plan.ar_passes, first_row=self.first_row)
+        if self.first_row:
+            self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
+
+    def _verdict(self, identical: float | None) -> str:
+        return verdict(self.method, 1 if isinstance(self.method, AR) else identical)
+
+    def _tell_pass(self, event: Pass) -> None:
+        told = (self.row - self.first_row) * self.grid.columns * self.pictures
+        accepted = event.accepted
+        self.send("pass", index=event.index, stage=event.stage, round=event.round,
+                  seconds=self.seconds, tokens_per_second=told / max(self.seconds, 1e-9),
+                  acceptance=None if accepted is None else accepted.float().mean().item(),
+                  row=self.row, **self.marks.told())
+
+    # Rows of pixels
+
+    def _paint(self) -> None:
+        """Show the rows that are final; by the decoder if that can be afforded, else looked up."""
+        if not self._affordable(self.decode_seconds):
+            return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        begin = time.perf_counter()
+        first = max(0, self.refined - 1)  # its lower neighbours were not known yet
+        strips = self.decoded(first, self.row)
+        self.decode_seconds = time.perf_counter() - begin
+        self.refined = self.row
+        return self._send_rows(first, strips, refined=True)
+
+    def looked_up(self, first: int, last: int) -> np.ndarray:
+        """uint8 [B, h, W, 3] of rows first..last-1: every cell in its code's colour."""
+        width, height = self.backbone.sizes[0]
+        cells = self.palette.colours[self.tokens[:, first:last]]
+        tall = cells.repeat(height // self.grid.rows, axis=1)
+        return tall.repeat(width // self.grid.columns, axis=2)
+
+    def decoded(self, first: int, last: int) -> np.ndarray:
+        """The same by the decoder, which sees the last final row repeated where none is yet."""
+        known = np.minimum(np.arange(self.grid.rows), last - 1)
+        tokens = torch.from_numpy(self.tokens[:, known]).to(self.backbone.device)
+        with torch.inference_mode():
+            return self._cut(to_bytes(self.backbone.decode(tokens)), first, last)
+
+    def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
+        tall = pixels.shape[1] // self.grid.rows
+        return pixels[:, first * tall : last * tall]
+
+    def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
+        tall = self.backbone.sizes[0][1] // self.grid.rows
+        last = first + strips.shape[1] // tall
+        self.shown = max(self.shown, last)
+        self.send("rows", first=first, last=last, top=first * tall,
+                  strips=[png(strip) for strip in strips], **flags)
+
+    # Ends
+
+    def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
+               identical: float | None = None) -> None:
+        """Paint what is left, or the finished pictures [B, H, W, 3], and tell the figures.
+
+        identical: share of tokens equal to AR's, None where that was not measured.
+        """
+        if self.over:
+            return
+        if pictures is not None:
+            self._send_rows(0, to_bytes(pictures), refined=True)
+        elif self.shown < self.row:
+            self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        means = stats["acceptance"].values()
+        self.over = True
+        self.send("finished", passes=stats["passes"], ar_passes=stats["ar_passes"],
+                  step_acceleration=stats["step_acceleration"],
+                  seconds=stats["seconds"]["total"],
+                  tokens_per_second=stats["tokens_per_second"],
+                  acceptance=sum(means) / len(means) if means else None,
+                  verdict=self._verdict(identical), identical=identical)
+
+    def cancel(self, reason: str) -> None:
+        """reason: "interrupted" or "failed"; says nothing where the run had ended already."""
+        if not self.over:
+            self.over = True
+            self.send("cancelled", reason=reason)
+
+
+def png(pixels: np.ndarray) -> str:
+    """uint8 [h, W, 3] -> base64 of a PNG; compressed little, for it is on its way at once."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
