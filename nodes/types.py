@@ -59,5 +59,5 @@ class RunStats:
 
     def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Each picture's acceptance [R, C] and its pixels."""
-        for n, share in enumerate(self.acceptance.share):
+        for n, share in enumerate(self.acceptance.share()):
             yield share, None if self.pictures is None else self.pictures[n]

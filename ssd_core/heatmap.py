@@ -20,23 +20,25 @@ class AcceptanceCount:
     """How often each cell was judged, and how often its token stood; feed it every event."""
 
     def __init__(self, pictures: int, grid: Grid) -> None:
-        # One column more takes the forced row ends, which are no cells.
-        shape = (pictures, grid.rows, grid.columns + 1)
-        self._judged, self._stood = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self._shape = (pictures, grid.rows, grid.columns)
+        self._judgements: list[Pass] = []  # read when asked for: a run is not to wait for it
 
-    def __call__(self, event: Event, _seconds: float = 0.0) -> None:
-        if not isinstance(event, Pass) or event.accepted is None:
-            return
-        y, x = np.moveaxis(event.cells.cpu().numpy(), -1, 0)
-        where = (np.arange(len(y))[:, None], y, x)
-        self._judged[where] += 1
-        self._stood[where] += event.accepted.cpu().numpy()
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Pass) and event.accepted is not None:
+            self._judgements.append(event)
 
-    @property
     def share(self) -> np.ndarray:
         """[B, R, C] share of the judgements that a cell's token survived; NaN where none fell."""
+        pictures, rows, columns = self._shape
+        # One column more takes the forced row ends, which are no cells.
+        judged, stood = np.zeros((2, pictures, rows, columns + 1))
+        for event in self._judgements:
+            y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
+            where = (np.arange(pictures)[:, None], y, x)
+            judged[where] += 1
+            stood[where] += event.accepted.cpu().numpy()
         with np.errstate(invalid="ignore"):
-            return (self._stood / self._judged)[:, :, :-1]
+            return (stood / judged)[:, :, :columns]
 
 
 def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],

@@ -27,7 +27,8 @@ from .plan import Plan
 from .recipe import to_bytes
 
 VERSION = 1
-BUDGET = 0.03  # share of the run's own seconds
+BUDGET = 0.03  # share of the run's own seconds that all messages may take
+PASSES, REFINING = 0.4, 0.5  # of that: passes stop at 0.4, so that rows come first; see _paint
 ACCEPTED, REPAIRED, DRAFT, COMMITTED = (ord(letter) for letter in "ardc")
 
 
@@ -38,38 +39,39 @@ class Marks:
         # One column more takes the forced row ends, which are no cells.
         self.letters = np.full((pictures, grid.rows, grid.columns + 1), DRAFT, np.uint8)
         self.columns = grid.columns
-        self.forget()
-
-    def forget(self) -> None:
-        pictures, cells = len(self.letters), self.letters[0, :, 1:].size
-        self.first, self.last = np.full(pictures, cells), np.zeros(pictures, int)
+        self.pending: list[Pass] = []  # read only when told: most runs have more passes than news
 
     def note(self, event: Pass) -> None:
-        if event.stage == "prefill":
-            return
-        y, x = np.moveaxis(event.cells.cpu().numpy(), -1, 0)  # [B, n] each
-        pictures = np.arange(len(y))[:, None]
-        self.letters[pictures, y, x] = self.letters_of(event)
-        raster = y * self.columns + np.minimum(x, self.columns - 1)
-        self.first = np.minimum(self.first, raster.min(1))
-        self.last = np.maximum(self.last, raster.max(1) + 1)
-
-    @staticmethod
-    def letters_of(event: Pass) -> np.ndarray | int:
-        """A cell that did not stand was repaired; behind a window's front it is still a guess."""
-        if event.accepted is None:
-            return COMMITTED
-        fallen = DRAFT if event.stage == "verify" else REPAIRED
-        return np.where(event.accepted.cpu().numpy(), ACCEPTED, fallen)
+        if event.stage != "prefill":
+            self.pending.append(event)
 
     def told(self) -> dict:
         """`first` and `marks` of a message; `first` is one number where all pictures agree."""
+        first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
-        first = np.minimum(self.first, self.last).tolist()
         marks = [row[a:b].tobytes().decode("ascii")
-                 for row, a, b in zip(cells, first, self.last.tolist(), strict=True)]
-        self.forget()
+                 for row, a, b in zip(cells, first, last, strict=True)]
+        first = first.tolist()
         return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
+
+    def _settle(self) -> tuple[np.ndarray, np.ndarray]:
+        """Write what the pending passes said, the latest last; the raster cells [B] they span."""
+        cells = torch.cat([event.cells for event in self.pending], 1).cpu().numpy()
+        letters = torch.cat([letters_of(event) for event in self.pending], 1).cpu().numpy()
+        self.pending = []
+        y, x = cells[..., 0], cells[..., 1]  # [B, n] each
+        for picture in range(len(y)):  # by itself: numpy then writes in order
+            self.letters[picture, y[picture], x[picture]] = letters[picture]
+        raster = y * self.columns + np.minimum(x, self.columns - 1)
+        return raster.min(1), raster.max(1) + 1
+
+
+def letters_of(event: Pass) -> torch.Tensor:
+    """int64 [B, n]; what did not stand was repaired, or is a guess behind a window's front."""
+    if event.accepted is None:
+        return torch.full_like(event.tokens, COMMITTED)
+    fallen = DRAFT if event.stage == "verify" else REPAIRED
+    return torch.where(event.accepted, ACCEPTED, fallen)
 
 
 class Preview:
@@ -99,17 +101,18 @@ class Preview:
             self._start(event.plan)
         elif isinstance(event, Pass):
             self.marks.note(event)
-            if self._affordable():
+            if self._left(PASSES) > 0:
                 self._tell_pass(event)
         elif isinstance(event, Rows):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
-            if self._affordable():
+            if self._left() > 0:
                 self._paint()
         self.spent += time.perf_counter() - begin
 
-    def _affordable(self, seconds: float = 0.0) -> bool:
-        return self.spent + seconds <= BUDGET * self.seconds
+    def _left(self, share: float = 1.0) -> float:
+        """Seconds that are left of a share of the budget."""
+        return share * BUDGET * self.seconds - self.spent
 
     def _start(self, plan: Plan) -> None:
         width, height = self.backbone.sizes[0]
@@ -134,8 +137,8 @@ class Preview:
     # Rows of pixels
 
     def _paint(self) -> None:
-        """Show the rows that are final; by the decoder if that can be afforded, else looked up."""
-        if not self._affordable(self.decode_seconds):
+        """Show the rows that are final: looked up, or decoded where that leaves time for more."""
+        if self.decode_seconds > REFINING * self._left():
             return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
         begin = time.perf_counter()
         first = max(0, self.refined - 1)  # its lower neighbours were not known yet
