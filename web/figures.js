@@ -32,7 +32,7 @@ function passFigures({ start, index }, words) {
 }
 
 function speedFigure({ tokensPerSecond }, words) {
-  return tokensPerSecond === null ? null : say(words.speed, { speed: round(tokensPerSecond) });
+  return tokensPerSecond ? say(words.speed, { speed: round(tokensPerSecond) }) : null;
 }
 
 function acceptanceFigure(share, words) {
@@ -41,14 +41,14 @@ function acceptanceFigure(share, words) {
 
 function endFigures(panel, words) {
   const done = panel.end.kind === "finished";
-  return done ? doneFigures(panel.end, words) : stoppedFigures(panel, words);
+  return done ? doneFigures(panel, words) : stoppedFigures(panel, words);
 }
 
-function doneFigures(end, words) {
+function doneFigures({ start, end }, words) {
   return [say(words.seconds, { seconds: end.seconds.toFixed(2) }), donePasses(end, words),
     speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
     acceptanceFigure(end.acceptance, words),
-    words.verdict[end.verdict] ?? end.verdict,
+    start?.method === "ar" ? null : words.verdict[end.verdict] ?? end.verdict,
     end.identical === null ? null : say(words.identicalShare, { share: percent(end.identical) })];
 }
 

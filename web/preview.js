@@ -54,23 +54,24 @@ export class Preview {
     const before = this.state;
     this.state = fold(before, message);
     if (this.state === before) return;
-    if (this.state.run !== before.run) this.#clear();
     if (this.state.panels !== before.panels) this.#pass(message);
     this.#schedule();
   }
 
   #pass(message) {
-    this.#panel(message.panel).take(this.state.panels[message.panel], message);
+    const state = this.state.panels[message.panel];
+    const shown = this.#panels.get(message.panel);
+    const panel = shown?.state.run === state.run ? shown : this.#newPanel(message.panel);
+    panel.take(state, message);
   }
 
-  #panel(number) {
-    if (!this.#panels.has(number)) {
-      const panel = new Panel(this.words, this.fills);
-      panel.element.style.order = number;
-      this.#panels.set(number, panel);
-      this.panels.append(panel.element);
-    }
-    return this.#panels.get(number);
+  #newPanel(number) {
+    const panel = new Panel(this.words, this.fills);
+    panel.element.style.order = number;
+    this.#panels.get(number)?.dispose();
+    this.#panels.set(number, panel);
+    this.panels.append(panel.element);
+    return panel;
   }
 
   setOverlay(on) {
@@ -86,7 +87,7 @@ export class Preview {
   #render() {
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     this.#frame = null;
-    const idle = this.state.run === null ? this.words.idle : "";
+    const idle = this.#panels.size === 0 ? this.words.idle : "";
     setText(this.note, problemText(this.state.problem, this.words) || idle);
     this.note.hidden = this.note.textContent === "";
     this.toggle.setAttribute("aria-pressed", String(this.overlay));
@@ -102,16 +103,11 @@ export class Preview {
     if (!this.#disposed) this.#render();
   }
 
-  #clear() {
-    for (const panel of this.#panels.values()) panel.dispose();
-    this.#panels.clear();
-  }
-
   /** Leave the page; later messages and strips still being decoded do nothing. */
   dispose() {
     this.#disposed = true;
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
-    this.#clear();
+    for (const panel of this.#panels.values()) panel.dispose();
     this.element.remove();
   }
 }

@@ -38,7 +38,8 @@ const FIELDS = {
   },
   rows: {
     first: isCount, last: isCount, top: isCount, strips: listOf(isBase64), refined: isFlag,
-    kept: maybe(isFlag),
+    kept: maybe(isFlag), index: maybe(isCount), seconds: maybe(isNumber),
+    tokens_per_second: maybe(orNull(isNumber)),
   },
   finished: {
     passes: isCount, ar_passes: isCount, step_acceleration: orNull(isNumber), seconds: isNumber,
@@ -48,7 +49,8 @@ const FIELDS = {
   cancelled: { reason: isText },
 };
 
-export const IDLE = Object.freeze({ run: null, past: [], panels: {}, problem: null });
+/** `panels` by number; `past` are the runs that newer ones took the place of. */
+export const IDLE = Object.freeze({ panels: {}, past: [], problem: null });
 
 /** What is wrong with a message by itself, or null: {version} or {kind, field}. */
 export function complaint(message) {
@@ -64,13 +66,13 @@ export function fold(state, message) {
   const problem = complaint(message);
   if (problem) return withProblem(state, problem);
   if (!Object.hasOwn(FIELDS, message.kind)) return state;
-  const current = admit(state, message);
-  const panel = current?.panels[message.panel] ?? UNSEEN;
-  if (current === null || (panel.end && message.kind !== "started")) return state;
+  const old = state.panels[message.panel];
+  const panel = old?.run === message.run ? old : successor(state, old, message);
+  if (panel === null || isOver(panel, message)) return state;
   const misfit = misfitting(panel.start, message);
   if (misfit) return withProblem(state, { kind: message.kind, field: misfit });
-  const next = STEPS[message.kind](panel, message);
-  return { ...current, panels: { ...current.panels, [message.panel]: next }, problem: null };
+  const panels = { ...state.panels, [message.panel]: STEPS[message.kind](panel, message) };
+  return { panels, past: pastWith(state.past, old, panel), problem: null };
 }
 
 /** One problem is told once, however many messages have it. */
@@ -78,22 +80,20 @@ function withProblem(state, problem) {
   return JSON.stringify(state.problem) === JSON.stringify(problem) ? state : { ...state, problem };
 }
 
-/** The state that a message belongs to, or null where it is of an older or another run. */
-function admit(state, message) {
-  if (message.run === state.run) return repeated(state, message) ? null : state;
+/** An empty panel for a run that may take the old one's place, or null. */
+function successor(state, old, message) {
   if (state.past.includes(message.run)) return null;
-  if (message.kind !== "started" && isRunning(state)) return null;
-  const past = state.run === null ? state.past : [...state.past, state.run].slice(-PAST_RUNS);
-  return { run: message.run, past, panels: {}, problem: null };
+  const isBusy = old !== undefined && old.end === null;
+  return isBusy && message.kind !== "started" ? null : { ...UNSEEN, run: message.run };
 }
 
-/** A panel starts once in a run; a start after an end, or a second one, says nothing new. */
-function repeated(state, message) {
-  return message.kind === "started" && Boolean(state.panels[message.panel]?.start);
+/** After its end a run says nothing more in a panel, and it starts there only once. */
+function isOver(panel, message) {
+  return panel.end !== null || (message.kind === "started" && panel.start !== null);
 }
 
-export function isRunning(state) {
-  return Object.values(state.panels).some((panel) => panel.end === null);
+function pastWith(past, old, panel) {
+  return old === undefined || old.run === panel.run ? past : [...past, old.run].slice(-PAST_RUNS);
 }
 
 /** The field of a message that does not fit the started picture, or null. */
@@ -120,16 +120,16 @@ const firstOf = (first, picture) => (Array.isArray(first) ? first[picture] : fir
  * `marks` has one array a picture, one letter code a cell in raster order, 0 where none is known.
  */
 const UNSEEN = Object.freeze({
-  start: null, marks: [], row: 0, index: 0, stage: "", round: 0, seconds: 0,
+  run: null, start: null, marks: [], row: 0, index: 0, stage: "", round: 0, seconds: 0,
   tokensPerSecond: null, accepted: 0, judged: 0, end: null,
 });
 
 const STEPS = { started, pass, rows, finished: ended, cancelled: ended };
 
-function started(_, message) {
+function started({ run }, message) {
   const cells = message.rows * message.columns;
   const marks = Array.from({ length: message.pictures }, () => new Uint8Array(cells));
-  return { ...UNSEEN, start: message, marks, row: message.first_row };
+  return { ...UNSEEN, run, start: message, marks, row: message.first_row };
 }
 
 function pass(panel, message) {
@@ -165,7 +165,11 @@ function rows(panel, message) {
   const [from, to] = [message.first * columns, message.last * columns];
   const marks = panel.marks.map(
     (cells) => cells.map((mark, i) => (i >= from && i < to ? settled(mark) : mark)));
-  return { ...panel, marks, row: Math.max(panel.row, message.last) };
+  return {
+    ...panel, marks, row: Math.max(panel.row, message.last),
+    index: message.index ?? panel.index, seconds: message.seconds ?? panel.seconds,
+    tokensPerSecond: message.tokens_per_second ?? panel.tokensPerSecond,
+  };
 }
 
 function ended(panel, message) {

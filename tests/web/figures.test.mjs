@@ -25,6 +25,8 @@ test("what was not measured is left out, never shown as nothing", () => {
   const text = figures(
     panel(started(), pass({ tokens_per_second: null, acceptance: null })), words);
   assert.equal(text, "row 1 of 4 · pass 3 of 9 · AR needs 12");
+  assert.equal(figures(panel(started(), pass({ tokens_per_second: 0, acceptance: null })), words),
+    text);
 });
 
 test("the end tells seconds, passes, verdict, and identity only where measured", () => {
@@ -39,8 +41,9 @@ test("the end tells seconds, passes, verdict, and identity only where measured",
 test("AR itself is not said to be faster than AR", () => {
   const ar = { passes: 12, passes_max: 12 };
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
-  const text = figures(panel(started(), finished({ passes: 12, step_acceleration: 1 })), words);
-  assert.match(text, /· 12 passes ·/);
+  const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: null });
+  assert.equal(figures(panel(started({ ...ar, method: "ar" }), end), words),
+    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted");
 });
 
 test("an interrupted and a failed run say where they stopped", () => {

@@ -100,6 +100,12 @@ test("final rows settle their cells and move the pen, never back", () => {
   assert.equal(state.panels[0].row, 2);
 });
 
+test("rows may tell how far the run is; where they do not, that stands as it was", () => {
+  const state = run(started(), pass(), rows({ index: 5, seconds: 0.9, tokens_per_second: 60 }));
+  assert.deepEqual([state.panels[0].index, state.panels[0].tokensPerSecond], [5, 60]);
+  assert.equal(fold(state, rows()).panels[0].index, 5);
+});
+
 test("folding changes no earlier state", () => {
   const before = run(started());
   const copy = structuredClone(before);
@@ -137,10 +143,19 @@ test("the other panel of a race goes on after the first has finished", () => {
   assert.equal(state.panels[0].end.kind, "finished");
 });
 
-test("a new run takes the place of all panels of the old one", () => {
-  const state = run(started(), started({ panel: 1 }), started({ run: "second" }));
-  assert.deepEqual(Object.keys(state.panels), ["0"]);
-  assert.equal(state.run, "second");
+test("panels of a race may have a run each or share one", () => {
+  for (const other of ["first", "second"]) {
+    const state = run(started(), started({ panel: 1, run: other }), pass({ panel: 1, run: other }),
+      pass());
+    assert.deepEqual([state.panels[0].index, state.panels[1].index], [3, 3], other);
+  }
+});
+
+test("a new run takes the old one's place in its own panel", () => {
+  const state = run(started(), started({ panel: 1 }), pass({ panel: 1 }),
+    started({ run: "second" }));
+  assert.deepEqual([state.panels[0].run, state.panels[1].run], ["second", "first"]);
+  assert.equal(state.panels[1].index, 3);
 });
 
 test("messages of an older run are ignored, its start as well", () => {
@@ -160,12 +175,12 @@ test("a run seen from the middle has figures and no picture, and a start still t
   assert.equal(state.panels[0].start, null);
   assert.deepEqual([state.panels[0].index, state.panels[0].row], [3, 3]);
   assert.equal(fold(state, finished()).panels[0].end.kind, "finished");
-  assert.equal(fold(state, started({ run: "second" })).run, "second");
+  assert.equal(fold(state, started({ run: "second" })).panels[0].run, "second");
 });
 
 test("a run is picked up from the middle after another has ended", () => {
   const state = run(started(), finished(), pass({ run: "second" }));
-  assert.deepEqual([state.run, state.panels[0].start], ["second", null]);
+  assert.deepEqual([state.panels[0].run, state.panels[0].start], ["second", null]);
 });
 
 test("acceptance is the mean over the passes that judged", () => {

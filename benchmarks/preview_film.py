@@ -1,0 +1,141 @@
+"""A real run as its live preview shows it: an animated WebP or GIF, or the messages themselves.
+
+    python benchmarks/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
+    python benchmarks/preview_film.py --methods ssd:rounds=2 --overlay --out docs/rows.webp
+    python benchmarks/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
+
+The pictures are taken of the real page in Chromium (preview_page.py), at the moments of the run's
+own clock. For the film every pass is shown; --messages keeps to the share of time that the preview
+has in an application.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from preview_page import browser, opened, served
+
+from ssd_core import Finished, Rows, Sampling, generate, load_backbone, load_heads
+from ssd_core.cli.specs import parse_methods
+from ssd_core.preview import Preview
+from ssd_core.race import race
+
+PROMPT = "a red house on the left , a lake , at sunset"
+FEED = """async (messages) => {
+  for (const message of messages) preview.feed(message);
+  await preview.settled();
+}"""
+
+
+class EveryPass(Preview):
+    """Shows everything, whatever it costs: the film's clock does not count it."""
+
+    def _left(self, share: float = 1.0) -> float:
+        return math.inf
+
+
+@dataclass(frozen=True)
+class Told:
+    """A message and the second of its run's own clock at which it came."""
+
+    seconds: float
+    message: dict
+
+
+def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
+    """Run all methods beside each other and note what their previews tell, in order of time."""
+    backbone = load_backbone(args.backbone)
+    heads = load_heads(args.backbone, backbone)
+    named = [(label, method.resolved(backbone.preset)) for label, method in args.methods]
+    prompts, sampling = [args.prompt] * args.batch, Sampling(seed=args.seed)
+    clock, told = [0.0] * len(named), []
+
+    def sender(panel: int) -> Any:
+        return lambda message: told.append(Told(clock[panel], message))
+
+    screens = [kind(backbone, method, sender(panel), label=label, pictures=args.batch,
+                    node="1", panel=panel) for panel, (label, method) in enumerate(named)]
+    runs = [generate(backbone, prompts, method, heads, sampling) for _, method in named]
+    for panel, seconds, event in race(runs):
+        clock[panel] = seconds
+        screens[panel](event, seconds)
+        if isinstance(event, Finished):
+            screens[panel].finish(event.stats, backbone.decode(event.tokens))
+        if isinstance(event, Rows) and args.stop_at_row and event.last >= args.stop_at_row:
+            screens[panel].cancel("interrupted")
+            break
+    return sorted(told, key=lambda one: one.seconds)
+
+
+def film(told: list[Told], args: argparse.Namespace) -> list[Image.Image]:
+    """Frames of the page, args.fps a second at args.speed of the real pace."""
+    step, frames = args.speed / args.fps, []
+    with served() as address, browser() as running:
+        page = opened(running.new_context(reduced_motion="reduce", color_scheme=args.theme),
+                      address)
+        page.evaluate("""([width, overlay]) => {
+          window.preview = mount({}, `width: ${width}px`);
+          preview.setOverlay(overlay);
+        }""", [args.width, args.overlay])
+        for number in range(int(told[-1].seconds / step) + 2):
+            due = [one.message for one in told
+                   if (number - 1) * step < one.seconds <= number * step]
+            page.evaluate(FEED, due)
+            shot = page.locator(".ssd-preview").screenshot()
+            frames.append(Image.open(io.BytesIO(shot)).convert("RGB"))
+    return frames
+
+
+def save(frames: list[Image.Image], args: argparse.Namespace) -> None:
+    """All frames in the size of the largest; the last one stays for a while."""
+    size = tuple(max(sides) for sides in zip(*(frame.size for frame in frames), strict=True))
+    sheets = [Image.new("RGB", size, frames[0].getpixel((0, 0))) for _ in frames]
+    for sheet, frame in zip(sheets, frames, strict=True):
+        sheet.paste(frame)
+    durations = [round(1000 / args.fps)] * (len(sheets) - 1) + [args.hold]
+    sheets[0].save(args.out, save_all=True, append_images=sheets[1:], duration=durations, loop=0,
+                   **({"quality": 80, "method": 6} if args.out.suffix == ".webp" else {}))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompt", default=PROMPT)
+    parser.add_argument("--methods", type=parse_methods, default="ssd:rounds=2",
+                        help="one, or two for a race")
+    parser.add_argument("--backbone", default="postcard")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--stop-at-row", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("preview.webp"), help=".webp or .gif")
+    parser.add_argument("--messages", type=Path, help="write the messages and make no film")
+    parser.add_argument("--overlay", action="store_true")
+    parser.add_argument("--theme", choices=["dark", "light"], default="dark")
+    parser.add_argument("--width", type=int, default=420, help="of the preview, in px")
+    parser.add_argument("--fps", type=float, default=12)
+    parser.add_argument("--speed", type=float, default=1.0, help="0.5 = half the real pace")
+    parser.add_argument("--hold", type=int, default=3000, help="ms that the last frame stays")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse()
+    if args.messages:
+        messages = [one.message for one in record(args, Preview)]
+        args.messages.write_text(json.dumps(messages, separators=(",", ":")) + "\n")
+        return
+    frames = film(record(args, EveryPass), args)
+    save(frames, args)
+    print(f"{args.out}: {len(frames)} frames, {args.out.stat().st_size / 1024:.0f} KiB, "
+          f"{args.speed:g} times the real pace")
+
+
+if __name__ == "__main__":
+    main()

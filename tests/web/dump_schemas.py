@@ -1,0 +1,31 @@
+"""Print the texts of all nodes as JSON; run by itself, so that its stubs meet no others."""
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+import comfyui_stub  # noqa: E402
+
+
+def texts(schema) -> dict:
+    inputs = {i.id: {"name": i.id, "tooltip": i.tooltip} for i in schema.inputs}
+    outputs = {str(n): {"name": output.display_name, "tooltip": output.tooltip}
+               for n, output in enumerate(schema.outputs)}
+    told = {"display_name": schema.display_name, "description": schema.description,
+            "inputs": inputs, "outputs": outputs}
+    return {key: value for key, value in told.items() if value}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, comfyui_stub.pack(Path(folder)) as stubs:
+        extension = asyncio.run(stubs.root.comfy_entrypoint())
+        schemas = [node.define_schema() for node in asyncio.run(extension.get_node_list())]
+        json.dump({schema.node_id: texts(schema) for schema in schemas}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

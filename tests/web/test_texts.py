@@ -1,0 +1,117 @@
+"""Help pages and locales say what the nodes' schemas say, in both languages."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LANGUAGES = ("en", "zh")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def schemas():
+    ran = subprocess.run([sys.executable, str(HERE / "dump_schemas.py")], capture_output=True,
+                         text=True, encoding="utf-8", timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def locale(language, name="nodeDefs"):
+    return json.loads((ROOT / "locales" / language / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def help_page(language, node):
+    path = f"{node}.md" if language == "en" else f"{node}/{language}.md"
+    return (ROOT / "web" / "docs" / path).read_text(encoding="utf-8")
+
+
+def slots(texts):
+    """Ids of a node's inputs and names of its outputs, as its schema has them."""
+    return [*texts.get("inputs", {}), *(o["name"] for o in texts.get("outputs", {}).values())]
+
+
+def shape(value):
+    """The keys of nested mappings, without their texts."""
+    return {key: shape(inner) for key, inner in value.items()} if isinstance(value, dict) else None
+
+
+def strings(value):
+    return [text for inner in value.values() for text in strings(inner)] if isinstance(
+        value, dict) else [value]
+
+
+def test_the_english_locale_says_what_the_schemas_say(schemas):
+    assert locale("en") == schemas
+
+
+def test_every_text_of_a_schema_is_there_in_chinese(schemas):
+    assert shape(locale("zh")) == shape(schemas)
+    for node, texts in locale("zh").items():
+        for text in (texts["display_name"], texts["description"],
+                     *(slot["tooltip"] for part in ("inputs", "outputs")
+                       for slot in texts.get(part, {}).values())):
+            assert CHINESE.search(text), (node, text)
+
+
+def test_slots_have_one_name_in_chinese_wherever_they_are(schemas):
+    names = {}
+    for node, texts in locale("zh").items():
+        ids = slots(schemas[node])
+        told = [slot["name"] for part in ("inputs", "outputs")
+                for slot in texts.get(part, {}).values()]
+        for slot, name in zip(ids, told, strict=True):
+            names.setdefault(slot, set()).add(name)
+    assert {slot: said for slot, said in names.items() if len(said) > 1} == {}
+
+
+def test_types_and_category_are_named_in_both_languages():
+    for language in LANGUAGES:
+        told = locale(language, "main")
+        assert set(told["dataTypes"]) == {f"SSD_{name}" for name in (
+            "BACKBONE", "HEADS", "METHOD", "TOKENS", "STATS")}
+        assert set(told["nodeCategories"]) == {"SSD"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_locales_hold_nothing_that_the_frontend_would_read_as_a_pattern(language):
+    """vue-i18n takes {name}, @:link and one|many for its own."""
+    for name in ("nodeDefs", "main"):
+        assert [text for text in strings(locale(language, name)) if re.search("[{}@|]", text)] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_node_has_a_help_page_and_no_page_is_without_a_node(schemas, language):
+    docs = ROOT / "web" / "docs"
+    pages = docs.glob("*.md") if language == "en" else docs.glob(f"*/{language}.md")
+    nodes = {page.stem if language == "en" else page.parent.name for page in pages}
+    assert nodes == set(schemas)
+
+
+def test_english_pages_tell_of_every_input_and_output_and_of_no_other(schemas):
+    for node, texts in schemas.items():
+        told = re.findall(r"^- \*\*(\w+)\*\*:", help_page("en", node), re.MULTILINE)
+        assert told == slots(texts), node
+
+
+def test_chinese_pages_tell_of_the_same_under_their_chinese_names(schemas):
+    for node, texts in locale("zh").items():
+        told = re.findall(r"^- \*\*([^*]+)\*\*（`(\w+)`）：", help_page("zh", node), re.MULTILINE)
+        assert [slot for _, slot in told] == slots(schemas[node]), node
+        assert [name for name, _ in told] == slots({"inputs": {
+            slot["name"]: 0 for slot in texts.get("inputs", {}).values()},
+            "outputs": texts.get("outputs", {})}), node
+
+
+@pytest.mark.parametrize("language, parts", [
+    ("en", ("## Try this", "## What can go wrong")), ("zh", ("## 试试看", "## 可能的问题"))])
+def test_pages_say_what_to_try_and_what_can_go_wrong(schemas, language, parts):
+    for node in schemas:
+        page = help_page(language, node)
+        assert page.startswith("# ") and all(part in page for part in parts), node
+        assert bool(CHINESE.search(page)) == (language == "zh")
