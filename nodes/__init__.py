@@ -29,8 +29,6 @@ NODES: list[type[io.ComfyNode]] = [
 class SSDExtension(ComfyExtension):
     """What ComfyUI registers."""
 
-    async def on_load(self) -> None:
-        register_folders()
-
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
+        register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
         return NODES

@@ -23,7 +23,7 @@ from ..ssd_core.heads import DraftHeads
 _LOADED: WeakValueDictionary[tuple, Loaded] = WeakValueDictionary()
 
 
-class Movable(nn.Module):
+class SSDWeights(nn.Module):
     """What a patcher moves: a module, and the plain tensors it holds that torch does not know of.
 
     ComfyUI writes attributes of its own (`device` ...) on what it moves; they stay on this shell.
@@ -33,7 +33,7 @@ class Movable(nn.Module):
         super().__init__()
         self.module = module
 
-    def _apply(self, fn: Callable, *args) -> Movable:
+    def _apply(self, fn: Callable, *args) -> SSDWeights:
         super()._apply(fn, *args)
         for name, value in vars(self.module).items():
             if isinstance(value, torch.Tensor):
@@ -91,7 +91,7 @@ def _once(kind: type[Loaded], path: Path, key: tuple, load: Callable[[], nn.Modu
     if (there := _LOADED.get(key)) is None:
         with torch.inference_mode(False):  # ComfyUI moves weights outside of inference mode too
             module = load()
-        patcher = WholePatcher(Movable(module), mm.get_torch_device(), mm.unet_offload_device())
+        patcher = WholePatcher(SSDWeights(module), mm.get_torch_device(), mm.unet_offload_device())
         there = _LOADED[key] = kind(path, module, patcher)
     return there
 

@@ -106,7 +106,7 @@ class Preview:
         elif isinstance(event, Rows):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
-            if self._left() > 0:
+            if self.row > self.shown and self._left() > 0:
                 self._paint()
         self.spent += time.perf_counter() - begin
 

@@ -15,7 +15,7 @@ import uuid
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PACK = "ssd-decoding"
 START_SECONDS, RUN_SECONDS = 180, 180
 

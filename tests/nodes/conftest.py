@@ -1,0 +1,63 @@
+"""The pack over the stub of ComfyUI, loaded once."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+
+import comfyui_stub
+import pytest
+
+
+class Pack:
+    """The nodes by id, the pack's own modules by name, and the stubs."""
+
+    def __init__(self, stubs):
+        self.stubs, self.manager, self.server = stubs, stubs.manager, stubs.server
+        extension = asyncio.run(stubs.root.comfy_entrypoint())
+        self.classes = asyncio.run(extension.get_node_list())
+        self.schemas = {cls.define_schema().node_id: cls.define_schema() for cls in self.classes}
+        self.nodes = {cls.define_schema().node_id: cls for cls in self.classes}
+
+    def module(self, name: str):
+        return importlib.import_module(f"{comfyui_stub.PACK}.{name}")
+
+    @property
+    def error(self) -> type[Exception]:
+        return self.module("ssd_core.errors").SSDError
+
+    def run(self, node: str, **values):
+        """Execute a node; widgets that are not named have their defaults."""
+        defaults = {i.id: i.default for i in self.schemas[node].inputs if i.widget}
+        return self.nodes[node].execute(**{**defaults, **values}).args
+
+    def preview(self) -> list[dict]:
+        return [data for event, data, _ in self.server.sent if event == "ssd.preview"]
+
+
+@pytest.fixture(scope="session")
+def loaded(tmp_path_factory):
+    with comfyui_stub.pack(tmp_path_factory.mktemp("comfyui")) as stubs:
+        yield Pack(stubs)
+    assert comfyui_stub.PACK not in sys.modules
+
+
+@pytest.fixture
+def pack(loaded):
+    """The pack, its stubs as new."""
+    loaded.manager.__init__()
+    loaded.server.__init__()
+    loaded.stubs.bars.clear()
+    loaded.stubs.args.disable_metadata = False
+    return loaded
+
+
+@pytest.fixture
+def backbone(pack):
+    return pack.run("SSD_LoadBackbone")[0]
+
+
+@pytest.fixture
+def heads(pack, backbone):
+    return pack.run("SSD_LoadHeads", backbone=backbone)[0]

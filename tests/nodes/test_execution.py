@@ -1,0 +1,213 @@
+"""The nodes at work on the bundled backbone, over the stub of ComfyUI."""
+
+from __future__ import annotations
+
+import comfyui_stub
+import numpy as np
+import pytest
+import torch
+
+WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negative": "a house",
+           "seed": 8, "cfg": 1.0, "temperature": 0.5, "top_k": 3, "top_p": 0.3}
+
+
+def sample(pack, backbone, heads=None, **values):
+    """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
+    quick = {"preset": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
+    return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})
+
+
+def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, backbone, heads):
+    images, tokens, stats, report = sample(pack, backbone, heads)
+    assert images.shape == (1, 192, 192, 3) and images.dtype == torch.float32
+    assert 0 <= images.min() and images.max() <= 1 and images.std() > 0.01
+    assert tokens.tokens.shape == (1, 24, 24) and tokens.sha256 == backbone.module.sha256
+    assert stats.stats["passes"] == len([b for b in pack.stubs.bars if b[0] <= b[1]]) - 1
+    assert "ssd" in report and f"{stats.stats['passes']} passes" in report
+
+
+def test_one_copy_of_weights_however_many_nodes(pack, backbone, heads):
+    assert pack.run("SSD_LoadBackbone")[0] is backbone
+    assert pack.run("SSD_LoadHeads", backbone=backbone)[0] is heads
+    assert pack.run("SSD_LoadBackbone", dtype="bf16")[0].module.dtype == torch.bfloat16
+
+
+def test_weights_and_cache_are_told_to_the_manager(pack, backbone, heads):
+    sample(pack, backbone, heads, batch_size=2)
+    patchers, wanted, full = pack.manager.loads[-1]
+    assert patchers == [backbone.patcher, heads.patcher] and full
+    module = backbone.module
+    rows = 4  # two pictures, two branches
+    cache = module.new_cache(rows, module.prompt_limit + 2 + module.grid.slots).nbytes
+    assert cache < wanted < cache + 100 * 2**20
+
+
+def test_weights_move_as_a_whole(pack, backbone):
+    backbone.patcher.partially_load("cuda:0", 0.1)
+    assert backbone.patcher.loads[-1] > 1e30
+    assert backbone.patcher.partially_unload("cpu", 1000) == 0
+
+
+def test_plain_tables_move_with_the_weights(pack):
+    module = torch.nn.Linear(2, 2)
+    module.table = torch.ones(3)
+    pack.module("nodes.weights").SSDWeights(module).to(torch.float64)
+    assert module.weight.dtype == module.table.dtype == torch.float64
+
+
+@pytest.mark.parametrize("knob", WIDGETS)
+def test_every_knob_changes_the_tokens(pack, backbone, heads, knob):
+    plain = sample(pack, backbone, heads)[1].tokens
+    changed = sample(pack, backbone, heads, **{knob: WIDGETS[knob]})[1].tokens
+    assert not torch.equal(plain, changed)
+
+
+def test_staged_rounds_change_the_tokens(pack, backbone, heads):
+    plain = sample(pack, backbone, heads, r=1)[1].tokens
+    assert not torch.equal(plain, sample(pack, backbone, heads, r=1, i=1)[1].tokens)
+
+
+def test_picture_n_of_a_batch_is_the_picture_of_its_seed(pack, backbone, heads):
+    images, tokens, _, report = sample(pack, backbone, heads, batch_size=2)
+    alone = sample(pack, backbone, heads, seed=8)
+    assert torch.equal(tokens.tokens[1], alone[1].tokens[0])
+    assert torch.allclose(images[1], alone[0][0], atol=1e-5)
+    assert "seeds: 7, 8" in report
+
+
+def test_kept_rows_stand_token_for_token(pack, backbone, heads):
+    tokens = sample(pack, backbone, heads)[1]
+    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=9)[1].tokens
+    assert torch.equal(redone[:, :9], tokens.tokens[:, :9])
+    assert not torch.equal(redone[:, 9:], tokens.tokens[:, 9:])
+
+
+@pytest.mark.parametrize("options", [{"keep_rows": 3}, {"keep": None, "keep_rows": 1}])
+def test_keep_and_keep_rows_go_together(pack, backbone, heads, options):
+    with pytest.raises(pack.error, match="go together"):
+        sample(pack, backbone, heads, **options)
+
+
+def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
+    *_, stats, report = sample(pack, backbone, None)
+    assert stats.recipes[0]["method"] == "rows" and "no draft heads" in report
+
+
+def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):
+    method = pack.run("SSD_BaselineMethod", method="exact")[0]
+    *_, stats, report = sample(pack, backbone, heads, method=method)
+    assert stats.recipes[0]["method"] == "exact" and "widgets" in report
+
+
+def test_a_method_that_needs_heads_names_those_that_do_not(pack, backbone):
+    method = pack.run("SSD_BaselineMethod", method="strict")[0]
+    with pytest.raises(pack.error, match="rows or exact"):
+        sample(pack, backbone, None, method=method)
+
+
+def test_heads_of_another_backbone_are_refused_with_both_names(pack, backbone, heads):
+    other = pack.module("nodes.weights").LoadedBackbone(backbone.path, Impostor(backbone.module),
+                                                        None)
+    with pytest.raises(pack.error, match=r"made for postcard .* is impostor"):
+        sample(pack, other, heads)
+
+
+class Impostor:
+    name, sha256 = "impostor", "0" * 64
+
+    def __init__(self, module):
+        self.preset, self.grid = module.preset, module.grid
+
+
+def test_words_without_meaning_are_named(pack, backbone, heads):
+    assert "zeppelin" in sample(pack, backbone, heads, prompt="a zeppelin at night")[3]
+
+
+def test_an_interrupt_ends_the_run_within_one_pass_and_the_next_is_clean(pack, backbone, heads):
+    pack.manager.interrupt_at = 4
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        sample(pack, backbone, heads)
+    assert pack.manager.checks == 4
+    assert pack.preview()[-1]["kind"] == "cancelled"
+    assert pack.preview()[-1]["reason"] == "interrupted"
+    assert sample(pack, backbone, heads)[0].shape == (1, 192, 192, 3)
+
+
+def test_no_cache_outlives_a_run(pack, backbone, heads):
+    import gc
+
+    sample(pack, backbone, heads)
+    pack.manager.interrupt_at = 4
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        sample(pack, backbone, heads)
+    gc.collect()
+    cache = pack.module("ssd_core.kv_cache").KVCache
+    assert not [o for o in gc.get_objects() if type(o) is cache]
+
+
+def test_tokens_survive_when_only_the_pixels_ran_out_of_memory(pack, backbone, heads, monkeypatch):
+    decode = type(backbone.module).decode
+
+    def fail(module, tokens):
+        raise comfyui_stub.OutOfMemory
+
+    monkeypatch.setattr(type(backbone.module), "decode", fail)
+    images, tokens, _, report = sample(pack, backbone, heads, preview="off")
+    assert isinstance(images, comfyui_stub.ExecutionBlocker) and "tokens are kept" in images.message
+    assert "problem: out of memory" in report
+    monkeypatch.setattr(type(backbone.module), "decode", decode)
+    drawn, = pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)
+    assert drawn.shape == (1, 192, 192, 3)
+
+
+def test_out_of_memory_says_what_was_needed_and_what_to_turn(pack, backbone, heads, monkeypatch):
+    def fail(module, x, cache=None):
+        raise comfyui_stub.OutOfMemory
+
+    monkeypatch.setattr(type(backbone.module), "forward", fail)
+    with pytest.raises(pack.error, match=r"MiB are needed.*batch_size"):
+        sample(pack, backbone, heads)
+    assert pack.preview()[-1]["reason"] == "failed" and pack.manager.unloads == 1
+    assert "OutOfMemory" in pack.run("SSD_Doctor")[0]
+
+
+@pytest.mark.parametrize(("wish", "client", "seen"), [
+    ("auto", "tab", True), ("auto", None, False), ("on", None, True), ("off", "tab", False)])
+def test_the_preview_goes_to_the_tab_that_asked(pack, backbone, heads, wish, client, seen):
+    pack.server.client_id = client
+    sample(pack, backbone, heads, preview=wish)
+    assert bool(pack.server.sent) == seen
+    assert {(event, to) for event, _, to in pack.server.sent} <= {("ssd.preview", client)}
+    assert {message["node"] for message in pack.preview()} <= {"5"}
+
+
+def test_a_race_measures_and_stamps(pack, backbone, heads):
+    exact = pack.run("SSD_BaselineMethod", method="exact")[0]
+    a, b, both, report = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
+                                  cfg=1.0)
+    assert torch.equal(a, b) and "100% of tokens equal (measured)" in report
+    assert both.shape[0] == 1 and both.shape[2] > 2 * 192
+    ends = [m for m in pack.preview() if m["kind"] == "finished"]
+    assert [(m["panel"], m["verdict"], m["identical"]) for m in ends] == [
+        (0, "identical", 1.0), (1, "identical", 1.0)]
+    assert {m["panel"] for m in pack.preview()} == {0, 1}
+
+
+def test_a_race_without_methods_is_ar_against_the_preset(pack, backbone, heads):
+    *_, report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)
+    assert report.startswith("ar on postcard") and "ssd r=2 against ar" in report
+
+
+def test_an_acceptance_map_is_one_sheet_a_picture(pack, backbone, heads):
+    stats = sample(pack, backbone, heads, r=1, batch_size=2)[2]
+    sheets, = pack.run("SSD_AcceptanceMap", stats=stats)
+    assert sheets.shape[0] == 2 and not torch.equal(sheets[0], sheets[1])
+    share = stats.acceptance.share()
+    assert np.nanmin(share) == 0 and np.nanmax(share) == 1
+
+
+def test_an_acceptance_map_of_ar_says_that_nothing_was_judged(pack, backbone):
+    method = pack.run("SSD_BaselineMethod")[0]
+    stats = sample(pack, backbone, method=method, cfg=1.0)[2]
+    assert np.isnan(stats.acceptance.share()).all()
+    assert pack.run("SSD_AcceptanceMap", stats=stats)[0].shape[0] == 1

@@ -1,0 +1,222 @@
+"""Widgets into methods, folders into combos, pictures into tokens, pictures into files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from PIL import Image
+
+
+@pytest.fixture
+def schedules(pack):
+    return pack.module("nodes.schedules")
+
+
+@pytest.mark.parametrize(("widgets", "knobs"), [
+    (("postcard", 0, 0, 0, 0), (5, 1, 2, 0)), (("Janus-Pro", 3, 0, 0, 0), (3, 1, 2, 0)),
+    (("Lumina-mGPT", 0, 0, 0, 0), (5, 2, 5, 4)), (("Lumina-mGPT", 0, 0, 9, 1), (5, 2, 9, 1)),
+    (("Emu3", 0, 0, 0, 0), (5, 1, 6, 0)), (("custom", 5, 1, 0, 0), (5, 1, 0, 0))])
+def test_zero_is_the_presets_own_and_custom_is_literal(schedules, widgets, knobs):
+    method = schedules.ssd_method(*widgets)
+    assert (method.k_h, method.k_v, method.rounds, method.incremental) == knobs
+
+
+@pytest.mark.parametrize(("preset", "passes", "paper"), [
+    ("Janus-Pro", 77, "80 against 576"), ("Lumina-mGPT", 301 - 16, "281 against 4704")])
+def test_a_schedule_plans_on_the_presets_own_grid(pack, preset, passes, paper):
+    _, counted, text = pack.run("SSD_Schedule", preset=preset)
+    assert paper in text and f"{counted} passes" in text and counted <= passes
+
+
+def test_a_plan_follows_the_connected_backbone(pack, backbone):
+    *_, text = pack.run("SSD_Schedule", preset="Emu3", backbone=backbone)
+    assert "24x24 (postcard)" in text
+
+
+def test_r_and_i_of_a_baseline_count_from_zero(pack):
+    rows = pack.run("SSD_BaselineMethod", method="rows", r=0, i=-1)[0]
+    assert rows.rounds == 0 and rows.incremental is None
+    assert pack.run("SSD_BaselineMethod", method="mtp")[0].rounds == 1
+
+
+@pytest.mark.parametrize("knob", [
+    {"k_h": 2}, {"k_v": 2}, {"r": 0}, {"i": 3}, {"acceptance": "coupled"}, {"draft": "copy"}])
+def test_every_knob_of_rows_arrives(pack, knob):
+    plain, changed = (pack.run("SSD_BaselineMethod", method="rows", **k)[0] for k in ({}, knob))
+    assert plain != changed
+
+
+def test_the_knobs_of_exact_and_strict_arrive(pack):
+    assert pack.run("SSD_BaselineMethod", method="exact", window=48)[0].window == 48
+    assert pack.run("SSD_BaselineMethod", method="strict", drafts="vertical")[0].drafts == (
+        "vertical")
+
+
+def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
+    _, passes, text = pack.run("SSD_BaselineMethod", method="exact")
+    assert passes == 576 and "at most 576" in text
+
+
+def test_illegal_combinations_are_refused_before_anything_runs(pack):
+    check = pack.nodes["SSD_Sampler"].validate_inputs
+    assert check("postcard", 0, 0, 0, 0, 0.0) is True
+    assert "at least 1" in check("custom", 0, 1, 2, 0, 0.0)
+    assert "negative" in check("postcard", 0, 0, -1, 0, 0.0)
+    assert "choose one of" in check("nonsense", 0, 0, 0, 0, 0.0)
+    assert "cfg 0.5" in check("postcard", 0, 0, 0, 0, 0.5)
+    assert check(None, 0, 0, 0, 0, None) is True  # linked: known only when it runs
+
+
+# Folders
+
+
+@pytest.fixture
+def shelf(pack):
+    """The model folders, empty again afterwards."""
+    paths = {name: pack.stubs.folders.paths(name)[-1] for name in ("ssd_backbones", "ssd_heads")}
+    yield paths
+    for path in paths.values():
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def copy(root, name, folder):
+    folder.mkdir(parents=True)
+    shutil.copy(root / "ssd_core" / "assets" / "postcard" / name, folder)
+
+
+def options(pack, node, name):
+    schema = pack.nodes[node].define_schema()
+    return next(i.options for i in schema.inputs if i.id == name)
+
+
+def test_found_backbones_and_heads_are_listed_and_load(pack, shelf, root, tmp_path_factory):
+    from pathlib import Path
+
+    copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
+    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+    assert "mine" in options(pack, "SSD_LoadBackbone", "backbone")
+    assert "some [postcard]" in options(pack, "SSD_LoadHeads", "heads")
+    backbone = pack.run("SSD_LoadBackbone", backbone="mine")[0]
+    assert backbone.path.parent.name == "mine"
+    heads = pack.run("SSD_LoadHeads", backbone=backbone, heads="some [postcard]")[0]
+    assert heads.module.k_h >= 1
+    with pytest.raises(pack.error, match="lies beside"):
+        pack.run("SSD_LoadHeads", backbone=backbone, heads="bundled")
+    assert "mine" in pack.run("SSD_Doctor")[0]
+
+
+def test_foreign_files_are_not_offered_and_doctor_says_why(pack, shelf, root):
+    from pathlib import Path
+
+    copy(root, "heads.safetensors", Path(shelf["ssd_backbones"], "wrong"))
+    assert "wrong" not in options(pack, "SSD_LoadBackbone", "backbone")
+    assert "not read: wrong" in pack.run("SSD_Doctor")[0]
+
+
+def test_known_backbones_say_where_their_weights_belong(pack, shelf):
+    from pathlib import Path
+
+    assert pack.nodes["SSD_LoadBackbone"].validate_inputs("Janus-Pro-1B") is True
+    with pytest.raises(pack.error, match=r"huggingface.*ssd_backbones as the folder Janus-Pro-1B"):
+        pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
+    Path(shelf["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
+    with pytest.raises(pack.error, match="reads only"):
+        pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
+
+
+def test_unknown_names_are_refused_at_validation_with_folder_and_choices(pack):
+    message = pack.nodes["SSD_LoadBackbone"].validate_inputs("gone")
+    assert "ssd_backbones" in message and "postcard" in message
+    assert "ssd_heads" in pack.nodes["SSD_LoadHeads"].validate_inputs("gone [postcard]")
+
+
+def test_no_heads_is_a_choice(pack, backbone):
+    assert pack.run("SSD_LoadHeads", backbone=backbone, heads="none")[0] is None
+
+
+# Pictures
+
+
+def test_encode_and_decode_are_each_others_inverse_in_shape(pack, backbone):
+    image = torch.rand(2, 192, 192, 3)
+    tokens, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, image=image)
+    assert tokens.tokens.shape == (2, 24, 24) and rows == 24 and "as it is" in report
+    assert pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)[0].shape == image.shape
+
+
+def test_encode_crops_the_middle_when_asked(pack, backbone):
+    image = torch.rand(1, 256, 320, 3)
+    cut = pack.run("SSD_EncodeImage", backbone=backbone, image=image, fit="crop")
+    middle = pack.run("SSD_EncodeImage", backbone=backbone, image=image[:, 32:224, 64:256])
+    assert torch.equal(cut[0].tokens, middle[0].tokens) and "middle" in cut[2]
+
+
+def test_encode_leaves_room_below_when_asked(pack, backbone):
+    *_, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, fit="extend below",
+                                image=torch.rand(1, 100, 192, 3))
+    assert rows == 12 and "12 of 24 rows" in report
+
+
+@pytest.mark.parametrize(("fit", "size"), [
+    ("refuse", (192, 256)), ("crop", (100, 256)), ("extend below", (100, 256))])
+def test_encode_never_resizes(pack, backbone, fit, size):
+    with pytest.raises(pack.error, match="scale it first"):
+        pack.run("SSD_EncodeImage", backbone=backbone, fit=fit, image=torch.rand(1, *size, 3))
+
+
+def test_tokens_of_another_backbone_are_refused(pack, backbone):
+    kind = pack.module("nodes.types").TokenPictures
+    foreign = kind(torch.zeros(1, 24, 24, dtype=torch.long), "other", "0" * 64)
+    with pytest.raises(pack.error, match="other"):
+        pack.run("SSD_DecodeTokens", backbone=backbone, tokens=foreign)
+
+
+# Files
+
+
+@pytest.fixture
+def drawn(pack, backbone, heads):
+    return pack.run("SSD_Sampler", backbone=backbone, heads=heads, cfg=1.0, batch_size=2)
+
+
+def save(pack, **values):
+    """The saved pictures, opened."""
+    output = pack.nodes["SSD_SaveImage"].execute(filename_prefix="a/b", **values)
+    folder = pack.stubs.folders.output
+    paths = [folder / entry["subfolder"] / entry["filename"] for entry in output.ui["images"]]
+    return paths, [Image.open(path) for path in paths]
+
+
+def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbone):
+    images, tokens, stats, _ = drawn
+    paths, opened = save(pack, images=images, tokens=tokens, stats=stats)
+    for n, (path, image) in enumerate(zip(paths, opened, strict=True)):
+        assert json.loads(image.info["prompt"]) == {"5": {}}
+        assert json.loads(image.info["workflow"]) == {"n": 1}
+        assert f"Seed: {7 + n}" in image.info["parameters"]
+        kept, how = pack.module("ssd_core.recipe").kept_tokens(path, backbone.module)
+        assert torch.equal(kept[0], tokens.tokens[n]) and how == "tokens from its recipe"
+
+
+def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, backbone):
+    images, _, stats, _ = drawn
+    paths, _ = save(pack, images=1 - images, stats=stats)
+    _, how = pack.module("ssd_core.recipe").kept_tokens(paths[0], backbone.module)
+    assert "changed" in how
+
+
+def test_disable_metadata_leaves_nothing(pack, drawn):
+    pack.stubs.args.disable_metadata = True
+    _, opened = save(pack, images=drawn[0], tokens=drawn[1], stats=drawn[2])
+    assert all(image.info == {} for image in opened)
+
+
+def test_parts_of_different_runs_are_not_saved_together(pack, drawn, backbone, heads):
+    other = pack.run("SSD_Sampler", backbone=backbone, heads=heads, cfg=1.0, seed=1)
+    with pytest.raises(pack.error, match="2 pictures"):
+        save(pack, images=drawn[0], stats=other[2])
+    with pytest.raises(pack.error, match="different runs"):
+        save(pack, images=other[0], tokens=drawn[1], stats=other[2])
