@@ -1,0 +1,218 @@
+"""The preview's messages: shape, order, pixels, budget; on the mock backbone and on postcard."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from mock_backbone import MockBackbone, random_heads
+from PIL import Image
+
+from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core import preview as preview_module
+from ssd_core.palette import cell_means, palette, patchwork
+from ssd_core.preview import Preview
+from ssd_core.race import timed
+
+METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.Strict(), methods.Rows(),
+           methods.Exact()]
+ENVELOPE = {"version", "node", "run", "panel", "kind"}
+FIELDS = {
+    "started": {"label", "rows", "columns", "width", "height", "pictures", "method", "verdict",
+                "passes", "passes_max", "ar_passes", "first_row"},
+    "pass": {"index", "stage", "round", "seconds", "tokens_per_second", "acceptance", "row",
+             "first", "marks"},
+    "rows": {"first", "last", "top", "strips", "refined"},
+    "finished": {"passes", "ar_passes", "step_acceleration", "seconds", "tokens_per_second",
+                 "acceptance", "verdict", "identical"},
+    "cancelled": {"reason"}}
+
+
+class Painter(MockBackbone):
+    """Every code is a shade of grey, two pixels a cell."""
+
+    def __init__(self, grid: Grid, **options) -> None:
+        super().__init__(grid, **options)
+        self.sizes = ((2 * grid.columns, 2 * grid.rows),)
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        grey = tokens.float() / (self.codes - 1)
+        return grey.repeat_interleave(2, 1).repeat_interleave(2, 2)[..., None].expand(
+            -1, -1, -1, 3)
+
+
+@pytest.fixture(autouse=True)
+def unlimited(request, monkeypatch):
+    """All messages, whatever they cost, unless the test is about the budget."""
+    if "budget" not in request.node.name:
+        monkeypatch.setattr(preview_module, "BUDGET", 1e6)
+
+
+def told(backbone, method, prompts=("sun",), heads=None, keep=None, keep_rows=0, **options):
+    """(messages, Finished) of a run that was previewed to its end."""
+    method, messages = method.resolved(backbone.preset), []
+    screen = Preview(backbone, method, messages.append, label="x", pictures=len(prompts),
+                     keep=keep, keep_rows=keep_rows, **options)
+    run = generate(backbone, prompts, method, heads, keep=keep, keep_rows=keep_rows)
+    for seconds, event in timed(run):
+        screen(event, seconds)
+    screen.finish(event.stats)
+    return messages, event
+
+
+def pixels(strip: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(strip))))
+
+
+@pytest.fixture(params=METHODS, ids=lambda m: m.name)
+def story(request):
+    backbone = Painter(Grid(4, 5, True))
+    return backbone, *told(backbone, request.param, ("sun", "a boat"), random_heads(backbone),
+                           node="12:5", panel=1)
+
+
+def test_every_message_has_its_fields_and_is_json(story):
+    _, messages, _ = story
+    for message in messages:
+        own = set(json.loads(json.dumps(message, allow_nan=False)))
+        assert own == ENVELOPE | FIELDS[message["kind"]], message["kind"]
+    assert {(m["version"], m["node"], m["panel"]) for m in messages} == {(1, "12:5", 1)}
+    assert len({m["run"] for m in messages}) == 1
+
+
+def test_a_story_begins_goes_on_and_ends(story):
+    _, messages, finished = story
+    kinds = [m["kind"] for m in messages]
+    assert kinds[0] == "started" and kinds[-1] == "finished"
+    assert kinds.count("started") == kinds.count("finished") == 1
+    passes = [m["index"] for m in messages if m["kind"] == "pass"]
+    assert passes == list(range(1, finished.stats["passes"] + 1))
+
+
+def test_strips_put_together_are_the_picture(story):
+    backbone, messages, finished = story
+    width, height = backbone.sizes[0]
+    canvas = np.zeros((2, height, width, 3), np.uint8)
+    for message in (m for m in messages if m["kind"] == "rows"):
+        for n, strip in enumerate(message["strips"]):
+            band = pixels(strip)
+            assert band.shape == (2 * (message["last"] - message["first"]), width, 3)
+            canvas[n, message["top"] : message["top"] + len(band)] = band
+    expected = (backbone.decode(finished.tokens) * 255).round().byte().numpy()
+    assert np.array_equal(canvas, expected)
+
+
+def test_marks_tell_the_cells_from_first_on(story):
+    backbone, messages, _ = story
+    for message in (m for m in messages if m["kind"] == "pass"):
+        firsts = message["first"] if isinstance(message["first"], list) else [message["first"]] * 2
+        for first, marks in zip(firsts, message["marks"], strict=True):
+            assert set(marks) <= set("ardc")
+            assert first + len(marks) <= backbone.grid.cells
+
+
+def test_ar_commits_cell_by_cell():
+    messages, _ = told(Painter(Grid(2, 3)), methods.AR())
+    seen = [(m["first"], m["marks"]) for m in messages if m["kind"] == "pass"]
+    assert seen == [(0, [""]), *((cell, ["c"]) for cell in range(5))]
+
+
+def test_a_repaired_cell_reads_r_and_a_guess_behind_a_windows_front_d():
+    backbone = Painter(Grid(4, 5))
+    letters = {}
+    for method in (methods.SSD(), methods.Exact()):
+        messages, _ = told(backbone, method, heads=random_heads(backbone))
+        letters[method.name] = {c for m in messages if m["kind"] == "pass" and
+                                m["stage"] != "commit" for c in m["marks"][0]}
+    assert "r" in letters["ssd"] and letters["exact"] <= {"a", "d"}
+
+
+def test_passes_not_told_are_told_later_with_the_next():
+    backbone, messages = Painter(Grid(2, 4)), []
+    method = methods.AR()
+    screen = Preview(backbone, method, messages.append, label="x")
+    for n, event in enumerate(generate(backbone, "sun", method)):
+        screen(event, 0.0 if n < 5 else 1.0)
+    first = next(m for m in messages if m["kind"] == "pass")
+    assert first["first"] == 0 and len(first["marks"][0]) > 1 and set(first["marks"][0]) == {"c"}
+
+
+def test_kept_rows_are_painted_at_once():
+    backbone = Painter(Grid(4, 5))
+    keep = torch.randint(0, 8, (1, 4, 5), generator=torch.Generator().manual_seed(0))
+    messages, finished = told(backbone, methods.AR(), keep=keep, keep_rows=2)
+    assert messages[0]["first_row"] == 2
+    kept = messages[1]
+    assert kept["kind"] == "rows" and kept["kept"] and (kept["first"], kept["last"]) == (0, 2)
+    assert np.array_equal(pixels(kept["strips"][0])[::2, ::2, 0],
+                          (keep[0, :2] / 7 * 255).round().byte().numpy())
+    assert finished.tokens.shape == (1, 4, 5)
+
+
+def test_finished_pictures_are_painted_last_and_share_decides_the_verdict():
+    backbone, messages = Painter(Grid(2, 3)), []
+    method = methods.Exact().resolved(backbone.preset)
+    screen = Preview(backbone, method, messages.append, label="x")
+    for seconds, event in timed(generate(backbone, "sun", method)):
+        screen(event, seconds)
+    screen.finish(event.stats, torch.ones(1, 4, 6, 3), identical=1.0)
+    assert messages[-2]["refined"] and pixels(messages[-2]["strips"][0]).min() == 255
+    assert messages[-1]["verdict"] == "identical" and messages[-1]["identical"] == 1.0
+
+
+def test_nothing_is_told_after_the_end():
+    backbone, messages = Painter(Grid(2, 3)), []
+    screen = Preview(backbone, methods.AR(), messages.append, label="x")
+    screen.cancel("interrupted")
+    screen.cancel("failed")
+    assert [m["kind"] for m in messages] == ["cancelled"]
+    messages, _ = told(backbone, methods.AR())
+    assert messages[-1]["kind"] == "finished"
+
+
+@pytest.mark.parametrize("method", [methods.AR(), methods.SSD()], ids=lambda m: m.name)
+def test_the_budget_is_kept_on_postcard(method):
+    """3 % of the run, plus the one message that may overrun it."""
+    backbone = load_backbone("postcard")
+    heads = load_heads("postcard", backbone) if method.uses_heads else None
+    screen = Preview(backbone, method := method.resolved(backbone.preset), [].append, label="x")
+    longest = 0.0
+    for seconds, event in timed(generate(backbone, "a red house", method, heads, Sampling(7))):
+        before = screen.spent
+        screen(event, seconds)
+        longest = max(longest, screen.spent - before)
+    assert screen.spent <= 0.03 * seconds + longest
+    assert screen.shown > 0
+
+
+# Palette
+
+
+def test_a_palette_has_every_codes_own_colour():
+    backbone = Painter(Grid(4, 5))
+    expected = np.round(np.arange(8) / 7 * 255).astype(np.uint8)
+    assert np.array_equal(palette(backbone).colours, np.repeat(expected[:, None], 3, 1))
+    assert palette(backbone) is palette(backbone)
+
+
+@pytest.mark.parametrize(("rows", "columns", "codes"), [(4, 5, 8), (24, 24, 512), (24, 24, 16384),
+                                                        (2, 1, 3), (90, 90, 32768)])
+def test_every_code_is_in_the_patchwork(rows, columns, codes):
+    pictures = patchwork(rows, columns, codes)
+    assert set(np.unique(pictures)) == set(range(codes))
+    assert pictures.shape[1:] == (rows, columns)
+
+
+def test_looked_up_colours_are_near_the_decoders():
+    """On postcard, over a real picture: a glance that deserves the name."""
+    backbone = load_backbone("postcard")
+    *_, finished = generate(backbone, "a red house", methods.Exact())
+    tokens = finished.tokens[0].numpy()
+    real = cell_means(backbone.decode(finished.tokens)[0].numpy(), *tokens.shape) * 255
+    off = np.abs(palette(backbone).colours[tokens] - real).mean()
+    shuffled = np.abs(palette(backbone).colours[tokens.T] - real).mean()
+    assert off < 0.35 * shuffled
