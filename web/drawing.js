@@ -94,6 +94,11 @@ export class StripQueue {
     });
   }
 
+  /** Call back once everything added so far is painted; never after `close`. */
+  whenPainted(done) {
+    this.#tail = this.#tail.then(() => this.#closed || done());
+  }
+
   async #paint(strip, canvas, top) {
     if (this.#closed) return;
     const bitmap = await this.decode(strip);

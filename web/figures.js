@@ -45,11 +45,16 @@ function endFigures(panel, words) {
 }
 
 function doneFigures({ start, end }, words) {
+  const verdict = start?.method === "ar" ? [] : verdictFigures(end, words);
   return [say(words.seconds, { seconds: end.seconds.toFixed(2) }), donePasses(end, words),
     speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
-    acceptanceFigure(end.acceptance, words),
-    start?.method === "ar" ? null : words.verdict[end.verdict] ?? end.verdict,
-    end.identical === null ? null : say(words.identicalShare, { share: percent(end.identical) })];
+    acceptanceFigure(end.acceptance, words), ...verdict];
+}
+
+/** How the picture relates to AR's; nothing to say of AR itself. */
+function verdictFigures({ verdict, identical }, words) {
+  const share = identical === null ? null : { share: percent(identical) };
+  return [words.verdict[verdict] ?? verdict, share && say(words.identicalShare, share)];
 }
 
 function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) {

@@ -14,10 +14,13 @@ export class Panel {
   #pictures = [];
   #observer;
 
+  #painted = 0; // rows whose pixels stand; the state may be ahead of them
+
   /** `fills`: the host gives a height, into which the pictures must fit. */
-  constructor(words, fills) {
+  constructor(words, fills, onPainted) {
     this.words = words;
     this.fills = fills;
+    this.onPainted = onPainted;
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.figures = make("div", "ssd-figures");
@@ -49,8 +52,12 @@ export class Panel {
     return { element, pixels, marks, pen };
   }
 
-  #addStrips({ strips, top }) {
+  #addStrips({ strips, top, last }) {
     strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top));
+    this.#queue.whenPainted(() => {
+      this.#painted = Math.max(this.#painted, last);
+      this.onPainted();
+    });
   }
 
   /** Bring everything but the strips up to the state. */
@@ -62,10 +69,10 @@ export class Panel {
   }
 
   #renderPicture({ marks, pen }, index, overlay) {
-    const { start, row, end } = this.state;
-    pen.style.top = `${(100 * row) / start.rows}%`;
-    pen.hidden = end?.kind === "finished" || row === start.rows;
-    if (overlay) paintOverlay(marks, this.state.marks[index], start.columns, row);
+    const { start, marks: cells } = this.state;
+    pen.style.top = `${(100 * this.#painted) / start.rows}%`;
+    pen.hidden = this.#painted === start.rows;
+    if (overlay) paintOverlay(marks, cells[index], start.columns, this.#painted);
     else clear(marks);
   }
 

@@ -66,8 +66,8 @@ export class Preview {
   }
 
   #newPanel(number) {
-    const panel = new Panel(this.words, this.fills);
-    panel.element.style.order = number;
+    const panel = new Panel(this.words, this.fills, () => this.#schedule());
+    panel.element.style.gridColumn = number + 1;
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
     this.panels.append(panel.element);

@@ -6,7 +6,11 @@ import { Preview } from "./preview.js";
 import { nodeAt } from "./routing.js";
 
 const EVENT = "ssd.preview";
-const MIN_HEIGHT = { SSD_Sampler: 260, SSD_Race: 260 };
+/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
+const NODES = {
+  SSD_Sampler: { width: 300, height: 330 },
+  SSD_Race: { width: 460, height: 350 },
+};
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
@@ -17,7 +21,7 @@ app.registerExtension({
     api.addEventListener(EVENT, ({ detail }) => deliver(detail));
   },
   nodeCreated(node) {
-    if (Object.hasOwn(MIN_HEIGHT, node.comfyClass)) attach(node);
+    if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
   },
 });
 
@@ -28,14 +32,17 @@ function deliver(message) {
 }
 
 function attach(node) {
+  const { width, height } = NODES[node.comfyClass];
   const preview = new Preview({ language: language(), fills: true });
+  preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   const widget = node.addDOMWidget("ssd_preview", "ssd_preview", preview.element, {
     serialize: false,
     hideOnZoom: false,
-    getMinHeight: () => MIN_HEIGHT[node.comfyClass],
+    getMinHeight: () => height,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
   previews.set(node, preview);
+  node.setSize([Math.max(node.size[0], width), node.size[1]]);
   const onRemoved = node.onRemoved;
   node.onRemoved = function (...args) {
     previews.delete(node);

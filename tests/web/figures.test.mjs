@@ -41,7 +41,7 @@ test("the end tells seconds, passes, verdict, and identity only where measured",
 test("AR itself is not said to be faster than AR", () => {
   const ar = { passes: 12, passes_max: 12 };
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
-  const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: null });
+  const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: 1 });
   assert.equal(figures(panel(started({ ...ar, method: "ar" }), end), words),
     "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted");
 });
