@@ -1,0 +1,145 @@
+"""Make `workflows/`: built and exported by ComfyUI's own page, thumbnails from real runs.
+
+    COMFYUI_PATH=... COMFYUI_PYTHON=... python benchmarks/workflows.py [NAME ...] [--pictures]
+
+Writes the workflow as the page saves it, its API form (the golden copy that tests compare with) and
+the thumbnail; `--pictures` makes thumbnails, and docs/graph.png, of the workflows as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from workflow_graphs import GRAPHS, Graph
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from comfyui_page import Page, comfyui_page  # noqa: E402
+from comfyui_server import Client, Run, comfyui  # noqa: E402
+
+WORKFLOWS, GOLDEN = ROOT / "workflows", ROOT / "tests" / "workflows"
+REGISTRY_ID = "ssd-decoding"
+COLUMN_GAP, ROW_GAP, SIDE = 60, 60, 512  # px
+
+BUILD = """([nodes, links, columnGap, rowGap]) => {
+    app.graph.clear();
+    const made = {}, columns = [];
+    for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
+        const node = made[name] = LiteGraph.createNode(kind);
+        const defaults = (node.widgets ?? []).map((w) => w.value);
+        app.graph.add(node);
+        // A new node may find the values of a cleared graph's node that had its id.
+        node.widgets?.forEach((w, n) => { w.value = defaults[n]; });
+        if (title) node.title = title;
+        for (const [key, value] of Object.entries(widgets)) {
+            const widget = key === "text" ? node.widgets[0]
+                : node.widgets.find((w) => w.name === key);
+            widget.value = value;
+            widget.callback?.(value);
+        }
+        (columns[column] ??= []).push(node);
+    }
+    for (const [source, output, target, input] of links) {
+        const slot = made[target].inputs.findIndex((i) => i.name === input);
+        if (slot < 0 || !made[source].connect(output, made[target], slot))
+            throw new Error(`${target} has no input ${input}`);
+    }
+    let x = 0;
+    for (const nodes of columns) {
+        let y = 0, width = 0;
+        for (const node of nodes) {
+            const least = node.computeSize();
+            const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
+                           SSD_SaveImage: 380 }[node.type] ?? 0;
+            node.setSize([Math.max(least[0], 340), Math.max(least[1], tall)]);
+            node.pos = [x, y];
+            y += node.size[1] + rowGap;
+            width = Math.max(width, node.size[0]);
+        }
+        x += width + columnGap;
+    }
+    return JSON.stringify([app.graph.serialize(),
+                           Object.fromEntries(Object.entries(made).map(([k, n]) => [k, n.id]))]);
+}"""
+
+
+def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
+    """(workflow, API form, node ids by name), as the page has them."""
+    workflow, ids = json.loads(page.page.evaluate(
+        BUILD, [graph.nodes, graph.links, COLUMN_GAP, ROW_GAP]))
+    page.frame()
+    return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
+
+
+def tidy(workflow: dict) -> dict:
+    """Without what belongs to one window; with the registry's id, by which Manager finds us."""
+    for node in workflow["nodes"]:
+        if node["type"].startswith("SSD_"):
+            node["properties"]["cnr_id"] = REGISTRY_ID
+    extra = {k: v for k, v in workflow.get("extra", {}).items()
+             if k not in ("ds", "frontendVersion")}
+    return {**workflow, "extra": extra}
+
+
+def write_json(path: Path, content: dict) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
+    """The run's pictures side by side, as tall as SIDE at most."""
+    pictures = [Image.open(io.BytesIO(client.image(entry))).convert("RGB")
+                for name in names for entry in run.output(ids[name])["images"]]
+    width, height = pictures[0].size
+    across = min(range(1, len(pictures) + 1),
+                 key=lambda n: abs(math.log(n * width / (-(-len(pictures) // n) * height) / 1.4)))
+    sheet = Image.new("RGB", (width * across, height * -(-len(pictures) // across)), "white")
+    for n, picture in enumerate(pictures):
+        sheet.paste(picture, (n % across * width, n // across * height))
+    scale = max(1, SIDE // max(sheet.size))
+    sheet = sheet.resize((sheet.width * scale, sheet.height * scale), Image.Resampling.NEAREST)
+    sheet.thumbnail((2 * SIDE, SIDE))
+    sheet.save(path, quality=90)
+
+
+def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
+    graph = GRAPHS[name]()
+    workflow, api, ids = build(page, graph)
+    if not pictures_only:
+        write_json(WORKFLOWS / f"{name}.json", tidy(workflow))
+        write_json(GOLDEN / f"{name}.json", api)
+    if graph.thumbnail:
+        run = client.run(api)
+        if run.end != "execution_success":
+            raise SystemExit(f"{name}: {run.error}")
+        thumbnail(client, run, ids, graph.thumbnail, WORKFLOWS / f"{name}.jpg")
+    else:
+        shot = page.page.screenshot()
+        Image.open(io.BytesIO(shot)).convert("RGB").resize((910, SIDE)).save(
+            WORKFLOWS / f"{name}.jpg", quality=90)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(GRAPHS), metavar="NAME")
+    parser.add_argument("--pictures", action="store_true", help="thumbnails only")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as base:
+        with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
+                comfyui_page(client.url) as page:
+            for name in options.names:
+                make(client, page, name, options.pictures)
+                print(name)
+
+
+if __name__ == "__main__":
+    main()
