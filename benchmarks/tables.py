@@ -1,6 +1,6 @@
 """The paper's tables, run again on `postcard`: one command a table.
 
-    python benchmarks/tables.py methods            (Table 1; --help names them all)
+    python benchmarks/tables.py postcard           (Tables 1 and 5; --help names them all)
     python benchmarks/tables.py predictor --runs runs/postcard
 
 A table whose rows need other draft heads trains those that RUNS does not hold yet, on the pictures
@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 
 import numpy as np
@@ -55,27 +56,23 @@ def ssd(rounds: int, k_v: int = 1, **knobs) -> SSD:
 
 def heads_of(**fields) -> tuple[tuple[str, object], ...]:
     """What differs from the bundled heads' recipe: vertical head 1 is all that k_v = 1 uses."""
-    return tuple({"k_v": 1, **fields}.items())
+    default = {f.name: f.default for f in dataclass_fields(heads_stage.HeadsRecipe)}
+    return tuple((name, value) for name, value in {"k_v": 1, **fields}.items()
+                 if value != default[name])
 
 
 AR_ROW = Row("AR", AR())
 PREDICTORS = [("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_pre+e", "h_pre"),
               ("h_post+e", "h_post")]
 TABLES = {
-    "postcard": Table("`postcard` at a glance", 64, (
+    "postcard": Table("Methods and rounds (the paper's Tables 1 and 5)", 256, (
         AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
-        Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)), Row("exact, window 24", Exact()),
+        Row("exact, window 24", Exact()), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
         *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
         Row("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
-    "methods": Table("Methods (the paper's Table 1)", 256, (
-        AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
-        Row("SSD r = 2 (preset)", ssd(2)), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
-        Row("exact, window 24", Exact()))),
-    "rounds": Table("Rounds (Table 5)", 256, (
-        AR_ROW, *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3, 5)))),
-    "predictor": Table("Predictor input and target, r = 0, 2,000 pictures (Table 3)", 64, (
+    "predictor": Table("Predictor input and target, r = 0, 1,000 pictures (Table 3)", 64, (
         AR_ROW, *(Row(f"{source} -> {target}", ssd(0), heads_of(
-            source=source, target=target, pictures=2000)) for source, target in PREDICTORS))),
+            source=source, target=target, pictures=1000)) for source, target in PREDICTORS))),
     "acceptance": Table("Acceptance criterion (Table 4)", 64, (
         AR_ROW, Row("strict, a row by vertical heads", Strict(drafts="vertical", k_h=5)),
         Row("strict, horizontal", Strict()), Row("verify and repair, r = 2", ssd(2)))),
@@ -84,7 +81,8 @@ TABLES = {
                   for b, i in ((5, 4), (2, 2)) for k in (1, 2, 3)))),
     "pictures": Table("Training pictures (Table 7)", 64, (
         AR_ROW, *(Row(f"{n} pictures, r = {r}", ssd(r), heads_of(pictures=n))
-                  for r in (0, 2) for n in (500, 1000, 2000, 5000)))),
+                  for r in (0, 2) for n in (500, 1000, 2000)),
+        *(Row(f"all pictures (the bundled heads), r = {r}", ssd(r)) for r in (0, 2)))),
     "schedule": Table("Staged against joint, k_v = 2 (Table 10)", 64, (
         AR_ROW, Row("joint, b = 9", ssd(9, 2)),
         *(Row(f"staged, b = 5, i = {i}", ssd(5, 2, incremental=i)) for i in (1, 2, 3, 4)),
@@ -96,17 +94,19 @@ TABLES = {
         *(Row(f"r = {r}, draft temperature {t}", ssd(r, draft_temperature=t))
           for t in (0.7, 0.5) for r in (1, 2)),
         *(Row(f"r = {r}, argmax drafts", ssd(r, draft_choice="argmax")) for r in (0, 2)))),
-    "losses": Table("Head losses and draft temperatures, 2,000 pictures", 64, (
+    "losses": Table("Head losses and draft temperatures, 1,000 pictures", 64, (
         AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
-                      heads_of(loss=loss, pictures=2000))
+                      heads_of(loss=loss, pictures=1000))
                   for loss in heads_stage.LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
 }
 
 
-def heads_for(row: Row, backbone: Backbone, bundled: DraftHeads, runs: Path) -> DraftHeads:
+def heads_for(row: Row, backbone: Backbone, bundled: str, runs: Path) -> DraftHeads | None:
     """The row's heads; those that RUNS does not hold are trained first."""
+    if not row.method.uses_heads:
+        return None
     if not row.recipe:
-        return bundled
+        return load_heads(bundled, backbone)
     name = "-".join(f"{key}={value}" for key, value in row.recipe)
     out = runs / "heads" / name
     if not (out / "heads.safetensors").exists():
@@ -142,19 +142,19 @@ def run(name: str, args: argparse.Namespace) -> str:
     """Measure one table, write its three files and return its text."""
     spec = TABLES[name]
     spec = replace(spec, prompts=args.prompts or spec.prompts)
-    backbone = load_backbone(args.backbone)
-    bundled = load_heads(args.heads, backbone)
+    backbone = load_backbone(args.backbone, dtype=args.dtype)
     trial = Trial(backbone, spec.prompts, args.batch, Sampling(seed=args.seed))
     rows, shown, baseline = [], [], None
     for row in spec.rows:
         print(f"{name}: {row.label}", file=sys.stderr)
-        outcome = trial.run(row.method, heads_for(row, backbone, bundled, args.runs))
+        outcome = trial.run(row.method, heads_for(row, backbone, args.heads, args.runs))
         baseline = outcome.tokens if baseline is None else baseline
         rows.append({"method": row.label, **trial.row(outcome, baseline)})
         shown.append((row.label, outcome.tokens[:SHOWN]))
+    dtype = str(backbone.dtype).removeprefix("torch.")
     text = (f"# {spec.title}\n\n{conditions(backbone.device)}; {spec.prompts} held-out captions, "
-            f"guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
-            f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
+            f"{dtype}, guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, "
+            f"batches of {args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
             f"{table(HEAD, [line(row) for row in rows])}\n![{SHOWN} of the captions]({name}.jpg)\n")
     with written_whole(RESULTS / f"{name}.jpg") as temporary:
         sheet(backbone, shown).save(temporary, format="JPEG", quality=85)
@@ -169,6 +169,7 @@ def main() -> None:
         f"{name}: {spec.title}" for name, spec in TABLES.items()))
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--heads", default="postcard")
+    parser.add_argument("--dtype", default="auto", help="bf16 is faster on CPUs with AMX")
     parser.add_argument("--runs", type=Path, default=Path("runs/postcard"))
     parser.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
     parser.add_argument("--batch", type=int, default=32)

@@ -69,7 +69,7 @@ def train(recipe: ClassifierRecipe) -> dict:
         set_rate(optimizers, cosine(step, recipe.steps, warmup=50))
         with mixed_precision(recipe.device):
             features = net(batch.to(recipe.device))
-        loss = probe.loss(features, told.to(recipe.device))
+        loss = probe.loss(features.float(), told.to(recipe.device))
         descend(loss, optimizers, weights)
         recent.append(loss.item())
     net.eval().cpu()
