@@ -12,6 +12,8 @@ const NODES = {
   SSD_Race: { width: 460, height: 350 },
 };
 
+const MARGIN = 10; // px that classic nodes leave above and below a widget
+
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
 
@@ -38,7 +40,7 @@ function attach(node) {
   const widget = node.addDOMWidget("ssd_preview", "ssd_preview", preview.element, {
     serialize: false,
     hideOnZoom: false,
-    getMinHeight: () => height,
+    getMinHeight: () => height + 2 * MARGIN,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
   previews.set(node, preview);

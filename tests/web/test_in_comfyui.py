@@ -1,0 +1,316 @@
+"""The preview inside a real ComfyUI: its server, its frontend, nodes old and new.
+
+Needs COMFYUI_PATH (a ComfyUI's folder), COMFYUI_PYTHON where its Python is another than ours,
+and a Chromium.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+if "COMFYUI_PATH" not in os.environ:
+    pytest.skip("needs a ComfyUI: name its folder in COMFYUI_PATH", allow_module_level=True)
+
+from comfyui_server import comfyui
+
+READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
+SLOW = 60_000  # ms
+
+TOOLS = """() => { window.ssdTest = {
+  add(type, x, y) {
+    const node = LiteGraph.createNode(type);
+    node.pos = [x, y];
+    app.graph.add(node);
+    return node;
+  },
+  link(from, output, to, input) {
+    from.connect(output, to, to.inputs.findIndex((slot) => slot.name === input));
+  },
+  set(node, values) {
+    for (const [name, value] of Object.entries(values)) {
+      node.widgets.find((widget) => widget.name === name).value = value;
+    }
+  },
+  /** Samplers that decode by AR (slowly), one a map of widget values; their ids. */
+  build(samplers) {
+    app.graph.clear();
+    const backbone = this.add("SSD_LoadBackbone", 0, 0);
+    const method = this.add("SSD_BaselineMethod", 0, 200);
+    return samplers.map((values, i) => {
+      const sampler = this.add("SSD_Sampler", 340 + 420 * i, 0);
+      const shown = this.add("PreviewImage", 340 + 420 * i, 1000);
+      this.set(sampler, { control_after_generate: "fixed", ...values });
+      this.link(backbone, 0, sampler, "backbone");
+      this.link(method, 0, sampler, "method");
+      this.link(sampler, 0, shown, "images");
+      return String(sampler.id);
+    });
+  },
+  /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */
+  shown(selector) {
+    return [...document.querySelectorAll(selector)].filter((one) => one.offsetParent);
+  },
+  /** Rows of a picture's canvas that hold pixels; -1 without a picture. */
+  painted(i) {
+    const canvas = this.shown(".ssd-pixels")[i];
+    if (!canvas) return -1;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, 1, canvas.height);
+    let lines = 0;
+    for (let byte = 3; byte < data.length; byte += 4) lines += data[byte] > 0;
+    return lines / 8;
+  },
+}; }"""
+
+
+@pytest.fixture(scope="session")
+def server(chromium, tmp_path_factory):
+    with comfyui(Path(os.environ["COMFYUI_PATH"]), tmp_path_factory.mktemp("comfyui")) as client:
+        yield client
+
+
+class Frontend:
+    """A tab of the frontend, and what it complained of."""
+
+    def __init__(self, chromium, server, settings):
+        self.server, self.settings, self.errors = server, settings, []
+        self.context = chromium.new_context(viewport={"width": 1500, "height": 1100})
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda line: "SSD preview" in line.text
+                     and self.errors.append(line.text))
+        self.page.goto(server.url, wait_until="domcontentloaded")
+        self.ready()
+        for name, value in settings.items():
+            self.page.evaluate("([name, value]) => app.extensionManager.setting.set(name, value)",
+                               [name, value])
+        self.page.wait_for_timeout(1000)
+
+    def ready(self):
+        self.page.wait_for_function(READY, timeout=SLOW)
+        self.page.wait_for_timeout(3000)
+        self.page.keyboard.press("Escape")  # the dialog of a first start
+        self.page.evaluate(TOOLS)
+
+    def build(self, *samplers):
+        ids = self.page.evaluate("(samplers) => ssdTest.build(samplers)", list(samplers))
+        self.page.evaluate("() => { app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; "
+                           "app.canvas.setDirty(true, true); }")
+        return ids
+
+    def queue(self):
+        self.page.evaluate("() => { app.queuePrompt(0, 1); }")
+
+    def painted(self, picture=0):
+        return self.page.evaluate("(i) => ssdTest.painted(i)", picture)
+
+    def wait_painted(self, least, picture=0):
+        self.page.wait_for_function("([i, least]) => ssdTest.painted(i) >= least",
+                                    arg=[picture, least], timeout=SLOW, polling=30)
+
+    def wait_figures(self, text, count=1):
+        self.page.wait_for_function(
+            "([text, count]) => ssdTest.shown('.ssd-figures')"
+            ".filter((line) => line.textContent.includes(text)).length >= count",
+            arg=[text, count], timeout=SLOW)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["classic", "nodes-2.0"])
+def open_frontend(request, chromium, server):
+    """Tabs with the nodes drawn the old or the new way."""
+    tabs = []
+
+    def open_one(**settings):
+        tabs.append(Frontend(chromium, server, {
+            "Comfy.VueNodes.Enabled": request.param, "Comfy.Locale": "en", **settings}))
+        return tabs[-1]
+
+    known = "Comfy.VueNodes.Enabled"
+    if request.param and open_one().page.evaluate(
+            "(name) => app.extensionManager.setting.get(name)", known) is not True:
+        pytest.skip("this frontend has no Nodes 2.0")
+    yield open_one
+    for tab in tabs:
+        tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def shared(open_frontend):
+    return open_frontend()
+
+
+@pytest.fixture
+def tab(shared):
+    """The tab with an empty list of complaints; it must stay empty."""
+    shared.errors.clear()
+    yield shared
+    assert shared.errors == []
+
+
+seeds = iter(range(1000, 100_000))  # a seed that ran before would come from ComfyUI's cache
+
+
+def fresh(**values):
+    return {"seed": next(seeds), **values}
+
+
+def test_rows_are_painted_while_the_node_runs(tab):
+    tab.build(fresh())
+    tab.queue()
+    tab.wait_painted(1)
+    seen = {tab.painted()}
+    while max(seen) < 24:
+        tab.page.wait_for_timeout(60)
+        seen.add(tab.painted())
+    assert len([rows for rows in seen if 0 < rows < 24]) >= 2, seen
+    tab.wait_figures("576 passes")
+
+
+def test_several_samplers_each_show_their_own(tab):
+    tab.build(fresh(prompt="a yellow tent , at night"), fresh(batch_size=2))
+    tab.queue()
+    tab.wait_figures("576 passes", 2)
+    for picture in range(3):
+        tab.wait_painted(24, picture)
+    assert tab.page.locator(".ssd-preview:visible").count() == 2
+    grids = [tab.page.locator(".ssd-preview:visible").nth(i).locator(".ssd-picture").count()
+             for i in (0, 1)]
+    assert grids == [1, 2]
+
+
+def test_a_second_run_takes_the_place_of_the_first(tab):
+    tab.build(fresh())
+    tab.queue()
+    tab.wait_figures("576 passes")
+    tab.page.evaluate("(seed) => ssdTest.set(app.graph._nodes.find((node) => "
+                      "node.type === 'SSD_Sampler'), { seed })", next(seeds))
+    tab.queue()
+    tab.wait_figures("of 576")
+    tab.wait_figures("576 passes")
+    tab.wait_painted(24)
+    assert tab.page.locator(".ssd-panel:visible").count() == 1
+
+
+def test_an_interrupt_is_said_and_the_next_run_is_whole(tab):
+    tab.build(fresh(batch_size=4))
+    tab.queue()
+    tab.wait_painted(2)
+    tab.server.post("/interrupt", {})
+    tab.wait_figures("stopped at row")
+    assert tab.painted() < 24
+    tab.build(fresh())
+    tab.queue()
+    tab.wait_figures("576 passes")
+    tab.wait_painted(24)
+
+
+def test_a_node_that_is_removed_while_it_runs_leaves_nothing_behind(tab):
+    [sampler] = tab.build(fresh(batch_size=2))
+    tab.queue()
+    tab.wait_painted(1)
+    tab.page.evaluate("() => app.graph.remove(app.graph._nodes.find((node) => "
+                      "node.type === 'SSD_Sampler'))")
+    tab.page.wait_for_function("() => !document.querySelector('.ssd-preview')", timeout=SLOW)
+    while tab.server.get("/queue")["queue_running"]:
+        tab.page.wait_for_timeout(200)
+    assert tab.page.locator(".ssd-preview").count() == 0
+
+
+def test_a_sampler_inside_a_subgraph_is_reached(tab):
+    tab.build(fresh())
+    inside = tab.page.evaluate("""() => {
+      const sampler = app.graph._nodes.find((node) => node.type === "SSD_Sampler");
+      if (!app.graph.convertToSubgraph) return null;
+      const { node, subgraph } = app.graph.convertToSubgraph(new Set([sampler]));
+      app.canvas.setGraph(subgraph);
+      return String(node.id);
+    }""")
+    if inside is None:
+        pytest.skip("this frontend has no subgraphs")
+    tab.page.wait_for_selector(".ssd-preview:visible", timeout=SLOW)
+    tab.queue()
+    tab.wait_figures("576 passes")
+    tab.wait_painted(24)
+    tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
+    tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.5])
+def test_zoom_changes_nothing(tab, scale):
+    tab.build(fresh())
+    tab.page.evaluate("(scale) => { app.canvas.ds.scale = scale; "
+                      "app.canvas.setDirty(true, true); }", scale)
+    tab.queue()
+    tab.wait_painted(24)
+    tab.wait_figures("576 passes")
+    side = tab.page.evaluate("() => ssdTest.shown('.ssd-picture')[0].offsetWidth")
+    assert side >= 192 and side % 192 == 0
+
+
+def test_text_and_picture_stay_inside_the_node(tab):
+    tab.build(fresh())
+    tab.queue()
+    tab.wait_figures("576 passes")
+    outer = tab.page.locator(".ssd-preview:visible").bounding_box()
+    for part in ("picture", "figures", "toggle"):
+        box = tab.page.locator(f".ssd-{part}:visible").bounding_box()
+        assert box["y"] + box["height"] <= outer["y"] + outer["height"] + 1, part
+        assert box["x"] + box["width"] <= outer["x"] + outer["width"] + 1, part
+
+
+def test_the_overlay_can_be_switched_on_the_node(tab):
+    tab.build(fresh())
+    toggle = tab.page.locator(".ssd-toggle:visible")
+    before = toggle.get_attribute("aria-pressed")
+    toggle.click()
+    assert toggle.get_attribute("aria-pressed") != before
+    toggle.click()
+
+
+def test_neither_the_workflow_nor_the_prompt_knows_of_the_preview(tab):
+    tab.build(fresh())
+    told = tab.page.evaluate("""async () => {
+      const node = app.graph._nodes.find((one) => one.type === "SSD_Sampler");
+      const { output } = await app.graphToPrompt();
+      return [node.serialize().widgets_values.length,
+        node.widgets.filter((widget) => widget.serialize !== false).length,
+        Object.keys(output[String(node.id)].inputs)];
+    }""")
+    assert told[0] == told[1] and "ssd_preview" not in told[2]
+
+
+def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
+    tab = open_frontend()
+    tab.build(fresh(batch_size=24))
+    tab.queue()
+    tab.wait_painted(1)
+    tab.page.reload(wait_until="domcontentloaded")
+    tab.ready()
+    tab.build(fresh())
+    assert tab.server.get("/queue")["queue_running"], "the run ended before the page was back"
+    tab.page.wait_for_selector(".ssd-figures", timeout=SLOW)
+    assert tab.page.locator(".ssd-heading").inner_text().startswith("A run is under way")
+    tab.server.post("/interrupt", {})
+    tab.wait_figures("stopped at row")
+    tab.queue()
+    tab.wait_figures("576 passes")
+    tab.wait_painted(24)
+    assert tab.errors == []
+
+
+def test_the_host_s_language_is_spoken(open_frontend):
+    tab = open_frontend(**{"Comfy.Locale": "zh"})
+    tab.page.reload(wait_until="domcontentloaded")
+    tab.ready()
+    tab.build(fresh())
+    assert tab.page.locator(".ssd-toggle").inner_text() == "叠加层"
+    assert tab.page.evaluate("() => app.graph._nodes.find((node) => "
+                             "node.type === 'SSD_Sampler').title") == "SSD 采样器"
+    tab.page.evaluate("() => app.extensionManager.setting.set('Comfy.Locale', 'en')")
+
+
+def test_help_and_locales_are_served(server):
+    assert server.read("/extensions/ssd-decoding/docs/SSD_Sampler.md").startswith(b"# SSD Sampler")
+    assert server.read("/extensions/ssd-decoding/docs/SSD_Sampler/zh.md").startswith(b"# SSD ")
+    told = server.get("/i18n")
+    assert told["zh"]["nodeDefs"]["SSD_Race"]["display_name"].startswith("竞速")
