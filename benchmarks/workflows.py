@@ -135,7 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as base:
         with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
-                comfyui_page(client.url) as page:
+                comfyui_page(client.url, 1600, 900) as page:
             for name in options.names:
                 make(client, page, name, options.pictures)
                 print(name)

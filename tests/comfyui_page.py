@@ -16,7 +16,7 @@ class Page:
     """What the tests do with the page; `page` is Playwright's own."""
 
     def __init__(self, page, url: str) -> None:
-        self.page, self.errors = page, []
+        self.page, self.errors, self.seen = page, [], []
         page.set_default_timeout(60 * SECONDS)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(url, wait_until="domcontentloaded")
@@ -28,7 +28,7 @@ class Page:
     def open(self, workflow: dict) -> None:
         self.page.evaluate("async text => { await app.loadGraphData(JSON.parse(text)) }",
                            json.dumps(workflow))
-        self.page.wait_for_timeout(SECONDS)
+        self.page.wait_for_timeout(SECONDS // 2)
 
     def api_form(self) -> dict:
         return json.loads(self.page.evaluate(
@@ -41,6 +41,10 @@ class Page:
         self.page.evaluate("async ([id, value]) => app.extensionManager.setting.set(id, value)",
                            [setting, value])
         self.page.wait_for_timeout(SECONDS)
+
+    def knows(self, setting: str) -> bool:
+        return self.page.evaluate(
+            "id => app.extensionManager.setting.get(id) !== undefined", setting)
 
     def command(self, name: str) -> None:
         self.page.evaluate("name => { app.extensionManager.command.execute(name) }", name)
@@ -60,11 +64,11 @@ class Page:
             app.canvas.ds.offset = [left / scale - x, top / scale - y];
             app.canvas.setDirty(true, true);
         }""", [left, top, right, bottom])
-        self.page.wait_for_timeout(SECONDS)
+        self.page.wait_for_timeout(SECONDS // 2)
 
 
 @contextmanager
-def comfyui_page(url: str, width: int = 1600, height: int = 900):
+def comfyui_page(url: str, width: int = 1280, height: int = 800):
     """A page; RuntimeError says what is missing where there is no browser."""
     spec = importlib.util.spec_from_file_location("preview_page", BENCHMARKS / "preview_page.py")
     preview_page = importlib.util.module_from_spec(spec)

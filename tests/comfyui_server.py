@@ -95,7 +95,12 @@ class Client:
         return Run(self, prompt, at or {})
 
     def history(self, prompt_id: str) -> dict:
-        return self.get(f"/history/{prompt_id}")[prompt_id]
+        """What a prompt left behind; it is written a moment after the end was told."""
+        for _ in range(100):
+            if prompt_id in (found := self.get(f"/history/{prompt_id}")):
+                return found[prompt_id]
+            time.sleep(0.05)
+        raise RuntimeError(f"prompt {prompt_id} left no history")
 
     def image(self, entry: dict) -> bytes:
         return self.read(f"/view?filename={entry['filename']}&subfolder={entry['subfolder']}"

@@ -1,0 +1,47 @@
+"""A real ComfyUI, once a session. COMFYUI_PATH names its folder, COMFYUI_PYTHON its Python."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from comfyui_page import comfyui_page
+from comfyui_server import comfyui
+
+HOME = os.environ.get("COMFYUI_PATH")
+
+
+def pytest_collection_modifyitems(items):
+    if HOME is None:
+        here = Path(__file__).parent
+        for item in items:
+            if here in item.path.parents:
+                item.add_marker(pytest.mark.skip(
+                    reason="COMFYUI_PATH names no ComfyUI to start (see tests/comfyui/README.md)"))
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory):
+    with comfyui(Path(HOME), tmp_path_factory.mktemp("comfyui")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def whole_page(client):
+    try:
+        with comfyui_page(client.url) as page:
+            page.set("Comfy.Minimap.Visible", False)
+            yield page
+    except RuntimeError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(params=[False, True], ids=["nodes-1", "nodes-2.0"])
+def page(request, whole_page):
+    """The page with Nodes 2.0 off and on, where it has that setting."""
+    if request.param and not whole_page.knows("Comfy.VueNodes.Enabled"):
+        pytest.skip("this frontend has no Nodes 2.0")
+    if whole_page.knows("Comfy.VueNodes.Enabled"):
+        whole_page.set("Comfy.VueNodes.Enabled", request.param)
+    return whole_page

@@ -1,0 +1,112 @@
+"""The pack in ComfyUI's own page: workflows open, rows are painted while they are decoded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / "workflows").glob("*.json"))
+# The pictures of the previews: how many of their pixels are painted, and their size.
+CANVASES = """() => [...document.querySelectorAll(".ssd-pixels")].map((canvas) => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    let painted = 0;
+    for (let n = 3; n < data.length; n += 4) painted += data[n] > 0;
+    return { width, height, painted };
+})"""
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.stem)
+def test_a_workflow_opens_whole_and_queues_what_it_always_did(page, path):
+    page.open(read(path))
+    kinds = page.page.evaluate("() => app.graph._nodes.map((n) => [n.type, n.has_errors ?? false])")
+    assert len(kinds) == len(read(path)["nodes"]) and not [k for k, bad in kinds if bad]
+    golden = read(ROOT / "tests" / "workflows" / path.name)
+    assert plain(page.api_form()) == plain(golden)
+
+
+def plain(api: dict) -> dict:
+    return {name: (node["class_type"], node["inputs"]) for name, node in api.items()}
+
+
+def test_rows_are_painted_while_they_are_decoded(page):
+    """The canvas is seen empty, in part and full, in that order."""
+    workflow = read(WORKFLOWS[0])
+    sampler = next(n for n in workflow["nodes"] if n["type"] == "SSD_Sampler")
+    batch = sampler["widgets_values"].index("auto") + 1
+    sampler["widgets_values"][batch] = 6  # long enough to be watched
+    sampler["widgets_values"][7] = 1000 + len(page.seen)
+    page.seen.append(1)
+    page.open(workflow)
+    page.frame()
+    page.queue()
+    shares = watched(page)
+    partial = sorted(share for share in shares if 0.02 < share < 0.98)
+    assert len(partial) >= 3 and shares[-1] > 0.99
+    assert shares == sorted(shares)
+    assert page.errors == []
+
+
+def watched(page) -> list[float]:
+    """Painted shares of the first canvas, until it is full."""
+    shares = []
+    for _ in range(600):
+        page.page.wait_for_timeout(30)
+        canvases = page.page.evaluate(CANVASES)
+        if canvases and canvases[0]["width"] > 1:
+            shares.append(canvases[0]["painted"] / canvases[0]["width"] / canvases[0]["height"])
+            if shares[-1] > 0.99:
+                break
+    return shares
+
+
+def test_a_race_fills_two_panels(page):
+    workflow = read(WORKFLOWS[1])
+    racer = next(n for n in workflow["nodes"] if n["type"] == "SSD_Race")
+    racer["widgets_values"][2] = 2000 + len(page.seen)
+    page.seen.append(1)
+    page.open(workflow)
+    page.frame()
+    page.queue()
+    page.page.wait_for_function("""() => {
+        const text = [...document.querySelectorAll(".ssd-panel")].map((p) => p.innerText).join();
+        return (text.match(/passes|轮/g) ?? []).length >= 2 && /identical|一致|相同/.test(text);
+    }""")
+    full = [c for c in page.page.evaluate(CANVASES) if c["painted"] == c["width"] * c["height"] > 1]
+    assert len(full) >= 2
+    assert page.errors == []
+
+
+def test_templates_list_the_workflows(whole_page):
+    whole_page.command("Comfy.BrowseTemplates")
+    page = whole_page.page
+    page.get_by_text("ssd-decoding").first.click()
+    for path in WORKFLOWS:
+        page.get_by_text(path.stem.replace("_", " ")).or_(
+            page.get_by_text(path.stem)).first.wait_for()
+    page.wait_for_function("""() => [...document.images].filter((image) =>
+        image.src.includes("ssd-decoding") && image.naturalWidth > 100).length >= 3""")
+    page.keyboard.press("Escape")
+
+
+def test_help_opens_for_a_node(whole_page):
+    whole_page.open(read(WORKFLOWS[0]))
+    page = whole_page.page
+    with page.expect_response(lambda answer: "docs/SSD_Sampler" in answer.url and answer.ok):
+        page.evaluate("""() => {
+            const node = app.graph._nodes.find((n) => n.type === "SSD_Sampler");
+            app.canvas.selectNode(node);
+            app.canvas.setDirty(true, true);
+        }""")
+        page.wait_for_timeout(500)
+        button = page.get_by_test_id("info-button").or_(page.locator(".help-button")).or_(
+            page.locator("button:has(i.icon-\\[lucide--info\\])")).or_(
+            page.locator("button:has(i.pi-question-circle)"))
+        button.first.click()

@@ -1,0 +1,194 @@
+"""The pack in a running ComfyUI: graphs by /prompt, as the page would queue them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from comfyui_server import strip_pixels
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
+RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
+IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
+       "SSD_Race", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_AcceptanceMap",
+       "SSD_Doctor"]
+SAMPLER = {"preset": "postcard", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": "a red house",
+           "negative": "", "seed": 7, "cfg": 0.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
+           "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}
+
+
+def node(kind: str, **inputs) -> dict:
+    return {"class_type": kind, "inputs": inputs}
+
+
+def graph(**sampler) -> dict:
+    """Loaders 1 and 2, sampler 3, a PreviewImage 4 of its pictures, a PreviewAny 5 of its text."""
+    return {
+        "1": node("SSD_LoadBackbone", backbone="postcard", dtype="auto"),
+        "2": node("SSD_LoadHeads", backbone=["1", 0], heads="bundled"),
+        "3": node("SSD_Sampler", backbone=["1", 0], heads=["2", 0], **{**SAMPLER, **sampler}),
+        "4": node("PreviewImage", images=["3", 0]),
+        "5": node("PreviewAny", source=["3", 3])}
+
+
+def pictures(client, run, name: str = "4") -> list[np.ndarray]:
+    return [np.asarray(Image.open(io.BytesIO(client.image(entry))).convert("RGB"))
+            for entry in run.output(name)["images"]]
+
+
+def test_all_nodes_are_there_and_start_up_is_quick(client):
+    info = client.get("/object_info")
+    assert set(IDS) <= set(info)
+    assert "IMPORT FAILED" not in client.log.read_text()
+    spent = [float(line.split("seconds:")[0].split()[-1]) for line
+             in client.log.read_text().splitlines() if "seconds:" in line and "ssd-dec" in line]
+    assert spent and max(spent) < 0.3 * 3  # a share of it is a slow disk's
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda p: p.stem)
+def test_every_workflow_runs(client, path):
+    run = client.run(json.loads(path.read_text()))
+    assert run.end == "execution_success", run.error
+    for output in run.history["outputs"].values():
+        for entry in output.get("images", []):
+            picture = np.asarray(Image.open(io.BytesIO(client.image(entry))).convert("RGB"))
+            assert min(picture.shape[:2]) >= 192 and picture.std() > 5
+
+
+def test_the_janus_workflow_validates_and_says_where_the_weights_belong(client):
+    run = client.run(json.loads(next(p for p in GOLDEN if "janus" in p.stem).read_text()))
+    assert run.end == "execution_error"
+    assert "ssd_backbones" in run.error and "huggingface.co/deepseek-ai" in run.error
+
+
+def test_the_preview_tells_a_whole_story_that_ends_in_the_picture(client):
+    run = client.run(graph(seed=11))
+    story = run.preview
+    kinds = [message["kind"] for message in story]
+    assert kinds[0] == "started" and kinds[-1] == "finished"
+    assert kinds.count("rows") >= 3 and "pass" in kinds
+    assert {m["node"] for m in story} == {"3"} and len({m["run"] for m in story}) == 1
+    indexes = [m["index"] for m in story if m["kind"] == "pass"]
+    assert indexes == sorted(indexes)
+    canvas = np.zeros((192, 192, 3), np.uint8)
+    for message in (m for m in story if m["kind"] == "rows"):
+        band = np.asarray(strip_pixels(message["strips"][0]))
+        canvas[message["top"] : message["top"] + len(band)] = band
+    picture, = pictures(client, run)
+    assert np.abs(canvas.astype(int) - picture).max() <= 1
+    order = [m["type"] for m in run.messages]
+    last_row = max(n for n, m in enumerate(run.messages) if m["type"] == "ssd.preview")
+    assert order.index("progress") < last_row < order.index("execution_success")
+
+
+def test_an_interrupt_stops_within_one_pass_and_the_next_run_is_clean(client):
+    told = []
+
+    def stop(message):
+        if not told:
+            client.post("/interrupt", {})
+        told.append(message)
+
+    ar = graph(seed=12, batch_size=4)
+    ar["6"] = node("SSD_BaselineMethod", method="ar", k_h=0, k_v=0, r=-1, i=-1, window=0,
+                   acceptance="residual", drafts="horizontal", draft="distribution")
+    ar["3"]["inputs"]["method"] = ["6", 0]
+    run = client.run(ar, at={"ssd.preview/rows": stop})
+    assert run.end == "execution_interrupted"
+    assert run.preview[-1] == {**run.preview[-1], "kind": "cancelled", "reason": "interrupted"}
+    # One row was told; by the end of the request no whole further row can have come by many.
+    assert max(m["row"] for m in run.preview if m["kind"] == "pass") <= 4
+    again = client.run(graph(seed=12))
+    assert again.end == "execution_success" and again.preview[-1]["kind"] == "finished"
+
+
+def test_a_second_run_comes_from_the_cache(client):
+    first, second = client.run(graph(seed=13)), client.run(graph(seed=13))
+    assert "3" in first.executed and "3" not in second.executed
+    assert second.preview == []
+    changed = client.run(graph(seed=14))
+    assert "3" in changed.executed and "1" not in changed.executed
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    ({"preset": "custom"}, "at least 1"), ({"preset": "gone"}, "choose one of"),
+    ({"cfg": 0.5}, "no guidance"), ({"k_h": -1}, "negative"), ({"top_p": 0.0}, "top_p"),
+    ({"size": "64x64"}, "192x192"), ({"batch_size": 0}, "batch_size")])
+def test_what_is_wrong_is_said_before_anything_runs(client, wrong, words):
+    assert words in client.refused(graph(**wrong))
+
+
+def test_a_missing_backbone_is_refused_with_its_folder(client):
+    prompt = graph()
+    prompt["1"]["inputs"]["backbone"] = "gone"
+    assert "ssd_backbones" in client.refused(prompt)
+
+
+def test_picture_n_of_a_batch_is_that_of_its_seed_alone(client):
+    both = pictures(client, client.run(graph(seed=20, batch_size=2)))
+    alone, = pictures(client, client.run(graph(seed=21)))
+    assert np.array_equal(both[1], alone) and not np.array_equal(both[0], alone)
+
+
+def test_saved_pictures_restore(client, tmp_path):
+    """`prompt` queues again as it is; `parameters` and `ssd_recipe` are there."""
+    from ssd_core import load_backbone
+    from ssd_core.recipe import kept_tokens
+
+    prompt = graph(seed=30)
+    prompt["6"] = node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
+                       filename_prefix="tests/kept")
+    entry, = client.run(prompt).output("6")["images"]
+    path = tmp_path / "kept.png"
+    path.write_bytes(client.image(entry))
+    info = Image.open(path).info
+    assert json.loads(info["prompt"])["3"]["inputs"]["seed"] == 30
+    assert info["parameters"].startswith("a red house") and "Seed: 30" in info["parameters"]
+    tokens, how = kept_tokens(path, load_backbone("postcard"))
+    assert how == "tokens from its recipe" and tokens.shape == (1, 24, 24)
+    assert client.run(json.loads(info["prompt"])).end == "execution_success"
+
+
+def test_memory_goes_back_when_asked_and_the_next_run_loads_again(client):
+    client.run(graph(seed=40))
+    client.post("/free", {"unload_models": True, "free_memory": True})
+    run = client.run(graph(seed=40))
+    assert run.end == "execution_success" and "1" in run.executed
+
+
+def test_kept_rows_and_encoded_pictures(client):
+    prompt = graph(seed=50)
+    prompt["6"] = node("SSD_Sampler", backbone=["1", 0], heads=["2", 0], keep=["3", 1],
+                       **{**SAMPLER, "seed": 51, "keep_rows": 12})
+    prompt["7"] = node("PreviewImage", images=["6", 0])
+    prompt["8"] = node("SSD_EncodeImage", backbone=["1", 0], image=["3", 0], fit="refuse")
+    prompt["9"] = node("SSD_DecodeTokens", backbone=["1", 0], tokens=["8", 0])
+    prompt["10"] = node("PreviewImage", images=["9", 0])
+    run = client.run(prompt)
+    assert run.end == "execution_success"
+    first, = pictures(client, run)
+    redone, = pictures(client, run, "7")
+    seam = 12 * 8
+    # The decoder looks around: rows far above the seam are the same to within a rounding.
+    assert np.abs(first[: seam - 48].astype(int) - redone[: seam - 48]).mean() < 3
+    assert np.abs(first[seam:].astype(int) - redone[seam:]).mean() > 3
+    assert pictures(client, run, "10")[0].shape == (192, 192, 3)
+
+
+def test_doctor_reports(client):
+    text = client.run({"1": node("SSD_Doctor"), "2": node("PreviewAny", source=["1", 0])}).text("2")
+    assert "ssd-decoding" in text and "ssd_backbones" in text and "attention" in text
+
+
+def test_templates_locales_and_help_are_served(client):
+    listed = client.get("/workflow_templates")["ssd-decoding"]
+    assert sorted(listed) == [path.stem for path in GOLDEN]
+    assert client.read("/api/workflow_templates/ssd-decoding/1_quick_start.jpg")[:2] == b"\xff\xd8"
+    assert "SSD_Sampler" in json.dumps(client.get("/i18n"))
+    for name in IDS:
+        assert len(client.read(f"/extensions/ssd-decoding/docs/{name}.md")) > 100

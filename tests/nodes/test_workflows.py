@@ -1,0 +1,109 @@
+"""The shipped workflows against the schemas and against their golden copies, without ComfyUI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "workflows").glob("*.json"))
+CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline"}
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def golden(path: Path) -> dict:
+    """The API form that ComfyUI's page made of it: values by name."""
+    return read(ROOT / "tests" / "workflows" / path.name)
+
+
+@pytest.fixture(params=FILES, ids=lambda p: p.stem)
+def path(request):
+    return request.param
+
+
+def own_nodes(workflow: dict) -> list[dict]:
+    return [node for node in workflow["nodes"] if node["type"].startswith("SSD_")]
+
+
+def widgets(pack, node: dict) -> list[str]:
+    """Names of a node's saved values in order; the page puts its own control behind a seed."""
+    names = []
+    for slot in (i for i in pack.schemas[node["type"]].inputs if i.widget):
+        names.append(slot.id)
+        if getattr(slot, "control_after_generate", None):
+            names.append("control_after_generate")
+    return names
+
+
+def test_there_are_six():
+    assert [p.stem[0] for p in FILES] == list("123456")
+
+
+def test_nodes_are_ours_or_cores(pack, path):
+    for node in read(path)["nodes"]:
+        assert node["type"] in pack.schemas or node["type"] in CORE, node["type"]
+
+
+def test_saved_values_mean_what_they_meant(pack, path):
+    """Values are saved by position: by today's schemas they must still be the golden ones."""
+    api = golden(path)
+    for node in own_nodes(read(path)):
+        names = widgets(pack, node)
+        values = dict(zip(names, node.get("widgets_values", []), strict=True))
+        values.pop("control_after_generate", None)
+        linked = {name for name, value in api[str(node["id"])]["inputs"].items()
+                  if isinstance(value, list)}
+        given = api[str(node["id"])]["inputs"]
+        assert {k: v for k, v in values.items() if k not in linked} == {
+            k: v for k, v in given.items() if k not in linked}, node["type"]
+
+
+def test_values_are_legal(pack, path):
+    for node in golden(path).values():
+        if node["class_type"] in CORE:
+            continue
+        for slot in (i for i in pack.schemas[node["class_type"]].inputs if i.widget):
+            value = node["inputs"][slot.id]
+            if isinstance(value, list):
+                continue
+            if slot.io_type == "COMBO":
+                assert value in slot.options
+            elif slot.io_type in ("INT", "FLOAT"):
+                assert slot.min <= value <= slot.max
+
+
+def test_links_join_equal_types(pack, path):
+    api = golden(path)
+    for node in api.values():
+        if node["class_type"] in CORE:
+            continue
+        inputs = {i.id: i for i in pack.schemas[node["class_type"]].inputs}
+        needed = {name for name, slot in inputs.items() if not slot.optional}
+        assert needed <= set(node["inputs"])
+        for name, value in node["inputs"].items():
+            source = api[value[0]]["class_type"] if isinstance(value, list) else None
+            if source in pack.schemas:
+                assert pack.schemas[source].outputs[value[1]].io_type == inputs[name].io_type
+
+
+def test_seeds_stay_so_that_the_thumbnail_is_what_one_gets(path):
+    seeded = [n for n in own_nodes(read(path)) if n["type"] in ("SSD_Sampler", "SSD_Race")]
+    assert seeded and all("fixed" in node["widgets_values"] for node in seeded)
+
+
+def test_manager_can_find_the_pack(path):
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for node in own_nodes(read(path)):
+        assert f'name = "{node["properties"]["cnr_id"]}"' in text
+
+
+def test_every_workflow_has_a_thumbnail_and_a_note(path):
+    with Image.open(path.with_suffix(".jpg")) as picture:
+        assert picture.format == "JPEG" and max(picture.size) >= 384
+    assert [n for n in read(path)["nodes"] if n["type"] == "MarkdownNote"]
