@@ -45,13 +45,13 @@ function endFigures(panel, words) {
 }
 
 function doneFigures({ start, end }, words) {
-  const verdict = start?.method === "ar" ? [] : verdictFigures(end, words);
+  const verdict = start?.method === "ar" ? [words.itself] : verdictFigures(end, words);
   return [say(words.seconds, { seconds: end.seconds.toFixed(2) }), donePasses(end, words),
     speedFigure({ tokensPerSecond: end.tokens_per_second }, words),
     acceptanceFigure(end.acceptance, words), ...verdict];
 }
 
-/** How the picture relates to AR's; nothing to say of AR itself. */
+/** How a picture that is not AR's own relates to AR's. */
 function verdictFigures({ verdict, identical }, words) {
   const share = identical === null ? null : { share: percent(identical) };
   return [words.verdict[verdict] ?? verdict, share && say(words.identicalShare, share)];

@@ -43,7 +43,7 @@ test("AR itself is not said to be faster than AR", () => {
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
   const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: 1 });
   assert.equal(figures(panel(started({ ...ar, method: "ar" }), end), words),
-    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted");
+    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted · AR, identical by definition");
 });
 
 test("an interrupted and a failed run say where they stopped", () => {
