@@ -96,7 +96,7 @@ class DraftHead(nn.Module):
     def forward(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """h, e [..., d] of a cell -> the estimate at this head's offset [..., d]."""
         z = F.linear(self.space.gathered(hidden, embedding), self.w0)
-        n = F.rms_norm(z, z.shape[-1:], self.norm, 1e-6)
+        n = F.rms_norm(z, z.shape[-1:], self.norm.to(z.dtype), 1e-6)
         return z + F.linear(F.silu(F.linear(n, self.w1)) * F.linear(n, self.w3), self.w2)
 
 

@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ssd_core import SSDError, load_backbone, load_heads
+from ssd_core.backbones import postcard
 from ssd_core.evaluate import code_entropy, evaluate, objects, with_errors
 from ssd_core.methods import AR, SSD, Exact
-from ssd_core.postcards import Claim
-from ssd_core.train import backbone, heads, self_distill, tokenizer
+from ssd_core.postcards import WORDS, Claim
+from ssd_core.postcards.world import PLACES
+from ssd_core.train import backbone, heads, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine
-from ssd_core.train.data import HELD_OUT, fresh_caption, pictures
+from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +39,12 @@ def test_every_stage_reports_its_metrics(folder):
     assert stages["tokenizer"]["codes_used"] >= 1 and stages["tokenizer"]["psnr_db"] > 0
     assert 0 <= stages["tokenizer"]["claims_kept"] <= 1
     assert 5 < stages["backbone"]["held_out_nll"] < 8  # two steps from log 512 = 6.2 nats
+    assert 0 <= stages["backbone"]["fields_read"] <= 1
     assert stages["distill"]["drawn_now"] == 4
     names = [f"horizontal+{d}" for d in range(1, 6)] + ["vertical+1", "vertical+2"]
     assert list(stages["heads"]["acceptance"]) == names
     assert all(0 < value <= 1 for value in stages["heads"]["acceptance"].values())
+    assert list(stages["heads"]["acceptance_se"]) == names
 
 
 def test_the_outcome_loads_and_draws(folder):
@@ -53,6 +59,77 @@ def test_the_outcome_loads_and_draws(folder):
     assert set(rows[2]["acceptance_by_offset"]) == {*(f"horizontal+{d}" for d in range(1, 6)),
                                                     "vertical+1"}
     assert rows[0]["nll"] > 0 and rows[0]["nll_se"] >= 0
+    assert rows[0]["frechet"] > 0 and rows[0]["frechet_se"] >= 0
+
+
+@pytest.mark.parametrize(("loss", "target"), [
+    ("scaled", "h_pre"), ("kl", "h_pre"), ("scaled+kl", "h_pre"), ("smooth_l1", "e")])
+def test_heads_learn_by_every_loss(folder, tmp_path, loss, target):
+    source = "e" if target == "e" else "h_pre+e"
+    result = heads.train(heads.HeadsRecipe(
+        tmp_path, backbone=str(folder[0]), drawn=str(folder[0]), k_h=1, k_v=1, epochs=1, batch=2,
+        held_out=1, loss=loss, source=source, target=target, device="cpu"))
+    assert (result["loss"], result["target"]) == (loss, target) and result["variance"] > 0
+    loaded = load_backbone(folder[0], "cpu")
+    assert load_heads(tmp_path, loaded).space.source == source
+
+
+def test_an_unknown_loss_is_named(folder, tmp_path):
+    with pytest.raises(SSDError, match="loss 'l2'"):
+        heads.train(heads.HeadsRecipe(tmp_path, backbone=str(folder[0]), drawn=str(folder[0]),
+                                      loss="l2", device="cpu"))
+
+
+@given(st.integers(0, 10**6))
+def test_a_scene_is_told_by_its_fields(seed):
+    scene = scene_of(seed)
+    told = [values[i] for values, i in zip(reading.FIELDS, reading.answers(scene), strict=True)]
+    assert told[:6] == [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge,
+                        scene.ground]
+    things = {place: (kind, colour) for place, kind, colour in zip(
+        PLACES, told[6::2], told[7::2], strict=True) if kind != "none"}
+    assert things == {t.place: (t.kind, t.colour) for t in scene.things}
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    model = postcard.Postcard(WORDS)
+    model.initialise(torch.Generator().manual_seed(0))
+    for name, weight in model.decoder.named_parameters():
+        if name.endswith((".out", ".down")):
+            torch.nn.init.normal_(weight, std=0.02)
+    model.refresh_tables()
+    return model
+
+
+def test_reading_captions_alone_is_what_a_full_pass_does(fresh):
+    prompts = torch.tensor([fresh.tokenize(fresh_caption(seed, 0)) for seed in range(3)])
+    with torch.no_grad(), reading.heard_at_prompt(fresh) as heard:
+        backbone.hidden_states(fresh, prompts, torch.zeros(3, 576, dtype=torch.long))
+    assert torch.allclose(heard[0], reading.read(fresh, prompts), atol=1e-5)
+    assert len(heard) == 1  # the hook is gone: reading on its own was not heard
+
+
+def test_a_probe_ignores_pictures_without_text():
+    probe = reading.SceneProbe(8)
+    torch.nn.init.normal_(probe.weight)
+    state, told = torch.randn(4, 8), torch.tensor([reading.answers(scene_of(i)) for i in range(4)])
+    said = torch.tensor([True, False, True, False])
+    assert torch.allclose(probe.loss(state, told, said), probe.loss(state[said], told[said]))
+
+
+def test_reading_is_learnt(tmp_path):
+    model = postcard.Postcard(WORDS)
+    generator = torch.Generator().manual_seed(0)
+    model.initialise(generator)
+    probe = reading.SceneProbe(model.hidden_size)
+    reading.learn_to_read(model, probe, 25, 32, 3e-3, tmp_path / "reading.ckpt", generator)
+    prompts = torch.tensor([model.tokenize(fresh_caption(HELD_OUT + i, 0)) for i in range(64)])
+    told = torch.tensor([reading.answers(scene_of(HELD_OUT + i)) for i in range(64)])
+    model.refresh_tables()
+    chance = sum(torch.tensor(len(values)).log() for values in reading.FIELDS)
+    with torch.no_grad():
+        assert probe.loss(reading.read(model, prompts), told) < 0.97 * chance
 
 
 def test_finished_stages_do_not_start_again(folder):
