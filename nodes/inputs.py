@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from comfy_api.latest import io
 
+from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.methods.base import ACCEPTANCES
 from .schedules import CUSTOM, PRESETS
 from .types import BackboneType, HeadsType, TokensType
@@ -85,11 +86,12 @@ def sampling() -> list[io.Input]:
     ]
 
 
-def size() -> io.Input:
-    from ..ssd_core.backbones.postcard import Postcard
+def sizes() -> list[str]:
+    return [AUTO_SIZE, *(f"{width}x{height}" for width, height in Postcard.sizes)]
 
-    legal = [f"{width}x{height}" for width, height in Postcard.sizes]
-    return io.Combo.Input("size", options=[AUTO_SIZE, *legal], default=AUTO_SIZE,
+
+def size() -> io.Input:
+    return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE,
                           tooltip="Width x height in pixels. auto = the backbone's own; a size it "
                                   "cannot draw is refused with the sizes it can.")
 
@@ -113,8 +115,13 @@ def keep() -> list[io.Input]:
     ]
 
 
-def complaint_about_cfg(cfg: float | None) -> str | None:
-    """cfg between 0 (the backbone's own) and 1 (off) means nothing; None where it is linked."""
-    if cfg is None or cfg == 0 or 1 <= cfg <= 100:
-        return None
-    return f"cfg {cfg}: 0 (the backbone's own), or 1 (no guidance) to 100"
+def complaint_about_sampling(cfg: float | None, size: str | None) -> str | None:
+    """What is wrong with these widgets, None where nothing is or where they are linked.
+
+    cfg between 0 (the backbone's own) and 1 (off) means nothing; 0.3.64 checks no combos itself.
+    """
+    if cfg is not None and cfg != 0 and not 1 <= cfg <= 100:
+        return f"cfg {cfg}: 0 (the backbone's own), or 1 (no guidance) to 100"
+    if size is not None and size not in sizes():
+        return f"size {size!r}: choose one of {', '.join(sizes())}"
+    return None

@@ -38,8 +38,8 @@ class Race(io.ComfyNode):
             hidden=[io.Hidden.unique_id])
 
     @classmethod
-    def validate_inputs(cls, cfg=None) -> bool | str:
-        return inputs.complaint_about_cfg(cfg) or True
+    def validate_inputs(cls, cfg=None, size=None) -> bool | str:
+        return inputs.complaint_about_sampling(cfg, size) or True
 
     @classmethod
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, seed: int,

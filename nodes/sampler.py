@@ -38,8 +38,9 @@ class Sampler(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, preset=None, k_h=None, k_v=None, r=None, i=None,
-                        cfg=None) -> bool | str:
-        return complaint(preset, k_h, k_v, r, i) or inputs.complaint_about_cfg(cfg) or True
+                        cfg=None, size=None) -> bool | str:
+        return (complaint(preset, k_h, k_v, r, i)
+                or inputs.complaint_about_sampling(cfg, size) or True)
 
     @classmethod
     def execute(cls, backbone: weights.LoadedBackbone, preset: str, k_h: int, k_v: int, r: int,

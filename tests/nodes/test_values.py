@@ -67,6 +67,8 @@ def test_illegal_combinations_are_refused_before_anything_runs(pack):
     assert "negative" in check("postcard", 0, 0, -1, 0, 0.0)
     assert "choose one of" in check("nonsense", 0, 0, 0, 0, 0.0)
     assert "cfg 0.5" in check("postcard", 0, 0, 0, 0, 0.5)
+    assert "192x192" in check("postcard", 0, 0, 0, 0, 0.0, "64x64")
+    assert "192x192" in pack.nodes["SSD_Race"].validate_inputs(0.0, "64x64")
     assert check(None, 0, 0, 0, 0, None) is True  # linked: known only when it runs
 
 
