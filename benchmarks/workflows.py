@@ -3,7 +3,8 @@
     COMFYUI_PATH=... COMFYUI_PYTHON=... python benchmarks/workflows.py [NAME ...] [--pictures]
 
 Writes the workflow as the page saves it, its API form (the golden copy that tests compare with) and
-the thumbnail; `--pictures` makes thumbnails, and docs/graph.png, of the workflows as they are.
+the thumbnail; `--pictures` makes thumbnails only. The first one also yields docs/graph.png, the
+page after its run.
 """
 
 from __future__ import annotations
@@ -123,9 +124,13 @@ def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
             raise SystemExit(f"{name}: {run.error}")
         thumbnail(client, run, ids, graph.thumbnail, WORKFLOWS / f"{name}.jpg")
     else:
-        shot = page.page.screenshot()
-        Image.open(io.BytesIO(shot)).convert("RGB").resize((910, SIDE)).save(
-            WORKFLOWS / f"{name}.jpg", quality=90)
+        shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
+        shot.resize((910, SIDE)).save(WORKFLOWS / f"{name}.jpg", quality=90)
+    if name == next(iter(GRAPHS)):
+        page.open(workflow)
+        page.frame()
+        page.run()
+        page.page.screenshot(path=ROOT / "docs" / "graph.png")
 
 
 def main() -> None:
@@ -136,6 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as base:
         with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
                 comfyui_page(client.url, 1600, 900) as page:
+            page.set("Comfy.Minimap.Visible", False)
             for name in options.names:
                 make(client, page, name, options.pictures)
                 print(name)

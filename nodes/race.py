@@ -9,7 +9,7 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.compare import identical_share, side_by_side
-from ..ssd_core.methods import AR, SSD
+from ..ssd_core.methods import AR, SSD, Method
 from ..ssd_core.recipe import to_bytes
 from . import inputs, jobs, report, running, weights
 from .types import CATEGORY, MethodType
@@ -44,7 +44,8 @@ class Race(io.ComfyNode):
     @classmethod
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, seed: int,
                 cfg: float, temperature: float, top_k: int, top_p: float, size: str, preview: str,
-                heads=None, method_a=None, method_b=None) -> io.NodeOutput:
+                heads: weights.LoadedHeads | None = None, method_a: Method | None = None,
+                method_b: Method | None = None) -> io.NodeOutput:
         sampling = jobs.sampling_of(seed, cfg, temperature, top_k, top_p)
         methods = (method_a or AR(), None), jobs.chosen_method(method_b, SSD(), backbone, heads)
         racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from comfy_api.latest import io
 
+from ..ssd_core.methods import Method
 from ..ssd_core.recipe import to_bytes
 from . import inputs, jobs, report, running, schedules, weights
 from .schedule import complaint
@@ -46,7 +47,8 @@ class Sampler(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, preset: str, k_h: int, k_v: int, r: int,
                 i: int, prompt: str, negative: str, seed: int, cfg: float, temperature: float,
                 top_k: int, top_p: float, size: str, batch_size: int, preview: str,
-                keep_rows: int, heads=None, method=None, keep=None) -> io.NodeOutput:
+                keep_rows: int, heads: weights.LoadedHeads | None = None,
+                method: Method | None = None, keep: TokenPictures | None = None) -> io.NodeOutput:
         widgets = schedules.ssd_method(preset, k_h, k_v, r, i)
         chosen, note = jobs.chosen_method(method, widgets, backbone, heads)
         job = jobs.Job(backbone, heads, chosen,
@@ -54,7 +56,7 @@ class Sampler(io.ComfyNode):
                        negative.strip() or None, jobs.size_of(size), batch_size,
                        jobs.kept(keep, keep_rows, backbone), keep_rows)
         done, = running.run([job], cls.hidden.unique_id, preview)
-        stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished), done.count,
-                         None if done.images is None else to_bytes(done.images))
+        stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished),
+                         done.count.share(), None if done.images is None else to_bytes(done.images))
         return io.NodeOutput(done.output, TokenPictures.of(backbone.module, done.finished.tokens),
                              stats, report.sampled(job, done, note))

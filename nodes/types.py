@@ -11,7 +11,6 @@ from comfy_api.latest import io
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
-from ..ssd_core.heatmap import AcceptanceCount
 
 CATEGORY = "SSD"
 BackboneType = io.Custom("SSD_BACKBONE")
@@ -47,17 +46,18 @@ class TokenPictures:
 class RunStats:
     """SSD_STATS: what a run told of itself.
 
-    stats as in CONTRACT.md; one recipe a picture; accepted cells; pictures uint8 [B, H, W, 3],
-    None where the tokens could not be turned into pixels.
+    stats as in CONTRACT.md; one recipe a picture; acceptance [B, R, C], the share of judgements
+    that each cell survived, NaN where none fell; pictures uint8 [B, H, W, 3], None where the
+    tokens could not be turned into pixels. Holds nothing on the device.
     """
 
     label: str
     stats: Mapping
     recipes: tuple[dict, ...]
-    acceptance: AcceptanceCount
+    acceptance: np.ndarray
     pictures: np.ndarray | None
 
     def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Each picture's acceptance [R, C] and its pixels."""
-        for n, share in enumerate(self.acceptance.share()):
+        for n, share in enumerate(self.acceptance):
             yield share, None if self.pictures is None else self.pictures[n]

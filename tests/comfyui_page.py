@@ -37,6 +37,20 @@ class Page:
     def queue(self) -> None:
         self.page.evaluate("() => { app.queuePrompt(0, 1) }")
 
+    def run(self) -> None:
+        """Queue, and wait until it has run and the page has shown it."""
+        self.page.evaluate("""async () => {
+            const api = app.api ?? comfyAPI.api.api;
+            const done = new Promise((resolve, reject) => {
+                api.addEventListener("execution_success", resolve, { once: true });
+                api.addEventListener("execution_error", ({ detail }) =>
+                    reject(new Error(detail.exception_message)), { once: true });
+            });
+            app.queuePrompt(0, 1);
+            await done;
+        }""")
+        self.page.wait_for_timeout(2 * SECONDS)
+
     def set(self, setting: str, value) -> None:
         self.page.evaluate("async ([id, value]) => app.extensionManager.setting.set(id, value)",
                            [setting, value])
