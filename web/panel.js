@@ -13,7 +13,6 @@ export class Panel {
   #queue = new StripQueue();
   #pictures = [];
   #observer;
-
   #painted = 0; // rows whose pixels stand; the state may be ahead of them
 
   /** `fills`: the host gives a height, into which the pictures must fit. */

@@ -21,8 +21,9 @@ const maybe = (rule) => (value) => value === undefined || rule(value);
 const listOf = (rule) => (value) => Array.isArray(value) && value.every(rule);
 const isMarks = (value) => isText(value) && /^[ardc]*$/.test(value);
 const isBase64 = (value) => isText(value) && /^[A-Za-z0-9+/]+={0,2}$/.test(value);
+const isPanel = (value) => value === 0 || value === 1;
 
-const ENVELOPE = { node: orNull(isText), run: isText, panel: isCount, kind: isText };
+const ENVELOPE = { node: orNull(isText), run: isText, panel: isPanel, kind: isText };
 
 /** What each kind must carry; fields that are not named here are ignored. */
 const FIELDS = {

@@ -37,6 +37,8 @@ function attach(node) {
   const { width, height } = NODES[node.comfyClass];
   const preview = new Preview({ language: language(), fills: true });
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
+  // Classic nodes keep the wheel from the canvas; Nodes 2.0 takes it before it comes here.
+  preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
   const widget = node.addDOMWidget("ssd_preview", "ssd_preview", preview.element, {
     serialize: false,
     hideOnZoom: false,

@@ -14,8 +14,9 @@ if "COMFYUI_PATH" not in os.environ:
 
 from comfyui_server import comfyui
 
+DONE = "approximate"  # the verdict, which stands only at the end
 READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
-SLOW = 60_000  # ms
+SLOW = 180_000  # ms; a busy machine may take that long
 
 TOOLS = """() => { window.ssdTest = {
   add(type, x, y) {
@@ -32,19 +33,20 @@ TOOLS = """() => { window.ssdTest = {
       node.widgets.find((widget) => widget.name === name).value = value;
     }
   },
-  /** Samplers that decode by AR (slowly), one a map of widget values; their ids. */
+  /** Samplers, each with a map of widget values. */
   build(samplers) {
     app.graph.clear();
     const backbone = this.add("SSD_LoadBackbone", 0, 0);
-    const method = this.add("SSD_BaselineMethod", 0, 200);
-    return samplers.map((values, i) => {
+    const heads = this.add("SSD_LoadHeads", 0, 200);
+    this.link(backbone, 0, heads, "backbone");
+    samplers.forEach((values, i) => {
       const sampler = this.add("SSD_Sampler", 340 + 420 * i, 0);
       const shown = this.add("PreviewImage", 340 + 420 * i, 1000);
-      this.set(sampler, { control_after_generate: "fixed", ...values });
+      // All of them: a newer frontend gives a node of the same id the values of the one before.
+      this.set(sampler, { control_after_generate: "fixed", batch_size: 1, ...values });
       this.link(backbone, 0, sampler, "backbone");
-      this.link(method, 0, sampler, "method");
+      this.link(heads, 0, sampler, "heads");
       this.link(sampler, 0, shown, "images");
-      return String(sampler.id);
     });
   },
   /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */
@@ -93,10 +95,9 @@ class Frontend:
         self.page.evaluate(TOOLS)
 
     def build(self, *samplers):
-        ids = self.page.evaluate("(samplers) => ssdTest.build(samplers)", list(samplers))
+        self.page.evaluate("(samplers) => ssdTest.build(samplers)", list(samplers))
         self.page.evaluate("() => { app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; "
                            "app.canvas.setDirty(true, true); }")
-        return ids
 
     def queue(self):
         self.page.evaluate("() => { app.queuePrompt(0, 1); }")
@@ -155,7 +156,7 @@ def fresh(**values):
 
 
 def test_rows_are_painted_while_the_node_runs(tab):
-    tab.build(fresh())
+    tab.build(fresh(batch_size=4))
     tab.queue()
     tab.wait_painted(1)
     seen = {tab.painted()}
@@ -163,13 +164,13 @@ def test_rows_are_painted_while_the_node_runs(tab):
         tab.page.wait_for_timeout(60)
         seen.add(tab.painted())
     assert len([rows for rows in seen if 0 < rows < 24]) >= 2, seen
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
 
 
 def test_several_samplers_each_show_their_own(tab):
-    tab.build(fresh(prompt="a yellow tent , at night"), fresh(batch_size=2))
+    tab.build(fresh(), fresh(batch_size=2))
     tab.queue()
-    tab.wait_figures("576 passes", 2)
+    tab.wait_figures(DONE, 2)
     for picture in range(3):
         tab.wait_painted(24, picture)
     assert tab.page.locator(".ssd-preview:visible").count() == 2
@@ -181,18 +182,18 @@ def test_several_samplers_each_show_their_own(tab):
 def test_a_second_run_takes_the_place_of_the_first(tab):
     tab.build(fresh())
     tab.queue()
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     tab.page.evaluate("(seed) => ssdTest.set(app.graph._nodes.find((node) => "
                       "node.type === 'SSD_Sampler'), { seed })", next(seeds))
     tab.queue()
-    tab.wait_figures("of 576")
-    tab.wait_figures("576 passes")
+    tab.wait_figures("pass ")
+    tab.wait_figures(DONE)
     tab.wait_painted(24)
     assert tab.page.locator(".ssd-panel:visible").count() == 1
 
 
 def test_an_interrupt_is_said_and_the_next_run_is_whole(tab):
-    tab.build(fresh(batch_size=4))
+    tab.build(fresh(batch_size=8))
     tab.queue()
     tab.wait_painted(2)
     tab.server.post("/interrupt", {})
@@ -200,12 +201,12 @@ def test_an_interrupt_is_said_and_the_next_run_is_whole(tab):
     assert tab.painted() < 24
     tab.build(fresh())
     tab.queue()
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     tab.wait_painted(24)
 
 
 def test_a_node_that_is_removed_while_it_runs_leaves_nothing_behind(tab):
-    [sampler] = tab.build(fresh(batch_size=2))
+    tab.build(fresh(batch_size=8))
     tab.queue()
     tab.wait_painted(1)
     tab.page.evaluate("() => app.graph.remove(app.graph._nodes.find((node) => "
@@ -229,7 +230,7 @@ def test_a_sampler_inside_a_subgraph_is_reached(tab):
         pytest.skip("this frontend has no subgraphs")
     tab.page.wait_for_selector(".ssd-preview:visible", timeout=SLOW)
     tab.queue()
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     tab.wait_painted(24)
     tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
     tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
@@ -242,7 +243,7 @@ def test_zoom_changes_nothing(tab, scale):
                       "app.canvas.setDirty(true, true); }", scale)
     tab.queue()
     tab.wait_painted(24)
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     side = tab.page.evaluate("() => ssdTest.shown('.ssd-picture')[0].offsetWidth")
     assert side >= 192 and side % 192 == 0
 
@@ -250,12 +251,22 @@ def test_zoom_changes_nothing(tab, scale):
 def test_text_and_picture_stay_inside_the_node(tab):
     tab.build(fresh())
     tab.queue()
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     outer = tab.page.locator(".ssd-preview:visible").bounding_box()
     for part in ("picture", "figures", "toggle"):
         box = tab.page.locator(f".ssd-{part}:visible").bounding_box()
         assert box["y"] + box["height"] <= outer["y"] + outer["height"] + 1, part
         assert box["x"] + box["width"] <= outer["x"] + outer["width"] + 1, part
+
+
+def test_the_wheel_over_the_picture_zooms_the_canvas(tab):
+    tab.build(fresh())
+    box = tab.page.locator(".ssd-preview:visible").bounding_box()
+    before = tab.page.evaluate("() => app.canvas.ds.scale")
+    tab.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.page.mouse.wheel(0, -120)
+    tab.page.wait_for_function("(before) => app.canvas.ds.scale > before", arg=before)
+    assert tab.page.evaluate("() => app.canvas.ds.scale") < 1.3 * before
 
 
 def test_the_overlay_can_be_switched_on_the_node(tab):
@@ -281,7 +292,7 @@ def test_neither_the_workflow_nor_the_prompt_knows_of_the_preview(tab):
 
 def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     tab = open_frontend()
-    tab.build(fresh(batch_size=24))
+    tab.build(fresh(batch_size=64))
     tab.queue()
     tab.wait_painted(1)
     tab.page.reload(wait_until="domcontentloaded")
@@ -293,7 +304,7 @@ def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     tab.server.post("/interrupt", {})
     tab.wait_figures("stopped at row")
     tab.queue()
-    tab.wait_figures("576 passes")
+    tab.wait_figures(DONE)
     tab.wait_painted(24)
     assert tab.errors == []
 
