@@ -49,7 +49,7 @@ class Postcard(Backbone):
     grid = GRID
     sizes = ((GRID.columns * PATCH, GRID.rows * PATCH),)
     prompt_limit = PROMPT_LENGTH - 2
-    preset = Preset(k_h=5, k_v=1, rounds=2, cfg=3.0)
+    preset = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0)
 
     def __init__(self, words: tuple[str, ...], codes: int = 512,
                  shape: DecoderShape = SHAPE) -> None:
