@@ -125,8 +125,10 @@ def train(recipe: HeadsRecipe) -> dict:
     optimizers = remember_rates([torch.optim.AdamW(
         heads.parameters(), recipe.rate, betas=(0.9, 0.95), weight_decay=0.01)])
     checkpoint = Checkpoint(recipe.out / "heads.ckpt", heads, optimizers, generator)
-    steps, recent, scale = recipe.epochs * learn // recipe.batch, deque(maxlen=100), 0.0
+    steps, recent = recipe.epochs * learn // recipe.batch, deque(maxlen=100)
     weights, precision = list(heads.parameters()), partial(mixed_precision, str(backbone.device))
+    scale = mean_size(backbone, tokens[:8], captions[:8])
+    measure = partial(distance, loss=recipe.loss, scale=scale, heads=heads, backbone=backbone)
     for step in training_steps("heads", steps, checkpoint,
                                report=lambda: f"loss {mean(recent):.3f}"):
         pick = torch.randint(learn, (recipe.batch,), generator=generator)
@@ -135,17 +137,16 @@ def train(recipe: HeadsRecipe) -> dict:
         set_rate(optimizers, cosine(step, steps, warmup=20, floor=recipe.floor))
         with precision():
             hidden, embedding = teacher(backbone, prompts, tokens[pick])
-            scale = scale or hidden.abs().mean().item()
-            loss = loss_of(heads, hidden, embedding, columns, partial(
-                distance, loss=recipe.loss, scale=scale, heads=heads, backbone=backbone))
+            loss = loss_of(heads, hidden, embedding, columns, measure)
         descend(loss, optimizers, weights)
         recent.append(loss.item())
     held_out = tokens[drawn:], captions[drawn:]
-    heads.space = replace(heads.space, variance=variance(heads.eval(), backbone, *held_out))
+    if recipe.target == "e" and len(held_out[0]):
+        heads.space = replace(heads.space, variance=variance(heads.eval(), backbone, *held_out))
     summary = {"scale": scale, "loss": recipe.loss, "pictures": learn, "steps": steps}
     save_heads(heads, recipe.out / "heads.safetensors", backbone, summary)
     return {"stage": "heads", **asdict(heads.space), **summary,
-            **acceptance(heads, backbone, *held_out)}
+            **acceptance(heads.eval(), backbone, *held_out)}
 
 
 def teacher_parts(backbone: Backbone, tokens: torch.Tensor, captions: list[str],
@@ -160,11 +161,17 @@ def teacher_parts(backbone: Backbone, tokens: torch.Tensor, captions: list[str],
 
 
 @torch.no_grad()
+def mean_size(backbone: Backbone, tokens: torch.Tensor, captions: list[str]) -> float:
+    """Mean |h_pre| over a few pictures: the scale that the heads' files tell."""
+    return mean(hidden.abs().mean().item()
+                for hidden, _ in teacher_parts(backbone, tokens, captions))
+
+
+@torch.no_grad()
 def variance(heads: DraftHeads, backbone: Backbone, tokens: torch.Tensor,
              captions: list[str]) -> float:
-    """Mean squared error a number of the first vertical head, on held-out pictures."""
-    (_, head, step), = [row for row in offsets(heads, backbone.grid.columns)
-                        if row[0] == f"{VERTICAL}+1"]
+    """Mean squared error a number of the last head, on held-out pictures."""
+    *_, (_, head, step) = offsets(heads, backbone.grid.columns)
     errors = []
     for hidden, embedding in teacher_parts(backbone, tokens, captions):
         goal = heads.space.goal(hidden, embedding)[:, step:]
