@@ -28,7 +28,8 @@ class Pass:
     """One pass through the backbone.
 
     cells [B, n, 2] (row, column) and tokens [B, n] int64 after it; accepted [B, n] bool says which
-    of them stood, None where the pass judged nothing (a commit, a prefill).
+    of them stood, None where the pass judged nothing (a commit, a prefill). The first `refed` cells
+    were final already and only fed again: they stand, but nothing about them was judged.
     """
 
     index: int
@@ -37,12 +38,13 @@ class Pass:
     cells: torch.Tensor
     tokens: torch.Tensor
     accepted: torch.Tensor | None
+    refed: int = 0
 
     def to_json(self) -> dict:
         accepted = None if self.accepted is None else self.accepted.tolist()
         return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
                 "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
-                "accepted": accepted}
+                "accepted": accepted, "refed": self.refed}
 
 
 @dataclass(frozen=True)

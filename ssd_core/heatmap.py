@@ -33,10 +33,10 @@ class AcceptanceCount:
         # One column more takes the forced row ends, which are no cells.
         judged, stood = np.zeros((2, pictures, rows, columns + 1))
         for event in self._judgements:
-            y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
-            where = (np.arange(pictures)[:, None], y, x)
+            cells = event.cells[:, event.refed :].cpu().numpy()
+            where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
             judged[where] += 1
-            stood[where] += event.accepted.cpu().numpy()
+            stood[where] += event.accepted[:, event.refed :].cpu().numpy()
         with np.errstate(invalid="ignore"):
             return (stood / judged)[:, :, :columns]
 

@@ -56,13 +56,16 @@ class Marks:
 
     def _settle(self) -> tuple[np.ndarray, np.ndarray]:
         """Write what the pending passes said, the latest last; the raster cells [B] they span."""
-        cells = torch.cat([event.cells for event in self.pending], 1).cpu().numpy()
-        letters = torch.cat([letters_of(event) for event in self.pending], 1).cpu().numpy()
+        every = np.arange(len(self.letters))[:, None]
+        rasters = []
+        for event in self.pending:
+            y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
+            letters, there = letters_of(event).cpu().numpy(), self.letters[every, y, x]
+            judged_before = (letters == COMMITTED) & (there != DRAFT)
+            self.letters[every, y, x] = np.where(judged_before, there, letters)
+            rasters.append(y * self.columns + np.minimum(x, self.columns - 1))
         self.pending = []
-        y, x = cells[..., 0], cells[..., 1]  # [B, n] each
-        for picture in range(len(y)):  # by itself: numpy then writes in order
-            self.letters[picture, y[picture], x[picture]] = letters[picture]
-        raster = y * self.columns + np.minimum(x, self.columns - 1)
+        raster = np.concatenate(rasters, 1)
         return raster.min(1), raster.max(1) + 1
 
 
@@ -71,7 +74,9 @@ def letters_of(event: Pass) -> torch.Tensor:
     if event.accepted is None:
         return torch.full_like(event.tokens, COMMITTED)
     fallen = DRAFT if event.stage == "verify" else REPAIRED
-    return torch.where(event.accepted, ACCEPTED, fallen)
+    letters = torch.where(event.accepted, ACCEPTED, fallen)
+    letters[:, : event.refed] = COMMITTED
+    return letters
 
 
 class Preview:
@@ -90,6 +95,7 @@ class Preview:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
+        self.last: Pass | None = None
         envelope = {"version": VERSION, "node": node, "run": str(uuid.uuid4()), "panel": panel}
         self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
 
@@ -101,6 +107,7 @@ class Preview:
             self._start(event.plan)
         elif isinstance(event, Pass):
             self.marks.note(event)
+            self.last = event
             if self._left(PASSES) > 0:
                 self._tell_pass(event)
         elif isinstance(event, Rows):
@@ -128,10 +135,11 @@ class Preview:
 
     def _tell_pass(self, event: Pass) -> None:
         told = (self.row - self.first_row) * self.grid.columns * self.pictures
-        accepted = event.accepted
+        judged = None if event.accepted is None else event.accepted[:, event.refed :].float()
         self.send("pass", index=event.index, stage=event.stage, round=event.round,
                   seconds=self.seconds, tokens_per_second=told / max(self.seconds, 1e-9),
-                  acceptance=None if accepted is None else accepted.float().mean().item(),
+                  acceptance=judged.mean().item() if judged is not None and judged.numel()
+                  else None,
                   row=self.row, **self.marks.told())
 
     # Rows of pixels
@@ -158,8 +166,9 @@ class Preview:
         """The same by the decoder, which sees the last final row repeated where none is yet."""
         known = np.minimum(np.arange(self.grid.rows), last - 1)
         tokens = torch.from_numpy(self.tokens[:, known]).to(self.backbone.device)
-        with torch.inference_mode():
-            return self._cut(to_bytes(self.backbone.decode(tokens)), first, last)
+        with torch.inference_mode():  # one at a time, as the finished pictures: memory is short
+            pictures = [to_bytes(self.backbone.decode(one[None]))[0] for one in tokens]
+        return self._cut(np.stack(pictures), first, last)
 
     def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
         tall = pixels.shape[1] // self.grid.rows
@@ -182,6 +191,8 @@ class Preview:
         """
         if self.over:
             return
+        if self.marks.pending:
+            self._tell_pass(self.last)
         if pictures is not None:
             self._send_rows(0, to_bytes(pictures), refined=True)
         elif self.shown < self.row:

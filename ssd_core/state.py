@@ -197,20 +197,20 @@ class DecodeState:
     # Bookkeeping
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
-               accepted: torch.Tensor | None = None) -> Pass:
+               accepted: torch.Tensor | None = None, refed: int = 0) -> Pass:
         """Count a pass over slots start..stop-1 and describe it."""
         return self._describe(stage, round_, self.coordinates[:, start:stop],
-                              self.tokens[:, start:stop], accepted)
+                              self.tokens[:, start:stop], accepted, refed)
 
     def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor) -> Pass:
-        """Count a pass over slots [B, n] of each picture's own and describe it."""
+        """Count a pass over slots [B, n] behind each picture's own front, and describe it."""
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
-        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted)
+        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed=1)
 
     def _describe(self, stage: str, round_: int, cells: torch.Tensor, tokens: torch.Tensor,
-                  accepted: torch.Tensor | None) -> Pass:
+                  accepted: torch.Tensor | None, refed: int) -> Pass:
         self.passes += 1
-        return Pass(self.passes, stage, round_, cells, tokens.clone(), accepted)
+        return Pass(self.passes, stage, round_, cells, tokens.clone(), accepted, refed)
 
     def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:

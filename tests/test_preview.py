@@ -128,7 +128,36 @@ def test_a_repaired_cell_reads_r_and_a_guess_behind_a_windows_front_d():
         messages, _ = told(backbone, method, heads=random_heads(backbone))
         letters[method.name] = {c for m in messages if m["kind"] == "pass" and
                                 m["stage"] != "commit" for c in m["marks"][0]}
-    assert "r" in letters["ssd"] and letters["exact"] <= {"a", "d"}
+    assert "r" in letters["ssd"] and letters["exact"] <= {"a", "c", "d"}
+
+
+def test_a_commit_does_not_hide_what_became_of_a_draft():
+    backbone = Painter(Grid(5, 6))
+    messages, _ = told(backbone, methods.SSD(rounds=2), heads=random_heads(backbone))
+    cells = ["d"] * 30
+    for message in messages:
+        if message["kind"] == "pass":
+            first, marks = message["first"], message["marks"][0]
+            cells[first : first + len(marks)] = marks
+    for row in range(1, 5):  # a row's first cell is chosen, the others are drafted
+        assert set(cells[6 * row + 1 : 6 * row + 6]) <= {"a", "r"}, cells
+
+
+def test_cells_that_were_only_fed_again_are_not_counted_as_accepted():
+    backbone = Painter(Grid(4, 5))
+    method = methods.SSD(rounds=1, fused_commit=True)
+    messages, finished = told(backbone, method, heads=random_heads(backbone))
+    shares = [m["acceptance"] for m in messages
+              if m["kind"] == "pass" and m["stage"] == "vertical"]
+    assert np.mean(shares) == pytest.approx(finished.stats["acceptance"]["vertical/1"], abs=1e-6)
+
+
+def test_what_was_not_told_on_the_way_is_told_at_the_end(monkeypatch):
+    monkeypatch.setattr(preview_module, "BUDGET", 0)
+    backbone = Painter(Grid(4, 5))
+    messages, _ = told(backbone, methods.SSD(), heads=random_heads(backbone))
+    last = [m for m in messages if m["kind"] == "pass"][-1]
+    assert last["first"] == 0 and len(last["marks"][0]) == 20
 
 
 def test_passes_not_told_are_told_later_with_the_next():

@@ -173,8 +173,9 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         if number == 1:
             state.note_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
-        fed = F.pad(stood, (block.start - first_fed, 0), value=True)
-        yield state.passed(stage, number, first_fed, block.stop, fed)
+        refed = block.start - first_fed
+        fed = F.pad(stood, (refed, 0), value=True)
+        yield state.passed(stage, number, first_fed, block.stop, fed, refed)
         if state.stale == block.stop:
             return
 
