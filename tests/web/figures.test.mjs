@@ -74,6 +74,11 @@ test("aloud are the start, the quarters and the end, not every pass", () => {
     "ssd r=2: done in 1.5 seconds, 9 passes"]);
 });
 
+test("a quarter that ends inside a row is said at the row that completes it", () => {
+  const state = [started({ rows: 6 }), pass({ row: 2 })].reduce(fold, IDLE);
+  assert.equal(aloud(state.panels[0], words), "ssd r=2: row 2 of 6");
+});
+
 test("another version gets one line that says what to do", () => {
   const line = problemText(fold(IDLE, started({ version: 2 })).problem, words);
   assert.match(line, /protocol 1.*sends 2.*reload the page/);
