@@ -173,9 +173,9 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         if number == 1:
             state.note_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
-        refed = block.start - first_fed
-        fed = F.pad(stood, (refed, 0), value=True)
-        yield state.passed(stage, number, first_fed, block.stop, fed, refed)
+        before = block.start - first_fed  # negative where the block's first cells are not stale
+        fed = F.pad(stood, (before, 0), value=True)
+        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, before))
         if state.stale == block.stop:
             return
 
