@@ -134,12 +134,12 @@ def schedules_compared() -> Graph:
 def janus_pro() -> Graph:
     graph = Graph([])
     graph.note("**Janus-Pro** by training-free methods: nobody publishes draft heads for it.\n\n"
-               "The weights are not part of this pack. Get the whole folder of\n"
-               "- [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or\n"
-               "- [Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB)\n\n"
-               "and put it into `models/ssd_backbones/`. *Load Backbone* says where that is, what "
-               "is missing, and which kinds of files this version reads. Choose `postcard` there "
-               "to try the graph without any download.")
+               "**This version of the pack reads `postcard` files only: do not download for "
+               "it.** Choose `postcard` in *Load Backbone* to run this graph now.\n\n"
+               "Its weights belong, as a whole folder, in `models/ssd_backbones/` (*Load "
+               "Backbone* says where that is):\n"
+               "- [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB)\n"
+               "- [Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB)")
     graph.loaders("Janus-Pro-1B", None)
     graph.add("rows", "SSD_BaselineMethod", 0, "rows: no heads needed", method="rows", k_h=5,
               k_v=1, r=2, i=0)

@@ -7,6 +7,7 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.heatmap import acceptance_sheet
+from .errors import noted
 from .types import CATEGORY, RunStats, StatsType
 
 
@@ -23,6 +24,7 @@ class AcceptanceMap(io.ComfyNode):
                                              "once, dark ones repaired.")])
 
     @classmethod
+    @noted
     def execute(cls, stats: RunStats) -> io.NodeOutput:
         acceptance = stats.stats["acceptance"]
         sheets = [np.asarray(acceptance_sheet(share, acceptance, picture, stats.label))

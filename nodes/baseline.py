@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.latest import io
 
 from . import inputs, schedules, weights
+from .errors import noted
 from .schedule import plan_outputs
 from .types import CATEGORY
 
@@ -28,12 +29,13 @@ class BaselineMethod(io.ComfyNode):
             outputs=plan_outputs())
 
     @classmethod
+    @noted
     def execute(cls, method: str, k_h: int, k_v: int, r: int, i: int, acceptance: str,
-                window: int, drafts: str, draft: str,
+                window: int, drafts: str, draft: str, fused_commit: bool = False,
                 backbone: weights.LoadedBackbone | None = None) -> io.NodeOutput:
         chosen = schedules.baseline(method, k_h=k_h, k_v=k_v, rounds=r, incremental=i,
                                     acceptance=acceptance, window=window, drafts=drafts,
-                                    draft=draft)
+                                    draft=draft, fused_commit=fused_commit)
         plan, text = schedules.plan_for(chosen, "postcard", backbone and backbone.module)
         return io.NodeOutput(chosen, plan.passes or plan.passes_max, text)
 
@@ -54,4 +56,7 @@ def knob_inputs() -> list[io.Input]:
                        tooltip="strict: drafts along the row, or from the row above."),
         io.Combo.Input("draft", options=["distribution", "copy"], default="distribution",
                        tooltip="rows: draft from the distribution of the cell above, or copy it."),
+        io.Boolean.Input("fused_commit", default=False,
+                         tooltip="rows: let a row's commit ride with the next row's first round: "
+                                 "one pass a row less."),
     ]

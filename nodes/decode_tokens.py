@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.latest import io
 
 from . import inputs, running, weights
+from .errors import noted
 from .types import CATEGORY, TokenPictures, TokensType
 
 
@@ -20,6 +21,7 @@ class DecodeTokens(io.ComfyNode):
             outputs=[io.Image.Output(display_name="images", tooltip="One picture a batch entry.")])
 
     @classmethod
+    @noted
     def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures) -> io.NodeOutput:
         codes = tokens.for_backbone(backbone.module)
         with weights.resident([backbone], 0):

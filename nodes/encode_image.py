@@ -7,6 +7,7 @@ from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
 from . import inputs, weights
+from .errors import noted
 from .types import CATEGORY, TokenPictures, TokensType
 
 REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
@@ -35,6 +36,7 @@ class EncodeImage(io.ComfyNode):
                      io.String.Output(display_name="report", tooltip="What was done.")])
 
     @classmethod
+    @noted
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str) -> io.NodeOutput:
         module = backbone.module

@@ -39,15 +39,20 @@ def found(folder: str, own_name: str) -> dict[str, Path]:
     """Files of a model folder by the name they have in a combo."""
     names = {}
     for name in folder_paths.get_filename_list(folder):
-        path = Path(name)
+        path, full = Path(name), folder_paths.get_full_path(folder, name)
+        if full is None:  # a link to a file that is gone
+            continue
         shown = path.parent if path.name == own_name and len(path.parts) > 1 else path
-        names[shown.as_posix()] = Path(folder_paths.get_full_path_or_raise(folder, name))
+        names[shown.as_posix()] = Path(full)
     return names
 
 
 def metadata_of(path: Path) -> dict[str, str]:
     """The metadata of a safetensors file; nothing where it is no such file."""
-    return _metadata(path, os.stat(path).st_mtime_ns)
+    try:
+        return _metadata(path, os.stat(path).st_mtime_ns)
+    except OSError:  # deleted since it was listed
+        return {}
 
 
 @cache
@@ -79,9 +84,10 @@ def backbones() -> dict[str, Path]:
 
 def unread() -> list[str]:
     """Files under ssd_backbones that this version cannot read, and why."""
+    readable = backbones()
     return [f"not read: {name} (format {metadata_of(path).get('format', 'unknown')!r})"
             for name, path in found(BACKBONE_FOLDER, BACKBONE_FILE).items()
-            if name not in backbones()]
+            if name not in readable]
 
 
 def backbone_choices() -> list[str]:
@@ -105,10 +111,13 @@ def backbone_path(name: str) -> Path:
         raise SSDError(f"backbone {name}: its folder is there, but this version reads only "
                        f"{', '.join(sorted(BACKBONE_FORMATS))} files: choose postcard, or update "
                        "the pack")
-    link = f" from {KNOWN[name]}" if name in KNOWN else ""
-    raise SSDError(f"backbone {name}: its weights are not here: get them{link} and put them into "
-                   f"{places(BACKBONE_FOLDER)} as the folder {name}; the bundled postcard needs "
-                   "no download")
+    if name in KNOWN:
+        raise SSDError(f"backbone {name}: this version reads only "
+                       f"{', '.join(sorted(BACKBONE_FORMATS))} files and cannot run it: choose "
+                       f"postcard, which needs no download. Its weights ({KNOWN[name]}) belong in "
+                       f"{places(BACKBONE_FOLDER)} as the folder {name}")
+    raise SSDError(f"backbone {name}: its file is not here: put it into "
+                   f"{places(BACKBONE_FOLDER)} as {name}, or choose postcard")
 
 
 # Draft heads
@@ -147,4 +156,7 @@ def heads_path(name: str | None, backbone: Path | None) -> Path | None:
                            "with 'rows' or 'ar' (Baseline Method), which need no heads, or heads "
                            f"from {places(HEADS_FOLDER)}")
         return beside
-    return heads_files().get(name)
+    there = heads_files()
+    if name != NONE and name not in there:
+        raise SSDError(complaint_about_heads(name) or f"no heads without a backbone: {name}")
+    return there.get(name)

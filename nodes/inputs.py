@@ -16,6 +16,7 @@ from .types import BackboneType, HeadsType, TokensType
 LARGEST_SEED = 0xFFFFFFFFFFFFFFFF
 AUTO_SIZE = "auto"
 MOST_ROWS = 128  # no backbone here draws more rows of tokens
+MOST = {"k_h": 64, "k_v": 16, "r": 64, "i": 64}  # of the schedule's widgets
 ZERO_IS_PRESET = f"0 = the preset's own. With preset '{CUSTOM}' the number is taken as it stands."
 
 
@@ -32,18 +33,19 @@ def heads() -> io.Input:
 
 def schedule() -> list[io.Input]:
     """preset, k_h, k_v, r, i."""
-    def count(name: str, most: int, text: str) -> io.Input:
-        return io.Int.Input(name, default=0, min=0, max=most, tooltip=f"{text} {ZERO_IS_PRESET}")
+    def count(name: str, text: str) -> io.Input:
+        return io.Int.Input(name, default=0, min=0, max=MOST[name],
+                            tooltip=f"{text} {ZERO_IS_PRESET}")
 
     return [
         io.Combo.Input("preset", options=list(PRESETS), default="postcard",
                        tooltip="Schedule of a backbone. 'custom' takes k_h, k_v, r and i as they "
                                "stand: choose it for r = 0, which only drafts."),
-        count("k_h", 64, "Cells a horizontal group drafts on the first row."),
-        count("k_v", 16, "Rows a block drafts at once."),
-        count("r", 64, "Verification rounds over a block (b in the paper when k_v is above 1): "
+        count("k_h", "Cells a horizontal group drafts on the first row."),
+        count("k_v", "Rows a block drafts at once."),
+        count("r", "Verification rounds over a block (b in the paper when k_v is above 1): "
                        "more rounds, better pictures, more passes."),
-        count("i", 64, "Further rounds for each further row of a block; matters when k_v is above "
+        count("i", "Further rounds for each further row of a block; matters when k_v is above "
                        "1."),
     ]
 
@@ -113,6 +115,16 @@ def keep() -> list[io.Input]:
                              "anew below them. Pixels next to the seam may differ slightly: the "
                              "decoder looks around."),
     ]
+
+
+def complaint_about_text(prompt: str | None, negative: str | None,
+                         cfg: float | None) -> str | None:
+    """What is wrong with these widgets; None where nothing is, or where they are linked."""
+    if prompt is not None and not prompt.strip():
+        return "prompt: it is empty: say what the picture should show"
+    if cfg == 1 and negative is not None and negative.strip():
+        return "negative: it needs guidance: raise cfg above 1, or set it to 0 (the backbone's own)"
+    return None
 
 
 def complaint_about_sampling(cfg: float | None, size: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.latest import io
 
 from . import folders, weights
+from .errors import noted
 from .types import CATEGORY, BackboneType
 
 DTYPES = ["auto", "bf16", "fp16", "fp32"]
@@ -38,5 +39,6 @@ class LoadBackbone(io.ComfyNode):
         return folders.fingerprint(folders.backbones().get(backbone))
 
     @classmethod
+    @noted
     def execute(cls, backbone: str, dtype: str) -> io.NodeOutput:
         return io.NodeOutput(weights.backbone(folders.backbone_path(backbone), dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.latest import io
 
 from . import folders, inputs, weights
+from .errors import noted
 from .types import CATEGORY, HeadsType
 
 
@@ -35,6 +36,7 @@ class LoadHeads(io.ComfyNode):
         return folders.fingerprint(folders.heads_files().get(heads))
 
     @classmethod
+    @noted
     def execute(cls, backbone: weights.LoadedBackbone, heads: str) -> io.NodeOutput:
         path = folders.heads_path(heads, backbone.path)
         return io.NodeOutput(path and weights.heads(path, backbone))

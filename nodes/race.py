@@ -12,6 +12,7 @@ from ..ssd_core.compare import identical_share, side_by_side
 from ..ssd_core.methods import AR, SSD, Method
 from ..ssd_core.recipe import to_bytes
 from . import inputs, jobs, report, running, weights
+from .errors import noted
 from .types import CATEGORY, MethodType
 
 
@@ -38,10 +39,12 @@ class Race(io.ComfyNode):
             hidden=[io.Hidden.unique_id])
 
     @classmethod
-    def validate_inputs(cls, cfg=None, size=None) -> bool | str:
-        return inputs.complaint_about_sampling(cfg, size) or True
+    def validate_inputs(cls, cfg=None, size=None, prompt=None, negative=None) -> bool | str:
+        return (inputs.complaint_about_sampling(cfg, size)
+                or inputs.complaint_about_text(prompt, negative, cfg) or True)
 
     @classmethod
+    @noted
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, seed: int,
                 cfg: float, temperature: float, top_k: int, top_p: float, size: str, preview: str,
                 heads: weights.LoadedHeads | None = None, method_a: Method | None = None,

@@ -8,7 +8,7 @@ import sys
 from ..ssd_core import __version__
 from ..ssd_core.compare import verdict
 from ..ssd_core.methods import AR
-from . import folders, running, schedules
+from . import errors, folders, running, schedules
 from .jobs import Job
 
 
@@ -75,7 +75,7 @@ def doctor() -> str:
         *(f"  {line}" for line in folders.unread()),
         f"heads in {folders.places(folders.HEADS_FOLDER)}:",
         *(f"  {name}" for name in folders.heads_files() or ["none; postcard's are bundled"]),
-        f"last error: {running.last_error[0] if running.last_error else 'none since the start'}"]
+        f"last error: {errors.last_error[0] if errors.last_error else 'none since the start'}"]
     return "\n".join(lines)
 
 

@@ -16,12 +16,12 @@ from ..ssd_core.events import Event, Finished, Pass, Started
 from ..ssd_core.heatmap import AcceptanceCount
 from ..ssd_core.preview import Preview
 from ..ssd_core.race import race
+from . import errors
 from .jobs import Job
-from .weights import resident
+from .weights import is_oom, resident
 
 EVENT = "ssd.preview"
 REMEDY = "lower batch_size or k_v, set cfg to 1, or choose a smaller dtype in Load Backbone"
-last_error: list[str] = []  # what Doctor shows; at most one
 
 
 @dataclass
@@ -46,25 +46,41 @@ class Screens:
 
     panels: list[Preview] = field(default_factory=list)
 
+    def open(self, jobs: Sequence[Job], wish: str, node: str | None) -> None:
+        with self.spared():
+            self.panels = previews(jobs, sender(wish), node)
+
     def __call__(self, panel: int, event: Event, seconds: float) -> None:
-        if self.panels:
-            self.panels[panel](event, seconds)
+        with self.spared():
+            if self.panels:
+                self.panels[panel](event, seconds)
 
     def finish(self, outcomes: Sequence[Outcome], identical: Sequence[float | None]) -> None:
         for screen, outcome, share in zip(self.panels, outcomes, identical, strict=False):
             screen.finish(outcome.finished.stats, outcome.images, share)
 
     @contextmanager
+    def spared(self) -> Iterator[None]:
+        """A preview that finds no memory goes dark, and the run goes on without it."""
+        try:
+            yield
+        except Exception as error:
+            if not is_oom(error):
+                raise
+            mm.soft_empty_cache()
+            for screen in self.panels:
+                screen.cancel("failed")
+            self.panels = []
+
+    @contextmanager
     def told(self) -> Iterator[None]:
-        """Whatever ends the block early is told to the panels, and errors to Doctor."""
+        """Whatever ends the block early is told to the panels."""
         try:
             yield
         except BaseException as error:
             interrupted = isinstance(error, mm.InterruptProcessingException)
             for screen in self.panels:
                 screen.cancel("interrupted" if interrupted else "failed")
-            if not interrupted:
-                last_error[:] = [f"{type(error).__name__}: {error}"]
             raise
 
 
@@ -99,7 +115,8 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
     with ExitStack() as stack:
         runs = [job.events() for job in jobs]
         stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
-        screens = Screens(previews(jobs, sender(wish), node))
+        screens = Screens()
+        screens.open(jobs, wish, node)
         stack.enter_context(screens.told())
         follow(race(runs), outcomes, screens, Bar(node))
         for outcome in outcomes:
@@ -153,8 +170,10 @@ def draw(outcome: Outcome) -> None:
     """Tokens into pixels; where the memory is short the tokens are not lost."""
     try:
         outcome.images = pixels(outcome.job.model.module, outcome.finished.tokens)
-    except mm.OOM_EXCEPTION:
+    except Exception as error:
+        if not is_oom(error):
+            raise
         mm.soft_empty_cache()
         outcome.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
                            "connect Decode Tokens to them, or lower batch_size")
-        last_error[:] = [outcome.problem]
+        errors.note(outcome.problem)

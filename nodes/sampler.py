@@ -7,6 +7,7 @@ from comfy_api.latest import io
 from ..ssd_core.methods import Method
 from ..ssd_core.recipe import to_bytes
 from . import inputs, jobs, report, running, schedules, weights
+from .errors import noted
 from .schedule import complaint
 from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType
 
@@ -39,11 +40,13 @@ class Sampler(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, preset=None, k_h=None, k_v=None, r=None, i=None,
-                        cfg=None, size=None) -> bool | str:
+                        cfg=None, size=None, prompt=None, negative=None) -> bool | str:
         return (complaint(preset, k_h, k_v, r, i)
-                or inputs.complaint_about_sampling(cfg, size) or True)
+                or inputs.complaint_about_sampling(cfg, size)
+                or inputs.complaint_about_text(prompt, negative, cfg) or True)
 
     @classmethod
+    @noted
     def execute(cls, backbone: weights.LoadedBackbone, preset: str, k_h: int, k_v: int, r: int,
                 i: int, prompt: str, negative: str, seed: int, cfg: float, temperature: float,
                 top_k: int, top_p: float, size: str, batch_size: int, preview: str,

@@ -13,6 +13,7 @@ from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
+from .errors import noted
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -33,11 +34,12 @@ class SaveImage(io.ComfyNode):
                                         "Without them only the workflow is saved."),
                 io.String.Input("filename_prefix", default="SSD",
                                 tooltip="Begins the file's name; may hold a folder and ComfyUI's "
-                                        "%date% patterns."),
+                                        "%year% %month% %day% patterns."),
             ],
             outputs=[], is_output_node=True)
 
     @classmethod
+    @noted
     def execute(cls, images: torch.Tensor, filename_prefix: str,
                 tokens: TokenPictures | None = None, stats: RunStats | None = None
                 ) -> io.NodeOutput:

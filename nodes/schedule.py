@@ -6,6 +6,7 @@ from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
 from . import inputs, schedules, weights
+from .errors import noted
 from .types import CATEGORY, MethodType
 
 
@@ -27,6 +28,7 @@ class Schedule(io.ComfyNode):
         return complaint(preset, k_h, k_v, r, i) or True
 
     @classmethod
+    @noted
     def execute(cls, preset: str, k_h: int, k_v: int, r: int, i: int, acceptance: str,
                 backbone: weights.LoadedBackbone | None = None) -> io.NodeOutput:
         method = schedules.ssd_method(preset, k_h, k_v, r, i, acceptance)
@@ -46,8 +48,9 @@ def complaint(preset, k_h, k_v, r, i) -> str | None:
     """What is wrong with these widgets, None where nothing is or where one of them is linked."""
     if None in (preset, k_h, k_v, r, i):
         return None
-    if min(k_h, k_v, r, i) < 0:
-        return "k_h, k_v, r and i must not be negative; 0 = the preset's own"
+    for name, value in {"k_h": k_h, "k_v": k_v, "r": r, "i": i}.items():
+        if not 0 <= value <= inputs.MOST[name]:
+            return f"{name} {value}: 0 (the preset's own) to {inputs.MOST[name]}"
     try:
         schedules.ssd_method(preset, k_h, k_v, r, i)
     except SSDError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
@@ -55,11 +55,18 @@ def without_heads(method: SSD) -> Rows:
 
 
 def label(method: Method) -> str:
-    """A resolved method in two words."""
-    rounds = getattr(method, "rounds", None)
+    """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
+    rounds, words = getattr(method, "rounds", None), [method.name]
     if getattr(method, "k_v", 1) > 1:
-        return f"{method.name} k_v={method.k_v} b={rounds} i={method.incremental}"
-    return method.name if rounds is None else f"{method.name} r={rounds}"
+        words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
+    elif rounds is not None:
+        words.append(f"r={rounds}")
+    words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
+              if f.default is not None and getattr(method, f.name) != f.default
+              and f.name not in ("k_v", "rounds", "incremental")]
+    if window := getattr(method, "window", None):
+        words.append(f"window={window}")
+    return " ".join(words)
 
 
 def knobs_of(method: Method) -> str:
@@ -70,6 +77,8 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None) -> tuple[Pl
     """The plan, on the backbone's grid or else on that of the preset, and the plan in words."""
     grid = GRIDS[preset] if backbone is None else backbone.grid
     own = PRESETS[preset] or Preset() if backbone is None else backbone.preset
+    if backbone is None and (getattr(method, "window", None) or 0) > grid.slots:
+        method = replace(method, window=None)  # a larger backbone may well have that many cells
     resolved = method.resolved(own)
     plan = resolved.plan(grid)
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

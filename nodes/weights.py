@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import clear_frames
 from weakref import WeakValueDictionary
 
 import comfy.model_management as mm
@@ -108,10 +109,19 @@ def resident(loaded: Sequence[Loaded | None], extra_bytes: int,
     try:
         mm.load_models_gpu(patchers, memory_required=extra_bytes, force_full_load=True)
         yield
-    except mm.OOM_EXCEPTION as error:
+    except Exception as error:
+        if not is_oom(error):
+            raise
+        clear_frames(error.__traceback__)  # they hold the run, and with it its cache
         raise SSDError(out_of_memory(needed, remedy)) from error
     finally:
         mm.soft_empty_cache()
+
+
+def is_oom(error: BaseException) -> bool:
+    """Out of memory, by ComfyUI's own judgement where it has one (0.3.64 has none)."""
+    judge = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))
+    return judge(error)
 
 
 def out_of_memory(needed: int, remedy: str) -> str:

@@ -152,7 +152,7 @@ def test_tokens_survive_when_only_the_pixels_ran_out_of_memory(pack, backbone, h
         raise comfyui_stub.OutOfMemory
 
     monkeypatch.setattr(type(backbone.module), "decode", fail)
-    images, tokens, _, report = sample(pack, backbone, heads, preview="off")
+    images, tokens, _, report = sample(pack, backbone, heads, preview="on")
     assert isinstance(images, comfyui_stub.ExecutionBlocker) and "tokens are kept" in images.message
     assert "problem: out of memory" in report
     monkeypatch.setattr(type(backbone.module), "decode", decode)
@@ -168,7 +168,25 @@ def test_out_of_memory_says_what_was_needed_and_what_to_turn(pack, backbone, hea
     with pytest.raises(pack.error, match=r"MiB are needed.*batch_size"):
         sample(pack, backbone, heads)
     assert pack.preview()[-1]["reason"] == "failed" and pack.manager.unloads == 1
-    assert "OutOfMemory" in pack.run("SSD_Doctor")[0]
+    assert "last error: SSDError: out of memory" in pack.run("SSD_Doctor")[0]
+
+
+def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, heads, monkeypatch):
+    def fail(screen, first, last):
+        raise comfyui_stub.OutOfMemory
+
+    monkeypatch.setattr(pack.module("ssd_core.preview").Preview, "looked_up", fail)
+    monkeypatch.setattr(pack.module("ssd_core.preview").Preview, "decoded", fail)
+    monkeypatch.setattr(pack.module("ssd_core.preview"), "BUDGET", 1e6)
+    images, _, _, report = sample(pack, backbone, heads, preview="on")
+    assert images.shape == (1, 192, 192, 3) and "problem" not in report
+    assert pack.preview()[-1]["reason"] == "failed"
+
+
+def test_doctor_tells_refusals_too(pack, backbone, heads):
+    with pytest.raises(pack.error, match="keep and keep_rows"):
+        sample(pack, backbone, heads, keep_rows=3)
+    assert "last error: SSDError: keep and keep_rows" in pack.run("SSD_Doctor")[0]
 
 
 @pytest.mark.parametrize(("wish", "client", "seen"), [

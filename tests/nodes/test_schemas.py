@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import json
 from pathlib import Path
 
@@ -64,7 +66,7 @@ def test_saved_workflows_keep_their_widgets(pack, node):
 
 @pytest.mark.parametrize("node", IDS)
 def test_execute_takes_exactly_the_inputs(pack, node):
-    code = pack.nodes[node].execute.__func__.__code__
+    code = inspect.unwrap(pack.nodes[node].execute.__func__).__code__
     taken = code.co_varnames[1 : code.co_argcount]
     assert sorted(taken) == sorted(i.id for i in pack.schemas[node].inputs)
 

@@ -64,7 +64,11 @@ def test_illegal_combinations_are_refused_before_anything_runs(pack):
     check = pack.nodes["SSD_Sampler"].validate_inputs
     assert check("postcard", 0, 0, 0, 0, 0.0) is True
     assert "at least 1" in check("custom", 0, 1, 2, 0, 0.0)
-    assert "negative" in check("postcard", 0, 0, -1, 0, 0.0)
+    assert check("postcard", 0, 0, -1, 0, 0.0) == "r -1: 0 (the preset's own) to 64"
+    assert check("postcard", 10_000, 0, 0, 0, 0.0).startswith("k_h 10000: ")
+    assert "empty" in check("postcard", 0, 0, 0, 0, 0.0, prompt="  ")
+    assert "guidance" in check("postcard", 0, 0, 0, 0, 1.0, prompt="a tent", negative="a boat")
+    assert check("postcard", 0, 0, 0, 0, 0.0, prompt="a tent", negative="a boat") is True
     assert "choose one of" in check("nonsense", 0, 0, 0, 0, 0.0)
     assert "cfg 0.5" in check("postcard", 0, 0, 0, 0, 0.5)
     assert "192x192" in check("postcard", 0, 0, 0, 0, 0.0, "64x64")
@@ -116,6 +120,16 @@ def test_foreign_files_are_not_offered_and_doctor_says_why(pack, shelf, root):
     copy(root, "heads.safetensors", Path(shelf["ssd_backbones"], "wrong"))
     assert "wrong" not in options(pack, "SSD_LoadBackbone", "backbone")
     assert "not read: wrong" in pack.run("SSD_Doctor")[0]
+
+
+def test_a_link_to_nothing_takes_no_node_down(pack, shelf):
+    from pathlib import Path
+
+    for folder in ("ssd_backbones", "ssd_heads"):
+        Path(shelf[folder]).mkdir(parents=True, exist_ok=True)
+        Path(shelf[folder], "gone.safetensors").symlink_to("nowhere.safetensors")
+    assert not any("gone" in name for name in options(pack, "SSD_LoadBackbone", "backbone"))
+    assert not any("gone" in name for name in options(pack, "SSD_LoadHeads", "heads"))
 
 
 def test_known_backbones_say_where_their_weights_belong(pack, shelf):
