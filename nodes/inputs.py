@@ -100,7 +100,7 @@ def size() -> io.Input:
 
 def preview() -> io.Input:
     return io.Combo.Input("preview", options=["auto", "on", "off"], default="auto",
-                          tooltip="Paint rows on the node while they are decoded, for at most 3 % "
+                          tooltip="Paint rows on the node while they are decoded, for about 3 % "
                                   "of the run's time. auto = on when a browser queued the run; "
                                   "ComfyUI's --preview-method does not matter here.")
 

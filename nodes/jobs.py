@@ -42,7 +42,7 @@ class Job:
 
     @property
     def weights(self) -> list[Loaded]:
-        return [self.model, self.heads] if self.heads else [self.model]
+        return [self.model, self.heads] if self.used_heads else [self.model]
 
     @property
     def used_heads(self):

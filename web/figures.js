@@ -70,7 +70,7 @@ function stoppedFigures(panel, words) {
 
 /** The heading of a panel. */
 export function heading(panel, words) {
-  return panel.start?.label ?? words.middle;
+  return panel.start?.label ?? (panel.end ? "" : words.middle);
 }
 
 /** What is said aloud: the start, every quarter of the picture, the end. */
