@@ -16,7 +16,7 @@ from comfyui_server import comfyui
 
 DONE = "approximate"  # the verdict, which stands only at the end
 READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
-SLOW = 180_000  # ms; a busy machine may take that long
+SLOW = 90_000  # ms; a busy machine may take that long
 
 TOOLS = """() => { window.ssdTest = {
   add(type, x, y) {
@@ -34,8 +34,9 @@ TOOLS = """() => { window.ssdTest = {
     }
   },
   /** Samplers, each with a map of widget values. */
-  build(samplers) {
+  async build(samplers) {
     app.graph.clear();
+    await new Promise((resolve) => setTimeout(resolve, 300)); // Nodes 2.0 takes the old ones down
     const backbone = this.add("SSD_LoadBackbone", 0, 0);
     const heads = this.add("SSD_LoadHeads", 0, 200);
     this.link(backbone, 0, heads, "backbone");
@@ -234,6 +235,18 @@ def test_a_sampler_inside_a_subgraph_is_reached(tab):
     tab.wait_painted(24)
     tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
     tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
+
+
+def test_a_workflow_that_is_loaded_again_still_shows_its_run(tab):
+    tab.build(fresh())
+    tab.page.evaluate("""async () => {
+      const workflow = JSON.stringify(app.graph.serialize());
+      for (let time = 0; time < 2; time++) await app.loadGraphData(JSON.parse(workflow));
+    }""")
+    tab.page.wait_for_selector(".ssd-preview:visible", timeout=SLOW)
+    tab.queue()
+    tab.wait_figures(DONE)
+    tab.wait_painted(24)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.5])
