@@ -127,6 +127,7 @@ def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
         shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
         shot.resize((910, SIDE)).save(WORKFLOWS / f"{name}.jpg", quality=90)
     if name == next(iter(GRAPHS)):
+        client.post("/free", {"unload_models": True, "free_memory": True})  # nothing from a cache
         page.open(workflow)
         page.frame()
         page.run()

@@ -27,7 +27,7 @@ from .plan import Plan
 from .recipe import to_bytes
 
 VERSION = 1
-# Share of the run's own seconds that all messages may take, in seconds that this thread was at work:
+# Share of the run's seconds that all messages may take, in seconds that this thread was at work:
 # where a busy machine keeps it waiting, that is no reason to fall silent.
 BUDGET = 0.03
 PASSES, REFINING = 0.4, 0.5  # of that: passes stop at 0.4, so that rows come first; see _paint

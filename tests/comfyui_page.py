@@ -69,7 +69,7 @@ class Page:
         self.page.evaluate("name => { app.extensionManager.command.execute(name) }", name)
         self.page.wait_for_timeout(SECONDS)
 
-    def frame(self, left: int = 80, top: int = 70, right: int = 20, bottom: int = 20) -> None:
+    def frame(self, left: int = 80, top: int = 110, right: int = 20, bottom: int = 20) -> None:
         """Zoom so that the whole graph is in view, inside these margins in px."""
         self.page.evaluate("""([left, top, right, bottom]) => {
             const boxes = app.graph._nodes.map((node) => node.getBounding());
