@@ -61,10 +61,6 @@ class Page:
                            [setting, value])
         self.page.wait_for_timeout(SECONDS)
 
-    def knows(self, setting: str) -> bool:
-        return self.page.evaluate(
-            "id => app.extensionManager.setting.get(id) !== undefined", setting)
-
     def command(self, name: str) -> None:
         self.page.evaluate("name => { app.extensionManager.command.execute(name) }", name)
         self.page.wait_for_timeout(SECONDS)
