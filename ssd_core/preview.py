@@ -136,13 +136,17 @@ class Preview:
         return verdict(self.method, 1 if isinstance(self.method, AR) else identical)
 
     def _tell_pass(self, event: Pass) -> None:
-        told = (self.row - self.first_row) * self.grid.columns * self.pictures
         judged = None if event.accepted is None else event.accepted[:, event.refed :].float()
-        self.send("pass", index=event.index, stage=event.stage, round=event.round,
-                  seconds=self.seconds, tokens_per_second=told / max(self.seconds, 1e-9),
+        self.send("pass", stage=event.stage, round=event.round, **self._pace(),
                   acceptance=judged.mean().item() if judged is not None and judged.numel()
                   else None,
                   row=self.row, **self.marks.told())
+
+    def _pace(self) -> dict:
+        """The pass that the run has come to, and how fast."""
+        tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
+        return {"index": self.last.index if self.last else 0, "seconds": self.seconds,
+                "tokens_per_second": tokens / max(self.seconds, 1e-9)}
 
     # Rows of pixels
 
@@ -181,7 +185,7 @@ class Preview:
         last = first + strips.shape[1] // tall
         self.shown = max(self.shown, last)
         self.send("rows", first=first, last=last, top=first * tall,
-                  strips=[png(strip) for strip in strips], **flags)
+                  strips=[png(strip) for strip in strips], **self._pace(), **flags)
 
     # Ends
 

@@ -26,7 +26,8 @@ FIELDS = {
                 "passes", "passes_max", "ar_passes", "first_row"},
     "pass": {"index", "stage", "round", "seconds", "tokens_per_second", "acceptance", "row",
              "first", "marks"},
-    "rows": {"first", "last", "top", "strips", "refined"},
+    "rows": {"first", "last", "top", "strips", "refined", "index", "seconds",
+             "tokens_per_second"},
     "finished": {"passes", "ar_passes", "step_acceleration", "seconds", "tokens_per_second",
                  "acceptance", "verdict", "identical"},
     "cancelled": {"reason"}}
