@@ -56,7 +56,7 @@ def knob_inputs() -> list[io.Input]:
                        tooltip="strict: drafts along the row, or from the row above."),
         io.Combo.Input("draft", options=["distribution", "copy"], default="distribution",
                        tooltip="rows: draft from the distribution of the cell above, or copy it."),
-        io.Boolean.Input("fused_commit", default=False,
+        io.Boolean.Input("fused_commit", default=False, optional=True,  # came later
                          tooltip="rows: let a row's commit ride with the next row's first round: "
                                  "one pass a row less."),
     ]
