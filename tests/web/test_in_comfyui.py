@@ -79,7 +79,9 @@ class Frontend:
         self.server, self.settings, self.errors = server, settings, []
         self.context = chromium.new_context(viewport={"width": 1500, "height": 1100})
         self.page = self.context.new_page()
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        # Frontends have errors of their own; ours come from this pack's scripts.
+        self.page.on("pageerror", lambda error: "/extensions/ssd-decoding/" in (error.stack or "")
+                     and self.errors.append(error.stack))
         self.page.on("console", lambda line: "SSD preview" in line.text
                      and self.errors.append(line.text))
         self.page.goto(server.url, wait_until="domcontentloaded")
@@ -121,16 +123,15 @@ class Frontend:
 def open_frontend(request, chromium, server):
     """Tabs with the nodes drawn the old or the new way."""
     tabs = []
+    version = server.get("/system_stats")["system"]["comfyui_version"]
+    if request.param and version.startswith("0.3."):
+        pytest.skip(f"Nodes 2.0 was an early experiment in ComfyUI {version}")
 
     def open_one(**settings):
         tabs.append(Frontend(chromium, server, {
             "Comfy.VueNodes.Enabled": request.param, "Comfy.Locale": "en", **settings}))
         return tabs[-1]
 
-    known = "Comfy.VueNodes.Enabled"
-    if request.param and open_one().page.evaluate(
-            "(name) => app.extensionManager.setting.get(name)", known) is not True:
-        pytest.skip("this frontend has no Nodes 2.0")
     yield open_one
     for tab in tabs:
         tab.context.close()
