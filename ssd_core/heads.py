@@ -48,13 +48,12 @@ class Space:
 
     def gathered(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """z [..., inputs * d] from h_pre and e [..., d] of the same cells."""
-        kinds = {"h_pre": hidden, "h_post": normalised(hidden), "e": embedding}
-        parts = [kinds[name] for name in self.source.split("+")]
+        parts = [seen_as(name, hidden, embedding) for name in self.source.split("+")]
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
     def goal(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """What a head is to guess, from h_pre and e [..., d] at its offset."""
-        return {"h_pre": hidden, "h_post": normalised(hidden), "e": embedding}[self.target]
+        return seen_as(self.target, hidden, embedding)
 
     def logits(self, backbone: Backbone, estimate: torch.Tensor) -> torch.Tensor:
         """Draft logits, float32 [..., codes]; an e is read by its distance to every code's."""
@@ -68,8 +67,11 @@ SOURCES = ("h_pre+e", "h_pre", "h_post+e", "h_post", "e")
 TARGETS = ("h_pre", "h_post", "e")
 
 
-def normalised(hidden: torch.Tensor) -> torch.Tensor:
-    return F.rms_norm(hidden, hidden.shape[-1:], eps=1e-6)
+def seen_as(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+    """h_pre, h_post or e of cells; the norm is taken only where it is asked for."""
+    if name == "h_post":
+        return F.rms_norm(hidden, hidden.shape[-1:], eps=1e-6)
+    return embedding if name == "e" else hidden
 
 
 class DraftHead(nn.Module):

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from ..backbones.vq import PATCH, VQTokenizer
 from ..files import write_safetensors
 from ..postcards import SIZE, check, claims, postcard
-from .common import Checkpoint, cosine, remember_rates, set_rate, training_steps
+from .common import Checkpoint, cosine, descend, remember_rates, set_rate, training_steps
 from .data import HELD_OUT, pictures, to_signed
 
 FORMAT = "ssd-vq/1"
@@ -120,10 +120,7 @@ def train(recipe: TokenizerRecipe) -> dict:
         set_rate(optimizers, cosine(step, recipe.steps, warmup=100))
         error, commitment = loss_of(model, batch, book if step >= free else None,
                                     step < 0.8 * recipe.steps, generator)
-        optimizers[0].zero_grad(set_to_none=True)
-        (error + commitment).backward()
-        torch.nn.utils.clip_grad_norm_(weights, 1.0)
-        optimizers[0].step()
+        descend(error + commitment, optimizers, weights)
         recent.append(error.item())
     save(model, recipe.out / "tokenizer.safetensors")
     return held_out_metrics(model.cpu(), recipe.held_out)
