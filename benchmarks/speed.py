@@ -1,6 +1,6 @@
 """Wall-clock: AR against SSD in one run, AR against a plain hand-written loop, one pass by width.
 
-    python benchmarks/speed.py --out benchmarks/results/speed.md
+    python benchmarks/speed.py --out benchmarks/results/speed.md [--dtype fp32 bf16]
 """
 
 from __future__ import annotations
@@ -86,22 +86,29 @@ def hand_written(backbone: Backbone, repeats: int) -> str:
             f"cache {plain:.3f} s: ratio {ratio:.2f} (medians of {repeats} pairs).\n")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
-    args = parser.parse_args()
-    backbone = load_backbone("postcard")
+def section(dtype: str, repeats: int) -> str:
+    """All figures of one dtype, AR and SSD alike in it."""
+    backbone = load_backbone("postcard", dtype=dtype)
     heads = load_heads("postcard", backbone)
-    rows = bench(backbone, heads, METHODS, [PROMPT], Sampling(seed=7), args.repeats, 1)
+    rows = bench(backbone, heads, METHODS, [PROMPT], Sampling(seed=7), repeats, 1)
     one = pass_seconds(backbone, 1)
     widths = [[str(n), f"{1000 * s:.2f}", f"{s / one:.2f}"]
               for n in (1, 6, 24, 48, 96) for s in [pass_seconds(backbone, n)]]
-    text = (f"# Speed of `postcard`\n\n{conditions(backbone.device)}; one picture, guidance on, "
-            f"medians of {args.repeats} interleaved runs, pixels not included.\n\n"
-            f"{table(HEAD, [line(row) for row in rows])}\n{hand_written(backbone, args.repeats)}\n"
+    return (f"## In {dtype}\n\n{conditions(backbone.device)}; one picture, guidance on, "
+            f"medians of {repeats} interleaved runs, pixels not included.\n\n"
+            f"{table(HEAD, [line(row) for row in rows])}\n{hand_written(backbone, repeats)}\n"
             f"One pass (guidance on), by the cells it feeds:\n\n"
             f"{table(['cells', 'ms', 'single-cell passes'], widths)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--dtype", nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
+    args = parser.parse_args()
+    text = "\n".join(["# Speed of `postcard`\n",
+                      *(section(dtype, args.repeats) for dtype in args.dtype)])
     args.out.write_text(text)
     print(text)
 
