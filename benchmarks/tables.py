@@ -128,7 +128,7 @@ def line(row: dict) -> list[str]:
 
 def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
     """One strip of pictures a row, its label in front."""
-    height, width = backbone.sizes[0][1], backbone.sizes[0][0]
+    height, width = backbone.size[1], backbone.size[0]
     page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * height), "white")
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)
     for y, (label, tokens) in enumerate(shown):

@@ -40,7 +40,7 @@ class EncodeImage(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str) -> io.NodeOutput:
         module = backbone.module
-        fitted, rows, report = fitted_to(image[..., :3], module.sizes[0], module.grid.rows, fit)
+        fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
         with weights.resident([backbone], 0):
             tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])
         return io.NodeOutput(TokenPictures.of(module, tokens), rows, f"{report}; {rows} of "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.decode import generate
 from ..ssd_core.errors import SSDError
 from ..ssd_core.events import Event, Finished
@@ -37,6 +38,11 @@ class Job:
         check_pairing(self.model, self.heads)
 
     @property
+    def backbone(self) -> Backbone:
+        """The model's, drawing the size that was asked for."""
+        return self.model.module.resized(self.size)
+
+    @property
     def label(self) -> str:
         return schedules.label(self.method)
 
@@ -52,7 +58,7 @@ class Job:
     @property
     def bytes_needed(self) -> int:
         """Beyond the weights; a pass looks at a block of rows, or at the window of `exact`."""
-        module = self.model.module
+        module = self.backbone
         cfg = module.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         cells = getattr(self.method, "window", None) or (
             getattr(self.method, "k_v", 1) * module.grid.width)
@@ -60,12 +66,12 @@ class Job:
 
     def events(self) -> Generator[Event, None, None]:
         """The run; whatever is wrong with the job is told here, before anything is loaded."""
-        return generate(self.model.module, [self.prompt] * self.pictures, self.method,
-                        self.used_heads, self.sampling, self.negative, self.size, self.keep,
-                        self.keep_rows)
+        return generate(self.backbone, [self.prompt] * self.pictures, self.method,
+                        self.used_heads, self.sampling, self.negative, keep=self.keep,
+                        keep_rows=self.keep_rows)
 
     def recipes(self, finished: Finished) -> tuple[dict, ...]:
-        return tuple(make_recipe(self.model.module, self.used_heads, self.method, self.sampling,
+        return tuple(make_recipe(self.backbone, self.used_heads, self.method, self.sampling,
                                  tokens, finished.stats, index=n, prompt=self.prompt,
                                  negative=self.negative, keep_rows=self.keep_rows)
                      for n, tokens in enumerate(finished.tokens))

@@ -15,7 +15,7 @@ from .jobs import Job
 def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
     """Lines about one run."""
     stats = outcome.finished.stats
-    module = job.model.module
+    module = job.backbone
     words = ", ".join(job.unknown_words)
     seeds = job.sampling.seeds(job.pictures)
     accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())

@@ -110,7 +110,7 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
 
     wish: the preview widget. compare: each job's share of tokens equal to AR's, where known.
     """
-    outcomes = [Outcome(job, AcceptanceCount(job.pictures, job.model.module.grid)) for job in jobs]
+    outcomes = [Outcome(job, AcceptanceCount(job.pictures, job.backbone.grid)) for job in jobs]
     weights = list(dict.fromkeys(one for job in jobs for one in job.weights))
     with ExitStack() as stack:
         runs = [job.events() for job in jobs]
@@ -152,7 +152,7 @@ def previews(jobs: Sequence[Job], send: Callable[[dict], None] | None,
              node: str | None) -> list[Preview]:
     if send is None:
         return []
-    return [Preview(job.model.module, job.method, send, label=job.label, pictures=job.pictures,
+    return [Preview(job.backbone, job.method, send, label=job.label, pictures=job.pictures,
                     node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows)
             for panel, job in enumerate(jobs)]
 
@@ -169,7 +169,7 @@ def pixels(module, tokens: torch.Tensor) -> torch.Tensor:
 def draw(outcome: Outcome) -> None:
     """Tokens into pixels; where the memory is short the tokens are not lost."""
     try:
-        outcome.images = pixels(outcome.job.model.module, outcome.finished.tokens)
+        outcome.images = pixels(outcome.job.backbone, outcome.finished.tokens)
     except Exception as error:
         if not is_oom(error):
             raise

@@ -32,9 +32,9 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     Raises SSDError, before anything runs, for whatever the caller got wrong.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    backbone = backbone.resized(size)
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
-    check_size(backbone, size)
     check_heads(method, backbone, heads)
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     branches = prompt_branches(backbone, prompts, negative, cfg)
@@ -85,6 +85,8 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
             raise SSDError("a negative prompt needs guidance: raise cfg above 1")
         return cond
     if negative:
+        if not backbone.takes_negative:
+            raise SSDError(f"{backbone.name} takes no negative prompt: leave it empty")
         return cond + [backbone.tokenize(negative)] * len(cond)
     return cond + [backbone.unconditional(ids) for ids in cond]
 
@@ -99,12 +101,6 @@ def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) ->
         raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
                        "or use rows or exact, which need none")
     heads.require(*needed)
-
-
-def check_size(backbone: Backbone, size: tuple[int, int] | None) -> None:
-    if size is not None and tuple(size) not in backbone.sizes:
-        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
-        raise SSDError(f"size {size[0]}x{size[1]}: {backbone.name} draws {legal}")
 
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,

@@ -22,15 +22,24 @@ class KVCache:
         self._layers = tuple(zip(self.keys, self.values, strict=True))
         self.slots: slice | torch.Tensor = slice(0, 0)
         self.mask: torch.Tensor | None = None
+        self._visible_from: torch.Tensor | None = None
 
     @property
     def nbytes(self) -> int:
         return 2 * self.keys.numel() * self.keys.element_size()
 
+    def hide(self, counts: torch.Tensor) -> None:
+        """Nobody sees the first counts[row] [rows] int64 slots of a row from now on.
+
+        Each of these slots still sees itself: a softmax over nothing would be NaN.
+        """
+        self._visible_from = counts[:, None, None]
+
     def seek(self, start: int, count: int) -> None:
         """The next pass feeds slots start..start+count of every row: plain slices, no gather."""
         self.slots, self._end = slice(start, start + count), start + count
-        self.mask = None if count == 1 else self._causal(
+        unmasked = count == 1 and self._visible_from is None
+        self.mask = None if unmasked else self._causal(
             torch.arange(start, self._end, device=self.keys.device)[None])
 
     def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
@@ -56,7 +65,10 @@ class KVCache:
 
     def _causal(self, slots: torch.Tensor) -> torch.Tensor:
         """[rows or 1, 1, n, end] additive mask: a query sees the slots at or before its own."""
-        seen = torch.arange(self._end, device=slots.device) <= slots[..., None]
+        slot, query = torch.arange(self._end, device=slots.device), slots[..., None]
+        seen = slot <= query
+        if self._visible_from is not None:
+            seen = seen & (slot >= self._visible_from) | (slot == query)
         return self._additive(seen[:, None])
 
     def _additive(self, visible: torch.Tensor) -> torch.Tensor:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from .backbones.base import Backbone
 
@@ -22,14 +22,14 @@ class Palette:
     seconds: float
 
 
-_MADE: WeakKeyDictionary[Backbone, Palette] = WeakKeyDictionary()
+_MADE = WeakIdKeyDictionary()  # by a weight, which all sizes of one backbone share
 
 
 def palette(backbone: Backbone) -> Palette:
     """The backbone's palette, made once as long as it is loaded."""
-    if backbone not in _MADE:
-        _MADE[backbone] = make_palette(backbone)
-    return _MADE[backbone]
+    if backbone.norm not in _MADE:
+        _MADE[backbone.norm] = make_palette(backbone)
+    return _MADE[backbone.norm]
 
 
 def make_palette(backbone: Backbone) -> Palette:

@@ -124,7 +124,7 @@ class Preview:
         return share * BUDGET * self.seconds - self.spent
 
     def _start(self, plan: Plan) -> None:
-        width, height = self.backbone.sizes[0]
+        width, height = self.backbone.size
         self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
                   width=width, height=height, pictures=self.pictures, method=self.method.name,
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
@@ -163,7 +163,7 @@ class Preview:
 
     def looked_up(self, first: int, last: int) -> np.ndarray:
         """uint8 [B, h, W, 3] of rows first..last-1: every cell in its code's colour."""
-        width, height = self.backbone.sizes[0]
+        width, height = self.backbone.size
         cells = self.palette.colours[self.tokens[:, first:last]]
         tall = cells.repeat(height // self.grid.rows, axis=1)
         return tall.repeat(width // self.grid.columns, axis=2)
@@ -181,7 +181,7 @@ class Preview:
         return pixels[:, first * tall : last * tall]
 
     def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
-        tall = self.backbone.sizes[0][1] // self.grid.rows
+        tall = self.backbone.size[1] // self.grid.rows
         last = first + strips.shape[1] // tall
         self.shown = max(self.shown, last)
         self.send("rows", first=first, last=last, top=first * tall,

@@ -57,7 +57,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
         "seed": sampling.seeds(index + 1)[-1], "cfg": cfg, "temperature": sampling.temperature,
-        "top_k": sampling.top_k, "top_p": sampling.top_p, "size": list(backbone.sizes[0]),
+        "top_k": sampling.top_k, "top_p": sampling.top_p, "size": list(backbone.size),
         "keep_rows": keep_rows, "tokens": pack(tokens),
         "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import torch
 
 from .backbones.base import Backbone
+from .errors import SSDError
 from .events import Pass, Rows
 from .heads import DraftHeads
 from .noise import NoiseField
@@ -58,6 +59,8 @@ class DecodeState:
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device)
         longest = max(len(ids) for ids in prompts)
         self.cache = backbone.new_cache(len(prompts), longest + grid.slots)
+        if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
+            self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
         self.hidden = torch.zeros(len(prompts), grid.slots + 1, backbone.hidden_size,
                                   dtype=backbone.dtype, device=device)
@@ -243,7 +246,14 @@ class DecodeState:
         if done == self.rows_told:
             return None
         first, self.rows_told = self.rows_told, done
+        self._require_numbers(done * self.grid.width)
         return Rows(first, done, self.picture()[:, first:done].clone())
+
+    def _require_numbers(self, stop: int) -> None:
+        """SSDError where the state that chose the last final slot is no longer finite."""
+        if not self.hidden[:, stop - 1].isfinite().all():
+            raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
+                           "backbone with dtype bf16, or fp32 where the card has no bf16")
 
     def picture(self) -> torch.Tensor:
         """Tokens [B, R, C] int64 without row ends."""

@@ -265,3 +265,59 @@ def test_the_smallest_grids(grid, method):
                   sampling=Sampling(cfg=2.0))
     assert told[-1].tokens.shape == (2, grid.rows, grid.columns)
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
+
+
+class Resizable(MockBackbone):
+    """Two sizes, whose grids follow from them."""
+
+    def __init__(self) -> None:
+        super().__init__(Grid(4, 5))
+        self.sizes = ((5, 4), (3, 6))
+
+    def lay_out(self) -> None:
+        width, height = self.size
+        self.grid = Grid(height, width)
+
+
+def test_another_size_is_another_grid_on_the_same_weights():
+    backbone = Resizable()
+    view = backbone.resized((3, 6))
+    assert (view.grid, view.size, view.sizes) == (Grid(6, 3), (3, 6), ((3, 6), (5, 4)))
+    assert (backbone.grid, backbone.size) == (Grid(4, 5), (5, 4))
+    assert view.norm is backbone.norm and view.resized((5, 4)).grid == backbone.grid
+    assert tokens(backbone, methods.AR(), size=(3, 6)).shape == (1, 6, 3)
+    with pytest.raises(SSDError, match="9x9.*draws 5x4, 3x6"):
+        tokens(backbone, methods.AR(), size=(9, 9))
+
+
+def test_a_backbone_may_refuse_negative_prompts():
+    backbone = MockBackbone()
+    backbone.takes_negative = False
+    with pytest.raises(SSDError, match="mock takes no negative prompt"):
+        tokens(backbone, methods.AR(), negative="rain", sampling=Sampling(cfg=2.0))
+
+
+def test_hidden_prompt_slots_change_nothing_and_seen_ones_do():
+    """Random letters in hidden slots leave the picture as it is."""
+    class Hiding(MockBackbone):
+        hides = 3
+
+        def hidden_slots(self, prompt_ids: list[int]) -> int:
+            return self.hides
+
+        def unconditional(self, prompt_ids: list[int]) -> list[int]:
+            return prompt_ids[:-1] + [7]
+
+    for method in (methods.AR(), methods.Rows(rounds=2, acceptance="coupled"), methods.Exact()):
+        backbone, sampling = Hiding(), Sampling(seed=3, cfg=2.0)
+        one = tokens(backbone, method, ["abcdef"], sampling=sampling)
+        assert one.equal(tokens(backbone, method, ["xyzdef"], sampling=sampling))
+        backbone.hides = 0
+        assert not one.equal(tokens(backbone, method, ["xyzdef"], sampling=sampling))
+
+
+def test_overflow_is_told_with_the_dtype_to_try():
+    backbone = MockBackbone()
+    backbone.decoder.layers[0].down.data[0, 0] = float("nan")
+    with pytest.raises(SSDError, match="overflowed in float32: .*bf16"):
+        tokens(backbone, methods.AR())

@@ -28,7 +28,8 @@ from ssd_core.recipe import (
 from ssd_core.sampling import Sampling
 
 BACKBONE = SimpleNamespace(
-    name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), grid=Grid(2, 4),
+    name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), size=(16, 8),
+    grid=Grid(2, 4),
     codes=9, device=torch.device("cpu"),
     encode=lambda pictures: torch.full((len(pictures), 2, 4), 5))
 TOKENS = torch.arange(8).view(2, 4)

@@ -6,12 +6,14 @@ nothing else, so a mock of thirty lines can stand in for eight billion weights.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..errors import SSDError
 from ..grid import Grid
 from ..kv_cache import KVCache
 from ..transformer import Decoder
@@ -32,16 +34,17 @@ class Backbone(nn.Module):
     """Decoder plus embeddings, final norm and image head.
 
     Subclasses set the attributes below and write `tokenize`, `unconditional`, `embed_prompt`,
-    `decode` and `encode`. Token ids of picture slots run over 0..codes-1; the forced row end,
-    where the grid has one, is id `codes`.
+    `decode` and `encode`; `lay_out` too, where they draw several sizes. Token ids of picture slots
+    run over 0..codes-1; the forced row end, where the grid has one, is id `codes`.
     """
 
     name: str
     sha256: str = ""
     grid: Grid
     codes: int
-    sizes: tuple[tuple[int, int], ...]
+    sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the present one first
     prompt_limit: int
+    takes_negative: bool = True
     preset: Preset
     decoder: Decoder
     code_embedding: torch.Tensor
@@ -49,6 +52,27 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in px of the pictures drawn now; `resized` gives another."""
+        return self.sizes[0]
+
+    def resized(self, size: tuple[int, int] | None) -> Backbone:
+        """This backbone drawing `size` (None: as it is): a view that shares all weights."""
+        if size is None or tuple(size) == self.size:
+            return self
+        if tuple(size) not in self.sizes:
+            legal = ", ".join(f"{width}x{height}" for width, height in self.sizes)
+            raise SSDError(f"size {size[0]}x{size[1]}: {self.name} draws {legal}")
+        view = copy(self)
+        view.sizes = (tuple(size), *(other for other in self.sizes if other != tuple(size)))
+        view.lay_out()
+        return view
+
+    def lay_out(self) -> None:
+        """Set what follows from `size`: grid, angles, positions."""
+        raise NotImplementedError
 
     @property
     def hidden_size(self) -> int:
@@ -73,6 +97,10 @@ class Backbone(nn.Module):
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Prompt ids of the guidance branch that has no text."""
         raise NotImplementedError
+
+    def hidden_slots(self, prompt_ids: list[int]) -> int:
+        """How many of the prompt's first slots nobody may attend to."""
+        return 0
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         """[rows, P] int64 -> [rows, P, d]."""

@@ -34,13 +34,12 @@ def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture
     """Draw a prompt with the same seed by several methods and show what differs."""
     report, sampling = Reporter(json), drawing.sampling()
     methods, prompts = parse_methods(contest.methods), picture.prompts(prompt)
-    options = {"negative": picture.negative, "size": picture.pixels()}
     sheet = contest.out / f"compare-{sampling.seed}.png"
     files = picture_files(contest.out, methods, sampling.seeds(len(prompts)))
     check_writable([sheet, *(path for paths in files.values() for path in paths)])
-    loaded = load(loading, [method for _, method in methods])
+    loaded = load(loading, [method for _, method in methods], picture.pixels())
     check_words(loaded.backbone, prompt, picture)
-    runs = {label: decode(loaded, prompts, method, sampling, label, **options)
+    runs = {label: decode(loaded, prompts, method, sampling, label, negative=picture.negative)
             for label, method in methods}
     for label, method in methods:
         save_all(loaded, runs[label], files[label], method, sampling, prompt=prompt,

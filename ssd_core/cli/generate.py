@@ -52,16 +52,16 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
             saving: Saving, loading: Loading, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, method, sampling = Reporter(json), knobs.chosen(), drawing.sampling()
-    prompts, size = picture.prompts(prompt), picture.pixels()
+    prompts = picture.prompts(prompt)
     stem = Path(loading.backbone).stem
     out = saving.out or free_path(f"{stem}-{sampling.seed}", len(prompts))
     paths = batch_paths(out, len(prompts))
     check_writable(paths)
-    loaded = load(loading, [method])
+    loaded = load(loading, [method], picture.pixels())
     check_words(loaded.backbone, prompt, picture)
     keep = keeping.options(loaded.backbone, report)
     finished = decode(loaded, prompts, method, sampling, method.name, negative=picture.negative,
-                      size=size, **keep)
+                      **keep)
     save_all(loaded, finished, paths, method, sampling, prompt=prompt, negative=picture.negative,
              keep_rows=keeping.keep_rows)
     result = result_of(loaded, finished, paths, method.name, sampling)
