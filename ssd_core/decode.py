@@ -87,7 +87,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     if negative:
         if not backbone.takes_negative:
             raise SSDError(f"{backbone.name} takes no negative prompt: leave it empty")
-        return cond + [backbone.tokenize(negative)] * len(cond)
+        return cond + [backbone.tokenize_negative(negative)] * len(cond)
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 

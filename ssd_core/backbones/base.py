@@ -33,9 +33,9 @@ class Preset:
 class Backbone(nn.Module):
     """Decoder plus embeddings, final norm and image head.
 
-    Subclasses set the attributes below and write `tokenize`, `unconditional`, `embed_prompt`,
-    `decode` and `encode`; `lay_out` too, where they draw several sizes. Token ids of picture slots
-    run over 0..codes-1; the forced row end, where the grid has one, is id `codes`.
+    Subclasses set the attributes below and write `tokenize`, `unconditional` and `embed_prompt`;
+    `lay_out` too, where they draw several sizes. Token ids of picture slots run over 0..codes-1;
+    the forced row end, where the grid has one, is id `codes`.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+    picture_codec: nn.Module  # decode: [B, R, C] -> pixels [B, 3, H, W] in -1..1; encode: back
 
     @property
     def size(self) -> tuple[int, int]:
@@ -90,6 +91,10 @@ class Backbone(nn.Module):
         """Prompt ids, special tokens included; the last one predicts cell (0, 0)."""
         raise NotImplementedError
 
+    def tokenize_negative(self, prompt: str) -> list[int]:
+        """Ids of a negative prompt, where they are not simply those of a prompt."""
+        return self.tokenize(prompt)
+
     def unknown_words(self, prompt: str) -> list[str]:
         """Words of a prompt that say nothing to this backbone."""
         return []
@@ -108,11 +113,17 @@ class Backbone(nn.Module):
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
-        raise NotImplementedError
+        pixels = self.picture_codec.decode(tokens)
+        return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pictures [B, H, W, 3] float in 0..1 -> tokens [B, R, C] int64."""
-        raise NotImplementedError
+        """Pictures [B, H, W, 3] float in 0..1, of `size` -> tokens [B, R, C] int64."""
+        width, height = self.size
+        if tuple(pictures.shape[1:]) != (height, width, 3):
+            raise SSDError(f"{self.name} encodes pictures of {width}x{height} pixels, "
+                           f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
+        pixels = pictures.to(self.device, torch.float32).permute(0, 3, 1, 2) * 2 - 1
+        return self.picture_codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """e of the paper: [rows, n] slot tokens -> [rows, n, d] input embeddings."""
