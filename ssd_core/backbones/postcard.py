@@ -117,18 +117,6 @@ class Postcard(Backbone):
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         return F.embedding(ids, self.word_embedding)
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        pixels = self.picture_codec.decode(tokens)
-        return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
-
-    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        expected = (GRID.rows * PATCH, GRID.columns * PATCH, 3)
-        if tuple(pictures.shape[1:]) != expected:
-            raise SSDError(f"{self.name} encodes pictures of {expected[1]}x{expected[0]} pixels, "
-                           f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
-        pixels = pictures.to(self.device, torch.float32).permute(0, 3, 1, 2) * 2 - 1
-        return self.picture_codec.encode(pixels)
-
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write everything but the draft heads as one fp16 safetensors file."""
