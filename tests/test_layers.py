@@ -14,7 +14,7 @@ CORE = ROOT / "ssd_core"
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
     ("errors",),
-    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq"),
+    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text"),
     ("accept", "plan", "transformer"),
     ("events", "backbones.base"),
     ("heads", "backbones.postcard"),

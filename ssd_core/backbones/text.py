@@ -1,0 +1,58 @@
+"""Tokenizers of real backbones: tokenizer.json as its publisher wrote it, special ids by name.
+
+The file's own pipeline does the work; nothing is added that is not asked for (BOS is the
+adapters' business, because its automatic addition differs between libraries and versions).
+Knows no prompt template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from ..errors import SSDError
+
+
+def read_tokenizer(path: Path, vocabulary: int) -> Tokenizer:
+    """The tokenizer of a model whose text embedding has `vocabulary` rows.
+
+    Raises SSDError for a file that is no tokenizer, or one that knows ids beyond the model's.
+    """
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception for whatever is in the file
+        raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
+                       "get it again") from error
+    largest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+    if largest >= vocabulary:
+        raise SSDError(f"{path}: its ids reach {largest}, the model's vocabulary has {vocabulary}: "
+                       "take the tokenizer.json that belongs to this model")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def special_id(tokenizer: Tokenizer, token: str, path: Path) -> int:
+    """Id of a special token by its name; SSDError where this tokenizer does not know it."""
+    if (found := tokenizer.token_to_id(token)) is None:
+        raise SSDError(f"{path}: knows no token {token}: take the tokenizer.json that belongs to "
+                       "this model")
+    return found
+
+
+def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Ids of a text, and no others: special tokens only where the text spells them."""
+    return tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def require_length(name: str, ids: Sequence[int], limit: int) -> None:
+    """SSDError where a prompt with its template is longer than the backbone takes."""
+    if len(ids) > limit:
+        raise SSDError(f"the prompt takes {len(ids)} tokens, {name} takes at most {limit}: "
+                       "shorten it")
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
