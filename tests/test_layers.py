@@ -14,8 +14,9 @@ CORE = ROOT / "ssd_core"
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
     ("errors",),
-    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text"),
-    ("accept", "plan", "transformer"),
+    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text",
+     "backbones.codec_files"),
+    ("accept", "plan", "transformer", "backbones.vqgan"),
     ("events", "backbones.base"),
     ("heads", "backbones.postcard"),
     ("state", "backbones"),
