@@ -15,8 +15,36 @@ from tokenizers import Tokenizer
 from ..errors import SSDError
 
 
-def read_tokenizer(path: Path, vocabulary: int) -> Tokenizer:
-    """The tokenizer of a model whose text embedding has `vocabulary` rows.
+class Text:
+    """A tokenizer, and the file it came from for what there is to say about it."""
+
+    def __init__(self, tokenizer: Tokenizer, source: Path) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self.tokenizer, self.source = tokenizer, source
+        self.control = [token.content for token in tokenizer.get_added_tokens_decoder().values()
+                        if token.special]
+
+    def id(self, token: str) -> int:
+        """Id of a token by its name; SSDError where this tokenizer does not know it."""
+        if (found := self.tokenizer.token_to_id(token)) is None:
+            raise SSDError(f"{self.source}: knows no token {token}: take the tokenizer that "
+                           "belongs to this model")
+        return found
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, and no others: special tokens only where the text spells them."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def require_plain(self, prompt: str) -> None:
+        """SSDError where a user's words spell a control token, which would break the template."""
+        for token in self.control:
+            if token in prompt:
+                raise SSDError(f"the prompt holds the control token {token}: leave it out")
+
+
+def read_text(path: Path, vocabulary: int) -> Text:
+    """The tokenizer.json of a model whose text embedding has `vocabulary` rows.
 
     Raises SSDError for a file that is no tokenizer, or one that knows ids beyond the model's.
     """
@@ -29,22 +57,7 @@ def read_tokenizer(path: Path, vocabulary: int) -> Tokenizer:
     if largest >= vocabulary:
         raise SSDError(f"{path}: its ids reach {largest}, the model's vocabulary has {vocabulary}: "
                        "take the tokenizer.json that belongs to this model")
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-def special_id(tokenizer: Tokenizer, token: str, path: Path) -> int:
-    """Id of a special token by its name; SSDError where this tokenizer does not know it."""
-    if (found := tokenizer.token_to_id(token)) is None:
-        raise SSDError(f"{path}: knows no token {token}: take the tokenizer.json that belongs to "
-                       "this model")
-    return found
-
-
-def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Ids of a text, and no others: special tokens only where the text spells them."""
-    return tokenizer.encode(text, add_special_tokens=False).ids
+    return Text(tokenizer, path)
 
 
 def require_length(name: str, ids: Sequence[int], limit: int) -> None:
