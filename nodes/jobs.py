@@ -11,10 +11,10 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.decode import generate
 from ..ssd_core.errors import SSDError
 from ..ssd_core.events import Event, Finished
+from ..ssd_core.labels import label, without_heads
 from ..ssd_core.methods import SSD, Method
 from ..ssd_core.recipe import make_recipe
 from ..ssd_core.sampling import Sampling
-from . import schedules
 from .types import TokenPictures
 from .weights import Loaded, LoadedBackbone, LoadedHeads, run_bytes
 
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        return schedules.label(self.method)
+        return label(self.method)
 
     @property
     def weights(self) -> list[Loaded]:
@@ -119,7 +119,7 @@ def chosen_method(method: Method | None, widgets: SSD, model: LoadedBackbone,
     if method is not None:
         note = "the connected method stands; the widgets preset, k_h, k_v, r and i do not count"
     elif heads is None:
-        method = schedules.without_heads(widgets)
+        method = without_heads(widgets)
         note = ("no draft heads are connected: drawn by 'rows', the same schedule without heads "
                 "(approximate); load heads for SSD, or connect Baseline Method 'ar' or 'exact'")
     return (method or widgets).resolved(model.module.preset), note

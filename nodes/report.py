@@ -5,10 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 
-from ..ssd_core import __version__
-from ..ssd_core.compare import verdict
-from ..ssd_core.methods import AR
-from . import errors, folders, running, schedules
+from ..ssd_core import __version__, labels
+from . import errors, folders, running
 from .jobs import Job
 
 
@@ -25,33 +23,21 @@ def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
         f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
         f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
-        f"knobs: {schedules.knobs_of(job.method) or 'none'}",
+        f"knobs: {labels.knobs_of(job.method) or 'none'}",
         f"accepted by stage/round: {accepted}" if accepted else None,
         f"seeds: {', '.join(map(str, seeds))}",
         f"kept: the top {job.keep_rows} rows, token for token" if job.keep_rows else None,
-        f"verdict: {claim(job)}",
+        f"verdict: {labels.claim(job.method)}",
         f"note: {note}" if note else None,
         f"note: {module.name} does not know, and ignores: {words}" if words else None,
         f"problem: {outcome.problem}" if outcome.problem else None]
     return "\n".join(filter(None, lines))
 
 
-def claim(job: Job) -> str:
-    """What may be said of a run beside which AR did not run."""
-    if isinstance(job.method, AR):
-        return "AR itself"
-    if job.method.verdict == "identical":
-        return "AR's own picture for this seed in fp32; not measured here (Race measures it)"
-    return verdict(job.method, None)
-
-
 def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
     """Three short lines below a racer's picture."""
-    stats, method = outcome.finished.stats, outcome.job.method
-    same = "" if share is None or isinstance(method, AR) else f", {share:.0%} of tokens are AR's"
-    return [outcome.job.label,
-            f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
-            f"{verdict(method, share)}{same}"]
+    job = outcome.job
+    return labels.stamp(job.label, job.method, outcome.finished.stats, share)
 
 
 def doctor() -> str:

@@ -1,4 +1,4 @@
-"""From widgets to methods, and a plan in words. Knows the engine, not ComfyUI."""
+"""From widgets to methods, and their plans. Knows the engine, not ComfyUI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.errors import SSDError
 from ..ssd_core.grid import Grid
-from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method, Rows
+from ..ssd_core.labels import plan_text
+from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method
 from ..ssd_core.plan import Plan
 
 CUSTOM = "custom"
@@ -49,30 +50,6 @@ def baseline(name: str, **knobs: int | str | bool) -> Method:
     return METHODS[name](**given)
 
 
-def without_heads(method: SSD) -> Rows:
-    """The same schedule by the method that needs no heads."""
-    return Rows(method.k_h, method.k_v, method.rounds, method.incremental, method.acceptance)
-
-
-def label(method: Method) -> str:
-    """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
-    rounds, words = getattr(method, "rounds", None), [method.name]
-    if getattr(method, "k_v", 1) > 1:
-        words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
-    elif rounds is not None:
-        words.append(f"r={rounds}")
-    words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
-              if f.default is not None and getattr(method, f.name) != f.default
-              and f.name not in ("k_v", "rounds", "incremental")]
-    if window := getattr(method, "window", None):
-        words.append(f"window={window}")
-    return " ".join(words)
-
-
-def knobs_of(method: Method) -> str:
-    return ", ".join(f"{f.name} {getattr(method, f.name)}" for f in fields(method))
-
-
 def plan_for(method: Method, preset: str, backbone: Backbone | None) -> tuple[Plan, str]:
     """The plan, on the backbone's grid or else on that of the preset, and the plan in words."""
     grid = GRIDS[preset] if backbone is None else backbone.grid
@@ -82,17 +59,3 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None) -> tuple[Pl
     resolved = method.resolved(own)
     plan = resolved.plan(grid)
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))
-
-
-def plan_text(method: Method, plan: Plan, where: str) -> str:
-    """Lines that say what a run will take."""
-    lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
-    if plan.passes is None:
-        lines.append(f"at most {plan.passes_max} passes, how many depends on the picture; "
-                     f"AR takes {plan.ar_passes}")
-    else:
-        lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
-                     f"{plan.step_acceleration:.2f} times as many")
-    if plan.paper_passes and plan.paper_ar_passes:
-        lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
-    return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""Methods, plans and verdicts in words, the same in every host. Knows no host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from .compare import verdict
+from .methods import AR, SSD, Method, Rows
+from .plan import Plan
+
+
+def without_heads(method: SSD) -> Rows:
+    """The same schedule by the method that needs no heads."""
+    return Rows(method.k_h, method.k_v, method.rounds, method.incremental, method.acceptance,
+                method.fused_commit)
+
+
+def label(method: Method) -> str:
+    """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
+    rounds, words = getattr(method, "rounds", None), [method.name]
+    if getattr(method, "k_v", 1) > 1:
+        words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
+    elif rounds is not None:
+        words.append(f"r={rounds}")
+    words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
+              if f.default is not None and getattr(method, f.name) != f.default
+              and f.name not in ("k_v", "rounds", "incremental")]
+    if window := getattr(method, "window", None):
+        words.append(f"window={window}")
+    return " ".join(words)
+
+
+def knobs_of(method: Method) -> str:
+    return ", ".join(f"{f.name} {getattr(method, f.name)}" for f in fields(method))
+
+
+def plan_text(method: Method, plan: Plan, where: str) -> str:
+    """Lines that say what a run will take."""
+    lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
+    if plan.passes is None:
+        lines.append(f"at most {plan.passes_max} passes, how many depends on the picture; "
+                     f"AR takes {plan.ar_passes}")
+    else:
+        lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
+                     f"{plan.step_acceleration:.2f} times as many")
+    if plan.paper_passes and plan.paper_ar_passes:
+        lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
+    return "\n".join(lines)
+
+
+def claim(method: Method) -> str:
+    """What may be said of a run beside which AR did not run."""
+    if isinstance(method, AR):
+        return "AR itself"
+    if method.verdict == "identical":
+        return "AR's own picture for this seed in fp32; not measured here (Race measures it)"
+    return verdict(method, None)
+
+
+def stamp(label: str, method: Method, stats: Mapping, share: float | None) -> list[str]:
+    """Three short lines below a racer's picture; share: of tokens equal to AR's, if measured."""
+    same = "" if share is None or isinstance(method, AR) else f", {share:.0%} of tokens are AR's"
+    return [label, f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
+            f"{verdict(method, share)}{same}"]

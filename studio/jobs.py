@@ -1,0 +1,221 @@
+"""One queue for all visitors: jobs run one after the other on one thread.
+
+A job collects the messages that its page fetches. Knows nothing of pictures, nor of the page.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ssd_core import SSDError
+
+KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # ended jobs that wait for late questions
+log = logging.getLogger(__name__)
+
+
+class Cancelled(Exception):
+    """Raised by a job's work once it saw that the job was cancelled."""
+
+
+class Job:
+    """Something to be done for a visitor.
+
+    state: waiting, running, paused (see `pause`), done, failed or cancelled. error: one line where
+    it failed. result: what the work returned, or left there before it failed or was cancelled.
+    progress lies in 0..1; seconds_left is None until it can be told. Both are set by the work.
+    """
+
+    def __init__(self, worker: Worker, title: str, owner: str) -> None:
+        self.id, self.title, self.owner = uuid.uuid4().hex, title, owner
+        self.state, self.error, self.result = "waiting", None, None
+        self.messages: list[dict] = []
+        self.progress, self.seconds_left = 0.0, None
+        self.cancelled, self._began, self._rested = False, 0.0, 0.0
+        self._worker, self._resting = worker, threading.Condition()
+        self._release: Callable[[], None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes from this job; a paused one goes on as another."""
+        return self.state not in ("waiting", "running")
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run."""
+        return (self._rested or time.monotonic()) - self._began if self._began else 0.0
+
+    def tell(self, message: dict) -> None:
+        self.messages.append(message)
+
+    def check(self) -> None:
+        """Raise Cancelled if the job was; its work calls this after every event."""
+        if self.cancelled:
+            raise Cancelled
+
+    def cancel(self) -> None:
+        """End the job: at once where it does not run, else when its work next looks."""
+        with self._resting:
+            if self.state not in ("waiting", "running", "paused"):
+                return
+            self.cancelled = True
+            if self.state == "running":
+                return
+            self._end("cancelled")
+            release, self._release = self._release, None
+        if release is not None:
+            release()
+
+    def pause(self, release: Callable[[], None]) -> None:
+        """Called by the work, which then returns: what it began is parked.
+
+        release: frees what is parked; called where the job is cancelled while it rests.
+        """
+        with self._resting:
+            self._release, seconds_left = release, self.seconds_left
+            self._end("paused")
+            self.seconds_left = seconds_left
+
+    def hand_over(self) -> bool:
+        """Another job takes what is parked here and goes on; False where it was freed already."""
+        with self._resting:
+            if self.state != "paused":
+                return False
+            self._release, self.seconds_left = None, None
+            self.state = "done"
+            return True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether the job is over within `timeout` seconds."""
+        with self._resting:
+            return self._resting.wait_for(lambda: self.over, timeout)
+
+    def feed(self, after: int = 0) -> dict:
+        """What a page is told that has seen the first `after` messages."""
+        position, after = self._worker.position(self), max(0, after)
+        with self._resting:
+            # The state before the messages: after an end has been told, no message may be missing.
+            told = {"state": self.state, "position": position, "error": self.error,
+                    "progress": self.progress, "seconds_left": self.seconds_left}
+        messages = self.messages[after:]
+        return {**told, "messages": messages, "next": after + len(messages)}
+
+    def _begin(self) -> bool:
+        """Whether the job may run now."""
+        with self._resting:
+            if self.state != "waiting":
+                return False
+            self.state, self._began = "running", time.monotonic()
+            return True
+
+    def _end(self, state: str, error: str | None = None) -> None:
+        with self._resting:
+            self.state, self.error, self._rested = state, error, time.monotonic()
+            self.seconds_left = None
+            self._resting.notify_all()
+
+
+class Worker:
+    """The one thread that runs jobs, first come, first served."""
+
+    def __init__(self) -> None:
+        self.running: Job | None = None
+        self.last_error: str | None = None  # for Doctor
+        self._jobs: dict[str, Job] = {}
+        self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
+        self._changed, self._closed = threading.Condition(), False
+        self._thread = threading.Thread(target=self._run, name="studio worker", daemon=True)
+        self._thread.start()
+
+    def submit(self, title: str, work: Callable[[Job], Any], owner: str = "") -> Job:
+        """Queue `work`; what it returns becomes the job's result."""
+        job = Job(self, title, owner)
+        with self._changed:
+            if self._closed:
+                raise SSDError("the program is closing: start it again")
+            self._forget()
+            self._jobs[job.id] = job
+            self._waiting.append((job, work))
+            self._changed.notify_all()
+        return job
+
+    def job(self, id_: str) -> Job | None:
+        return self._jobs.get(id_)
+
+    def position(self, job: Job) -> int:
+        """0 for the running job and for those that do not wait, 1 for the next one."""
+        with self._changed:
+            queue = [one for one, _ in self._waiting if one.state == "waiting"]
+            return queue.index(job) + 1 if job in queue else 0
+
+    def feed(self, id_: str, after: int = 0) -> dict:
+        """`Job.feed` of this job; state "gone" where it was forgotten, or never was."""
+        job = self.job(id_)
+        if job is not None:
+            return job.feed(after)
+        return {"state": "gone", "position": 0, "messages": [], "next": max(0, after),
+                "error": None, "progress": 0.0, "seconds_left": None}
+
+    def cancel_owner(self, owner: str) -> None:
+        """Cancel all that a visitor has queued, running or paused."""
+        with self._changed:
+            jobs = [job for job in self._jobs.values() if job.owner == owner]
+        for job in jobs:
+            job.cancel()
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Cancel everything and end the thread."""
+        with self._changed:
+            self._closed, jobs = True, list(self._jobs.values())
+            self._changed.notify_all()
+        for job in jobs:
+            job.cancel()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if self._closed:
+                    return
+                job, work = self._waiting.popleft()
+                self.running = job if job._begin() else None
+            if self.running is not None:
+                self._do(job, work)
+            del job, work  # or they would keep their results until the next one comes
+
+    def _do(self, job: Job, work: Callable[[Job], Any]) -> None:
+        state, error = "done", None
+        try:
+            job.result = work(job)
+        except Cancelled:
+            state = "cancelled"
+        except SSDError as problem:
+            state, error = "failed", str(problem)
+        except Exception as problem:
+            log.exception("%s", job.title)
+            state, error = "failed", fault(problem)
+        self.last_error, self.running = error or self.last_error, None
+        if job.state == "running":  # else it was paused, and perhaps cancelled since
+            job._end(state, error)
+
+    def _forget(self) -> None:
+        """Drop ended jobs that are too old or too many, with their messages."""
+        ended = sorted((job for job in self._jobs.values() if job.over and job.state != "paused"),
+                       key=lambda job: job._rested, reverse=True)
+        oldest = time.monotonic() - KEPT_SECONDS
+        for place, job in enumerate(ended):
+            if place >= KEPT_JOBS or job._rested < oldest:
+                del self._jobs[job.id]
+
+
+def fault(error: BaseException) -> str:
+    """One line about an error that is not the user's."""
+    first = (str(error).splitlines() or [""])[0]
+    return (f"a fault of this program: {type(error).__name__}: {first}; "
+            "see the Doctor tab or the terminal")
