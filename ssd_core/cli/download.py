@@ -1,0 +1,94 @@
+"""`ssd download`: weights of a known backbone from the Hub, with size, place and licence first."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tqdm import tqdm
+
+from .. import hub
+from ..catalogue import CATALOGUE
+from ..errors import SSDError
+from .options import Json, flag
+from .output import Reporter, note
+
+Name = Annotated[str | None, typer.Argument(metavar="NAME", show_default=False,
+                                            help="Backbone, as --list names it.")]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to fetch, and where to."""
+
+    models_dir: str | None = flag(None, "Folder that gets ssd_backbones/NAME (models, below this "
+                                        "folder, by default).")
+    revision: str | None = flag(None, "Branch, tag or commit of the backbone's own repository.")
+    yes: bool = flag(False, "Download without asking.")
+    list: bool = flag(False, "List the backbones that are known, and download nothing.")
+
+    def folder(self) -> Path:
+        if self.models_dir is None:
+            note(f"no --models-dir given: using {Path('models').absolute()}")
+        return Path(self.models_dir or "models")
+
+
+def command(order: Order, name: Name = None, json: Json = False) -> None:
+    """Fetch a known backbone, resumable and checked; says what it takes and asks first."""
+    report = Reporter(json)
+    if order.list:
+        return show_catalogue(report)
+    if name is None:
+        raise SSDError("download what? name a backbone; download --list names those known")
+    quote = hub.quote(name, order.folder(), order.revision)
+    tell(report, quote)
+    agreed = not quote.missing or order.yes or asked()
+    path = fetched(quote) if agreed else None
+    report.say(f"whole and checked: {path}" if agreed else "nothing was downloaded")
+    report.result({"name": quote.name, "path": path and str(path), "bytes": quote.bytes,
+                   "files": [file.target for file in quote.files],
+                   "licence": quote.licence.name})
+
+
+def show_catalogue(report: Reporter) -> None:
+    rows = [{"name": row.name, "gb": row.about_bytes and row.about_bytes / 1e9,
+             "size": "{}x{}".format(*row.size), "licence": row.licence.name, "note": row.note,
+             "repositories": [source.repo for source in row.sources],
+             "restricts": row.licence.restricts} for row in CATALOGUE.values()]
+    report.table({"name": "name", "about GB": "gb", "pixels": "size", "licence": "licence",
+                  "note": "note"}, rows)
+    report.result({"results": rows})
+
+
+def tell(report: Reporter, quote: hub.Quote) -> None:
+    """What a yes would mean."""
+    there = quote.bytes - quote.missing
+    rest = f", of which {gigabytes(there)} are here already" if there else ""
+    report.say(f"{quote.name}: {len(quote.files)} files, {gigabytes(quote.bytes)}{rest}\n"
+               f"to {quote.destination.absolute()}\n"
+               f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}\n"
+               f"licence: {quote.licence.name} ({quote.licence.link}): {quote.licence.restricts}")
+
+
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def asked() -> bool:
+    if not sys.stdin.isatty():
+        raise SSDError("nobody is there to ask: add --yes to download that")
+    return typer.confirm("Download it?", err=True)
+
+
+def fetched(quote: hub.Quote) -> Path:
+    """Download behind a progress bar on stderr, where that is a terminal."""
+    with tqdm(total=quote.bytes, unit="B", unit_scale=True, leave=False, disable=None,
+              file=sys.stderr) as bar:
+        def show(done: int, _: int, file: str) -> None:
+            bar.set_postfix_str(file, refresh=False)
+            bar.update(done - bar.n)
+
+        return hub.fetch(quote, show)
