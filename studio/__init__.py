@@ -1,1 +1,1 @@
-"""The Gradio app: what `python gradio_app.py` opens. Only page, tabs, server and words know gradio."""
+"""The Gradio app, opened by `python gradio_app.py`. Only page, tabs, server and words know gradio."""

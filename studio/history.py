@@ -1,0 +1,269 @@
+"""Finished pictures on disk: saved before they are shown, found again after a restart.
+
+The folder itself is the record: one folder a day, one PNG a picture, its recipe inside. Knows
+neither the page nor how pictures are made.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from ssd_core import SSDError
+from ssd_core.recipe import opened, read_recipe, recipe_of, save_png
+
+from .settings import Settings, from_recipe
+
+MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+END = b"IEND\xaeB`\x82"  # the last bytes of every whole PNG
+THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; how many of each
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A saved picture; `id` is its path below the history's folder.
+
+    seed and method are None where the file carries no recipe. kind: picture, race (two pictures
+    side by side) or partial (stopped before its last row).
+    """
+
+    id: str
+    path: Path
+    kind: str
+    width: int
+    height: int
+    prompt: str | None = None
+    seed: int | None = None
+    method: str | None = None
+
+
+class History:
+    """Pictures under `folder`, which is made when the first one is saved."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self.problems: dict[str, str] = {}  # by id: why a file is not listed
+        self._saving, self._reading = threading.Lock(), threading.RLock()
+        self._known: dict[tuple[str, int], Entry] = {}
+        self._thumbnails: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+
+    # Writing
+
+    def save(self, picture: torch.Tensor, recipe: Mapping | None, kind: str = "picture", *,
+             metadata: bool = True) -> Entry:
+        """Write picture [H, W, 3] float 0..1 under a name of its own; metadata False leaves no
+        trace of how it was made. SSDError, and no file, where that cannot be done."""
+        return self.write(partial(save_png, picture=picture,
+                                  recipe=dict(recipe) if recipe and metadata else None),
+                          recipe, kind)
+
+    def write(self, saver, recipe: Mapping | None, kind: str) -> Entry:
+        """Let saver(path) write a PNG under a name made of the time, the seed and the method."""
+        with self._saving:
+            path = self._reserved(name_of(recipe, kind))
+            try:
+                saver(path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        return self._read(path)
+
+    def _reserved(self, stem: str) -> Path:
+        """An empty file of that name, or of the first numbered one that is free."""
+        folder = self.folder / time.strftime("%Y-%m-%d")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 10_000):
+                path = folder / f"{stem}{'' if number == 1 else f'-{number}'}.png"
+                try:
+                    path.open("xb").close()
+                    return path
+                except FileExistsError:
+                    continue
+        except OSError as error:
+            raise SSDError(f"cannot write to {folder}: {error.strerror}; start with another "
+                           "--output-dir") from error
+        raise SSDError(f"{folder}: no name is free for {stem}.png; move pictures elsewhere")
+
+    def delete(self, id_: str) -> None:
+        path = self.entry(id_).path
+        try:
+            path.unlink()
+        except OSError as error:
+            raise SSDError(f"cannot delete {path}: {error.strerror}") from error
+
+    # Reading
+
+    def entries(self, limit: int = 50, before: str | None = None) -> list[Entry]:
+        """The newest `limit` pictures (older than `before`); others are named in `problems`."""
+        found: list[Entry] = []
+        last = order_of(self.folder / before) if before else None
+        for day in self._days():
+            if last and day.name > last[0]:
+                continue
+            for path in sorted(pictures_in(day), key=order_of, reverse=True):
+                if last and order_of(path) >= last:
+                    continue
+                if (entry := self._listed(path)) is not None:
+                    found.append(entry)
+                if len(found) == limit:
+                    return found
+        return found
+
+    def entry(self, id_: str) -> Entry:
+        """The picture of this id; SSDError where it is gone, unreadable, or outside the folder."""
+        try:
+            path = (self.folder / id_).resolve()
+            inside = path.is_relative_to(self.folder.resolve()) and path.suffix == ".png"
+            if not inside or not path.is_file():
+                raise ValueError
+        except (ValueError, OSError) as error:
+            raise SSDError(f"{id_[:100]}: no such picture in the history") from error
+        return self._read(self.folder / path.relative_to(self.folder.resolve()))
+
+    def settings(self, entry: Entry) -> Settings:
+        return restore(entry.path)[0]
+
+    def restore(self, path: Path) -> tuple[Settings, dict]:
+        return restore(path)
+
+    def thumbnail(self, entry: Entry) -> bytes:
+        """A JPEG of at most 256 pixels a side."""
+        key = (entry.id, stamp_of(entry.path))
+        with self._reading:
+            thumbnail = self._thumbnails.pop(key, None) or shrunk(entry.path)
+            self._thumbnails[key] = thumbnail
+            if len(self._thumbnails) > KEPT_THUMBNAILS:
+                self._thumbnails.popitem(last=False)
+        return thumbnail
+
+    def _days(self) -> list[Path]:
+        try:
+            return sorted((day for day in self.folder.iterdir()
+                           if DAY.fullmatch(day.name) and day.is_dir()), reverse=True)
+        except OSError:  # nothing was saved yet, or the folder cannot be read
+            return []
+
+    def _listed(self, path: Path) -> Entry | None:
+        id_ = path.relative_to(self.folder).as_posix()
+        try:
+            entry = self._read(path)
+        except SSDError as error:
+            self.problems[id_] = str(error)
+            return None
+        self.problems.pop(id_, None)
+        return entry
+
+    def _read(self, path: Path) -> Entry:
+        """The entry of a file, read again only where the file has changed."""
+        id_ = path.relative_to(self.folder).as_posix()
+        key = (id_, stamp_of(path))
+        with self._reading:
+            if key not in self._known:
+                if len(self._known) >= KEPT_ENTRIES:
+                    self._known.clear()
+                self._known[key] = read_entry(id_, path)
+            return self._known[key]
+
+
+def name_of(recipe: Mapping | None, kind: str) -> str:
+    """HHMMSS-SEED-METHOD, and the kind where that is not a plain picture."""
+    parts = [time.strftime("%H%M%S")]
+    parts += [str(recipe["seed"]), recipe["method"]] if recipe else []
+    return "-".join(parts + ([kind] if kind != "picture" else []))
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """PNG files; those being written begin with a dot."""
+    try:
+        return [path for path in folder.iterdir()
+                if path.suffix == ".png" and not path.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def order_of(path: Path) -> tuple[str, str, int, str]:
+    """Sorts by day and time of the name, then by the clock of the disk."""
+    return path.parent.name, path.name[:6], stamp_of(path), path.name
+
+
+def stamp_of(path: Path) -> int:
+    """When a file was last changed, in ns; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def read_entry(id_: str, path: Path) -> Entry:
+    """SSDError where the file is not a whole PNG; a damaged recipe only is not read."""
+    require_whole(path)
+    with opened(path) as image:
+        width, height = image.size
+        try:
+            recipe = recipe_of(path, image) or {}
+        except SSDError:
+            recipe = {}
+    kind = next((kind for kind in ("race", "partial") if f"-{kind}" in path.stem), "picture")
+    return Entry(id_, path, kind, width, height, recipe.get("prompt"), recipe.get("seed"),
+                 recipe.get("method"))
+
+
+def require_whole(path: Path) -> None:
+    """Raise SSDError for a file that is too large, or that ends early."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - len(END)))
+            end = file.read()
+    except OSError as error:
+        raise SSDError(f"{path}: cannot be read: {error.strerror}") from error
+    if size > MOST_BYTES:
+        raise SSDError(f"{path}: has {size >> 20} MiB, pictures of at most {MOST_BYTES >> 20} MiB "
+                       "are read")
+    if end != END:
+        raise SSDError(f"{path}: not a whole PNG picture: give a PNG that other programs open")
+
+
+def shrunk(path: Path) -> bytes:
+    buffer = io.BytesIO()
+    with opened(path) as image:
+        image.thumbnail((THUMBNAIL, THUMBNAIL))
+        image.convert("RGB").save(buffer, "JPEG", quality=85)
+    return buffer.getvalue()
+
+
+def restore(path: Path) -> tuple[Settings, dict]:
+    """Settings and recipe of any PNG that carries one, whoever saved it.
+
+    Raises SSDError in one line for what is not a whole picture, too large, or carries no recipe
+    that can be trusted.
+    """
+    path = Path(path)
+    require_picture(path)
+    recipe = read_recipe(path)
+    try:
+        return from_recipe(recipe), recipe
+    except SSDError as error:
+        raise SSDError(f"{path}: its recipe is damaged ({error}): use another picture") from error
+
+
+def require_picture(path: Path) -> None:
+    """Raise SSDError unless this is a PNG of reasonable size whose pixels can all be read."""
+    with opened(path) as image:
+        require_whole(path)
+        width, height = image.size
+        if width * height > MOST_PIXELS:
+            raise SSDError(f"{path}: {width}x{height} pixels are too many, at most "
+                           f"{MOST_PIXELS >> 20} million are read")
+        image.load()

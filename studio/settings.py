@@ -1,0 +1,221 @@
+"""What a visitor chose: one plain record, from the page, from a recipe, into a method.
+
+Knows methods and backbones, neither the page nor how anything is run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from ssd_core import Plan, Sampling, SSDError
+from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.heads import DraftHeads
+from ssd_core.labels import without_heads
+from ssd_core.methods import METHODS, SSD, Method
+from ssd_core.recipe import is_int, is_number
+
+MOST_PICTURES, LONGEST_TEXT = 64, 4000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that can be chosen. A method takes of the knobs those that it has.
+
+    window None: a row; cfg None and size None: the backbone's own; size is "WIDTHxHEIGHT".
+    """
+
+    prompt: str = ""
+    negative: str = ""
+    seed: int = 0
+    pictures: int = 1
+    method: str = "ssd"
+    k_h: int = 5
+    k_v: int = 1
+    rounds: int = 2
+    incremental: int = 0
+    acceptance: str = "residual"
+    fused_commit: bool = False
+    draft_choice: str = "sample"
+    draft_temperature: float = 1.0
+    draft: str = "distribution"
+    drafts: str = "horizontal"
+    window: int | None = None
+    cfg: float | None = None
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    size: str | None = None
+
+    def method_for(self, backbone: Backbone, heads: DraftHeads | None) -> Method:
+        """The method that will run; SSDError for knobs out of range or beyond the heads' reach."""
+        method = self._method()
+        if self.falls_to_rows(heads):
+            method = without_heads(method)
+        method = method.resolved(backbone.preset)
+        needed = method.heads_needed(backbone.grid)
+        if needed and heads is None:
+            raise SSDError(f"method {method.name} drafts with heads, and {backbone.name} has none "
+                           "here: choose rows or exact, which need none")
+        if needed:
+            heads.require(*needed)
+        return method
+
+    def falls_to_rows(self, heads: DraftHeads | None) -> bool:
+        """Whether SSD was asked for and its schedule has to run without heads."""
+        return self.method == SSD.name and heads is None
+
+    def _method(self) -> Method:
+        kind = METHODS.get(self.method)
+        if kind is None:
+            raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
+        return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
+
+    def sampling(self) -> Sampling:
+        return Sampling(self.seed, self.cfg, self.temperature, self.top_k, self.top_p)
+
+    def pixels(self) -> tuple[int, int] | None:
+        """(width, height); None for the backbone's own."""
+        if self.size is None:
+            return None
+        width, _, height = self.size.partition("x")
+        if not (width.isdecimal() and height.isdecimal() and len(self.size) < 12):
+            raise SSDError(f"size {self.size[:20]!r}: write width x height, for example 192x192")
+        return int(width), int(height)
+
+    def guided(self, backbone: Backbone) -> bool:
+        return (backbone.preset.cfg if self.cfg is None else self.cfg) != 1
+
+
+# Speed against fidelity
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stop of the slider: its name, and the knobs that it sets."""
+
+    name: str
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def schedule(rounds: int, fused_commit: bool = False) -> dict[str, Any]:
+    """SSD row by row as the paper has it, with so many rounds."""
+    return {"method": "ssd", "k_v": 1, "rounds": rounds, "incremental": 0,
+            "acceptance": "residual", "fused_commit": fused_commit, "draft_choice": "sample",
+            "draft_temperature": 1.0}
+
+
+SPEEDS = (  # from the most faithful to the fastest
+    Stop("exact", {"method": "exact", "window": None}),
+    Stop("three rounds", schedule(3)),
+    Stop("two rounds", schedule(2)),
+    Stop("one round", schedule(1, fused_commit=True)),
+    Stop("drafts", schedule(0)))
+
+
+def stop_of(settings: Settings) -> int | None:
+    """The index of the stop that these settings are; None where they lie between."""
+    if settings.method == "rows" and settings.draft == "distribution":  # SSD without heads
+        settings = replace(settings, method="ssd")
+    return next((i for i, stop in enumerate(SPEEDS)
+                 if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
+                None)
+
+
+def plan_of(settings: Settings, loaded: Any, keep_rows: int = 0) -> Plan:
+    """The plan on the loaded backbone; `passes` (where not None) is the most that a run takes.
+
+    loaded: has `backbone` and `heads`. Raises SSDError for what could not run.
+    """
+    method = settings.method_for(loaded.backbone, loaded.heads)
+    settings.sampling()
+    return method.plan(loaded.backbone.resized(settings.pixels()).grid, keep_rows)
+
+
+def with_preset(settings: Settings, preset: Preset) -> Settings:
+    """The same wish by a backbone's own schedule and guidance."""
+    own = {name: getattr(preset, name) for name in ("k_h", "k_v", "rounds", "incremental")}
+    return replace(settings, **own, cfg=None)
+
+
+# To and from plain values
+
+TEXTS = ("prompt", "negative")
+CHOICES = ("method", "acceptance", "draft_choice", "draft", "drafts")
+COUNTS = ("seed", "pictures", "k_h", "k_v", "rounds", "incremental", "top_k", "window")
+NUMBERS = ("draft_temperature", "cfg", "temperature", "top_p")
+OWN = ("window", "cfg", "size")  # None, written 0 or "": the backbone's own
+
+
+def to_dict(settings: Settings) -> dict[str, Any]:
+    """JSON without null: the seed as text (a browser's numbers end at 2^53), see OWN."""
+    raw = {**asdict(settings), "seed": str(settings.seed)}
+    return {name: {"size": ""}.get(name, 0) if value is None else value
+            for name, value in raw.items()}
+
+
+def from_dict(raw: Mapping[str, Any]) -> Settings:
+    """Settings from plain values; what is missing has its default.
+
+    Raises SSDError naming the first value of the wrong kind or out of range.
+    """
+    known = {f.name for f in fields(Settings)}
+    settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
+                           if name in known})
+    check(settings)
+    return settings
+
+
+def value_of(name: str, value: Any) -> Any:
+    """A value as its field has it."""
+    if name in OWN and not value:
+        return None
+    if name in COUNTS:
+        return whole(name, value)
+    if name in NUMBERS:
+        if not is_number(value):
+            raise SSDError(f"{name} {str(value)[:20]!r}: must be a number")
+        return value
+    if name == "fused_commit":
+        if not isinstance(value, bool):
+            raise SSDError(f"{name} {str(value)[:20]!r}: must be on or off")
+        return value
+    if not isinstance(value, str):
+        raise SSDError(f"{name} {str(value)[:20]!r}: must be text")
+    return value.strip() if name in TEXTS else value
+
+
+def whole(name: str, value: Any) -> int:
+    """An integer, also one written as text or with a fraction of zero."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 20:
+        return int(value)
+    if is_int(value) or isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return int(value)
+    raise SSDError(f"{name} {str(value)[:20]!r}: must be a number without a fraction")
+
+
+def check(settings: Settings) -> None:
+    """Raise SSDError for what no backbone could run."""
+    settings.sampling()
+    settings.pixels()
+    settings._method().resolved(Preset())
+    for name in TEXTS:
+        if len(getattr(settings, name)) > LONGEST_TEXT:
+            raise SSDError(f"{name}: {len(getattr(settings, name)):,} characters are too many, "
+                           f"at most {LONGEST_TEXT:,}")
+    if not 1 <= settings.pictures <= MOST_PICTURES:
+        raise SSDError(f"pictures {settings.pictures}: must lie in 1 .. {MOST_PICTURES}")
+
+
+def from_recipe(recipe: Mapping[str, Any]) -> Settings:
+    """The settings that a recipe tells; SSDError where its knobs are no such thing."""
+    width, height = recipe["size"]
+    own = {name: recipe[name] for name in ("prompt", "method", "seed", "cfg", "temperature",
+                                           "top_k", "top_p")}
+    kind = METHODS.get(recipe["method"])
+    knobs = {f.name: recipe["knobs"][f.name] for f in fields(kind or Method)
+             if f.name in recipe["knobs"]}
+    return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
+                      "size": f"{width}x{height}"})
