@@ -17,7 +17,7 @@ LAYERS = (
     ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text",
      "backbones.codec_files"),
     ("accept", "plan", "transformer", "backbones.vqgan"),
-    ("events", "backbones.base"),
+    ("events", "backbones.base", "backbones.movq"),
     ("heads", "backbones.postcard"),
     ("state", "backbones"),
     ("methods.base", "methods.window"),

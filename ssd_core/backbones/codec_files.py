@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -59,6 +60,14 @@ def prefix_of(shapes: Shapes) -> str:
     return prefix
 
 
+def count(shapes: Shapes, layout: Layout, template: str) -> int:
+    """How many tensors of a numbered name (ours, `{}` for the number) a file holds from 0 on."""
+    number = 0
+    while layout.key(template.format(number), 0) in shapes:
+        number += 1
+    return number
+
+
 def measured(shapes: Shapes, layout: Layout) -> dict[str, object]:
     """Fields of a VQGANShape that shapes tell, read off the encoder and the codebook."""
     def size(name: str, axis: int = 0) -> int:
@@ -67,22 +76,17 @@ def measured(shapes: Shapes, layout: Layout) -> dict[str, object]:
             raise SSDError(f"the picture codec's tensor {key} is missing or empty")
         return shapes[key][axis]
 
-    def count(template: str) -> int:
-        number = 0
-        while layout.key(template.format(number), 0) in shapes:
-            number += 1
-        return number
-
+    number = partial(count, shapes, layout)
     channels = size("encoder.conv_in.weight")
-    levels = range(count("encoder.down.{}.blocks.0.conv1.weight"))
+    levels = range(number("encoder.down.{}.blocks.0.conv1.weight"))
     return {
-        "channels": channels, "res_blocks": count("encoder.down.0.blocks.{}.conv1.weight"),
+        "channels": channels, "res_blocks": number("encoder.down.0.blocks.{}.conv1.weight"),
         "multipliers": tuple(size(f"encoder.down.{i}.blocks.0.conv1.weight") // channels
                              for i in levels),
         "z_channels": size("encoder.conv_out.weight"), "codes": size("codebook"),
         "code_dim": size("codebook", 1),
         "attention_levels": tuple(i for i in levels
-                                  if count(f"encoder.down.{i}.attentions.{{}}.query.weight"))}
+                                  if number(f"encoder.down.{i}.attentions.{{}}.query.weight"))}
 
 
 def checked_keys(codec: nn.Module, layout: Layout, shapes: Shapes) -> dict[str, str]:
