@@ -77,9 +77,9 @@ const TABLE = {
 
 export const LANGUAGES = Object.keys(TABLE);
 
-/** The table of a host's language such as "zh-CN"; English where there is none. */
-export function stringsFor(language) {
-  return TABLE[String(language ?? "").toLowerCase().split(/[-_]/)[0]] ?? TABLE.en;
+/** A host's language such as "zh-CN" in a table of texts; English where it is not there. */
+export function stringsFor(language, table = TABLE) {
+  return table[String(language ?? "").toLowerCase().split(/[-_]/)[0]] ?? table.en;
 }
 
 /** "row {row}" with its values filled in. */

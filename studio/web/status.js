@@ -1,0 +1,31 @@
+/** What is said of a job beside its preview. Pure: an entry of the feed to text. */
+
+import { say } from "./core/strings.js";
+
+const MINUTE = 60; // s
+
+/** One line about a job, empty where its preview says it all. `entry` is null before an answer. */
+export function statusText(entry, words, begun) {
+  switch (entry?.state) {
+    case "waiting": return waitingText(entry.position, words);
+    case "running": return begun ? timeLeft(entry.seconds_left, words) : words.starting;
+    case "failed": return say(words.failed, { error: entry.error });
+    case "cancelled": return begun ? "" : words.stopped;
+    case "paused": return words.paused;
+    case "gone": return words.gone;
+    default: return "";
+  }
+}
+
+function waitingText(position, words) {
+  if (position < 1) return words.starting; // it left the queue just now
+  return position === 1 ? words.next : say(words.waiting, { ahead: position });
+}
+
+/** "about 12 s left"; empty where the server does not say. */
+export function timeLeft(seconds, words) {
+  if (seconds === null || seconds === undefined) return "";
+  return seconds < 2 * MINUTE
+    ? say(words.secondsLeft, { seconds: Math.max(1, Math.round(seconds)) })
+    : say(words.minutesLeft, { minutes: Math.round(seconds / MINUTE) });
+}

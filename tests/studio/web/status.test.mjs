@@ -1,0 +1,53 @@
+/** The line beside a preview, and the table of texts. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { load } from "./as_served.mjs";
+
+const { statusText, timeLeft } = await load("status.js");
+const { TEXTS } = await load("texts.js");
+
+const text = (entry, begun = false) => statusText(entry, TEXTS.en, begun);
+
+test("a waiting job says how many are ahead of it", () => {
+  assert.equal(text({ state: "waiting", position: 1 }), "Waiting: one run is ahead of this one");
+  assert.equal(text({ state: "waiting", position: 3 }), "Waiting: 3 runs are ahead of this one");
+});
+
+test("a job that just left the queue, or was not asked for yet, is ahead of none", () => {
+  assert.equal(text({ state: "waiting", position: 0 }), TEXTS.en.starting);
+  assert.equal(text(null), "");
+});
+
+test("a running job says nothing of its own once its preview speaks", () => {
+  assert.equal(text({ state: "running" }), "Getting ready");
+  assert.equal(text({ state: "running", seconds_left: null }, true), "");
+  assert.equal(text({ state: "running", seconds_left: 12.4 }, true), "about 12 s left");
+});
+
+test("time left is told in seconds, then in minutes, and never as nothing", () => {
+  const left = (seconds) => timeLeft(seconds, TEXTS.en);
+  assert.deepEqual([0.2, 119, 120, 400].map(left),
+    ["about 1 s left", "about 119 s left", "about 2 min left", "about 7 min left"]);
+  assert.equal(left(undefined), "");
+});
+
+test("ends are told where the preview cannot tell them", () => {
+  assert.equal(text({ state: "failed", error: "out of memory: lower pictures" }, true),
+    "Failed: out of memory: lower pictures");
+  assert.equal(text({ state: "cancelled" }), "Stopped before the first row");
+  assert.equal(text({ state: "cancelled" }, true), "");
+  assert.equal(text({ state: "done" }, true), "");
+  assert.match(text({ state: "gone" }, true), /no longer known/);
+});
+
+const values = (template) => (template.match(/\{\w+\}/g) ?? []).sort();
+
+test("both languages have the same texts with the same values", () => {
+  assert.deepEqual(Object.keys(TEXTS.zh), Object.keys(TEXTS.en));
+  for (const [name, template] of Object.entries(TEXTS.en)) {
+    assert.deepEqual(values(TEXTS.zh[name]), values(template), name);
+    assert.match(TEXTS.zh[name], /[\u4e00-\u9fff]/, name);
+  }
+});
