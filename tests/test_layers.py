@@ -15,9 +15,9 @@ CORE = ROOT / "ssd_core"
 LAYERS = (
     ("errors",),
     ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text",
-     "backbones.codec_files"),
-    ("accept", "plan", "transformer", "backbones.vqgan"),
-    ("events", "backbones.base", "backbones.movq"),
+     "backbones.codec_files", "backbones.tensor_files"),
+    ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint"),
+    ("events", "backbones.base", "backbones.movq", "backbones.weights"),
     ("heads", "backbones.postcard"),
     ("state", "backbones"),
     ("methods.base", "methods.window"),
