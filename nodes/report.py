@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 
-from ..ssd_core import __version__, labels
+from ..ssd_core import labels
+from ..ssd_core.doctor import report as doctors_report
+from ..ssd_core.doctor import shelf
 from . import errors, folders, running
 from .jobs import Job
 
@@ -43,26 +44,16 @@ def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
 def doctor() -> str:
     """Versions, device, attention, what was found where, the last error."""
     import comfy.model_management as mm
-    import torch
 
     device = mm.get_torch_device()
-    flash, efficient = torch.backends.cuda.flash_sdp_enabled(), (
-        torch.backends.cuda.mem_efficient_sdp_enabled())
-    lines = [
-        f"ssd-decoding {__version__}, ComfyUI {comfyui_version()}, torch {torch.__version__}, "
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
-        f"device: {mm.get_torch_device_name(device)}, "
-        f"{mm.get_free_memory(device) / 2**30:.1f} GiB free of "
-        f"{mm.get_total_memory(device) / 2**30:.1f}",
-        f"attention: torch scaled_dot_product_attention (flash {flash}, memory-efficient "
-        f"{efficient} where the device has them)",
-        f"backbones in {folders.places(folders.BACKBONE_FOLDER)}:",
-        *(f"  {name}" for name in folders.backbones() or ["none; postcard is bundled"]),
-        *(f"  {line}" for line in folders.unread()),
-        f"heads in {folders.places(folders.HEADS_FOLDER)}:",
-        *(f"  {name}" for name in folders.heads_files() or ["none; postcard's are bundled"]),
-        f"last error: {errors.last_error[0] if errors.last_error else 'none since the start'}"]
-    return "\n".join(lines)
+    found = [
+        *shelf("backbones", folders.places(folders.BACKBONE_FOLDER), list(folders.backbones()),
+               "none; postcard is bundled", folders.unread()),
+        *shelf("heads", folders.places(folders.HEADS_FOLDER), list(folders.heads_files()),
+               "none; postcard's are bundled")]
+    memory = mm.get_free_memory(device), mm.get_total_memory(device)
+    return doctors_report(found, errors.last_error[0] if errors.last_error else None,
+                          f"ComfyUI {comfyui_version()}", mm.get_torch_device_name(device), memory)
 
 
 def comfyui_version() -> str:

@@ -77,9 +77,12 @@ class Job:
         release: frees what is parked; called where the job is cancelled while it rests.
         """
         with self._resting:
-            self._release, seconds_left = release, self.seconds_left
-            self._end("paused")
-            self.seconds_left = seconds_left
+            seconds_left, cancelled = self.seconds_left, self.cancelled
+            self._end("cancelled" if cancelled else "paused")
+            if not cancelled:
+                self._release, self.seconds_left = release, seconds_left
+        if cancelled:
+            release()
 
     def hand_over(self) -> bool:
         """Another job takes what is parked here and goes on; False where it was freed already."""

@@ -1,0 +1,199 @@
+"""The backbones on this machine, and the one that is loaded. Knows nothing of runs or the page."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from ssd_core import SSDError, load_backbone, load_heads
+from ssd_core.backbones import BACKBONES
+from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.postcard import FORMAT as POSTCARD_FORMAT
+from ssd_core.catalogue import CATALOGUE
+from ssd_core.doctor import shelf
+from ssd_core.heads import DraftHeads
+from ssd_core.load import ASSETS, BACKBONE_FILE, HEADS_FILE, pick_device
+
+BACKBONES_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
+AUTO, NONE = "auto", "none"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A backbone on the disk. heads: whether draft heads lie with it. why_not: where not readable,
+    one line that says why."""
+
+    name: str
+    family: str
+    path: Path
+    heads: bool
+    licence: str
+    readable: bool
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What runs draw with. problem: one line where heads were there and could not be used."""
+
+    name: str
+    backbone: Backbone
+    heads: DraftHeads | None
+    problem: str | None = None
+
+
+class Library:
+    """Backbones by name; one of them is loaded, the first one when it is first needed.
+
+    heads: a file, a folder or a name under models_dir/ssd_heads, for the first backbone; None takes
+    those that lie with a backbone, "none" takes none.
+    """
+
+    def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
+                 heads: str | None = None, device: str = AUTO, dtype: str = AUTO) -> None:
+        self.models_dir = Path(models_dir or "models").expanduser()
+        self.device = pick_device(device)
+        self.before_switch: list[Callable[[], None]] = []  # frees what holds the loaded backbone
+        self._first, self._heads = str(backbone), heads
+        self._asked = (self._first, dtype)
+        self._loaded: Loaded | None = None
+        self._lock = threading.Lock()
+        self._path(self._first)
+
+    # The loaded one
+
+    @property
+    def current(self) -> Loaded:
+        """The loaded backbone and its heads; SSDError while another is being loaded."""
+        if (loaded := self._loaded) is not None:
+            return loaded
+        if not self._lock.acquire(blocking=False):
+            raise SSDError(f"{self._asked[0]} is being loaded: try again in a moment")
+        try:
+            self._loaded = self._loaded or self._load(*self._asked)
+            return self._loaded
+        finally:
+            self._lock.release()
+
+    def use(self, name: str, dtype: str = AUTO) -> Loaded:
+        """Load another backbone in place of the present one, which is dropped first.
+
+        Where that fails the present one is loaded again, and SSDError says why.
+        """
+        self._path(name)
+        with self._lock:
+            former = self._asked
+            for free in self.before_switch:
+                free()
+            self._loaded, self._asked = None, (name, dtype)
+            free_memory()
+            try:
+                self._loaded = self._load(name, dtype)
+            except BaseException:
+                self._asked = former
+                self._loaded = self._load(*former)
+                raise
+            return self._loaded
+
+    def _load(self, name: str, dtype: str) -> Loaded:
+        path = self._path(name)
+        backbone = load_backbone(path, device=str(self.device), dtype=dtype)
+        explicit = self._heads if name == self._first else None
+        if explicit == NONE:
+            return Loaded(name, backbone, None)
+        if explicit is not None:
+            there = self.models_dir / HEADS_FOLDER / explicit
+            return Loaded(name, backbone, load_heads(there if there.exists() else explicit,
+                                                     backbone))
+        beside = self.heads_path(name)
+        try:
+            return Loaded(name, backbone, load_heads(beside, backbone) if beside else None)
+        except SSDError as error:
+            return Loaded(name, backbone, None, str(error))
+
+    # What there is
+
+    def doctor_lines(self) -> list[str]:
+        """What was found where, and what is loaded, for Doctor."""
+        found, (backbones, heads) = self.found(), self.places()
+        return [
+            *shelf("backbones", str(backbones), [one.name for one in found if one.readable],
+                   "none", (f"not read: {one.name} ({one.why_not})" for one in found
+                            if not one.readable)),
+            *shelf("heads", str(heads), [one.name for one in found if one.heads], "none"),
+            self._loaded_line()]
+
+    def _loaded_line(self) -> str:
+        if (loaded := self._loaded) is None:
+            return f"loaded: nothing yet, {self._asked[0]} is next"
+        backbone, heads = loaded.backbone, loaded.heads
+        dtype = str(backbone.dtype).removeprefix("torch.")
+        drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
+        return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), {dtype} on "
+                f"{backbone.device}, {drafts}")
+
+    def places(self) -> list[Path]:
+        """Where backbones and heads are looked for, besides the bundled ones."""
+        return [self.models_dir / BACKBONES_FOLDER, self.models_dir / HEADS_FOLDER]
+
+    def found(self) -> list[Found]:
+        """Every backbone that is here, the bundled one first; files are looked at, not loaded."""
+        return [self._describe(name, path) for name, path in self._all().items()]
+
+    def heads_path(self, name: str) -> Path | None:
+        """The heads of a backbone: those of its name under ssd_heads, else those beside it."""
+        path = self._path(name)
+        own = self.models_dir / HEADS_FOLDER / name
+        beside = path if path.is_dir() else path.parent
+        candidates = (own, own / HEADS_FILE, beside / HEADS_FILE)
+        return next((file for file in candidates if file.is_file()), None)
+
+    def _all(self) -> dict[str, Path]:
+        """Folders and files by name."""
+        paths = {name: ASSETS / name for name in BACKBONES if (ASSETS / name).is_dir()}
+        folder = self.models_dir / BACKBONES_FOLDER
+        there = sorted(folder.iterdir()) if folder.is_dir() else []
+        paths.update((path.name, path) for path in there if not path.name.startswith("."))
+        if self._first not in paths and Path(self._first).expanduser().exists():
+            paths[self._first] = Path(self._first).expanduser()
+        return paths
+
+    def _path(self, name: str) -> Path:
+        paths = self._all()
+        if name not in paths:
+            raise SSDError(f"backbone {name!r}: neither a file or folder nor one of "
+                           f"{', '.join(paths)}: put it into {self.places()[0]}")
+        return paths[name]
+
+    def _describe(self, name: str, path: Path) -> Found:
+        family, why_not = family_of(path)
+        known = CATALOGUE.get(name)
+        licence = known.licence.name if known else {"postcard": "Apache-2.0"}.get(name, "")
+        return Found(name, family, path, self.heads_path(name) is not None, licence,
+                     not why_not, why_not)
+
+
+def free_memory() -> None:
+    """Give back what nobody refers to any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def family_of(path: Path) -> tuple[str, str]:
+    """(family, why it cannot be read): the one or the other is empty."""
+    file = path / BACKBONE_FILE if path.is_dir() else path
+    try:
+        with safe_open(file, framework="pt") as opened:
+            found = (opened.metadata() or {}).get("format", "unknown")
+    except (SafetensorError, OSError):
+        return "", f"no whole {BACKBONE_FILE}"
+    if found != POSTCARD_FORMAT:
+        return "", f"format {found!r}, this version reads {POSTCARD_FORMAT}"
+    return "postcard", ""

@@ -1,0 +1,196 @@
+"""What visitors ask for, as works for the Worker: draw, redo, race; seeds are in nursery.py.
+
+Every finished picture is saved before its job is over. Knows the history and the library, not the
+page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone
+from ssd_core.compare import identical_share, side_by_side, verdict
+from ssd_core.files import written_whole
+from ssd_core.labels import stamp
+from ssd_core.methods import AR
+from ssd_core.recipe import is_int, kept_tokens, opened, reason_to_encode, recipe_of, to_bytes
+
+from .drawn import Drawn, follow
+from .history import Entry, History, require_picture
+from .jobs import Job
+from .library import Library
+from .nursery import Nursery
+from .running import Run, advance_together, decoded, guarded, open_run
+from .settings import Settings
+
+__all__ = ["Drawn", "Nursery", "Raced", "draw", "look", "race", "redo", "save_partial"]
+Work = Callable[[Job], object]
+UNFINISHED = 0.5  # grey
+
+
+@dataclass
+class Raced:
+    """Two finished pictures, both side by side, and what was measured.
+
+    identical: share of tokens equal to AR's, None where AR did not run. equal: share equal to each
+    other's. Two stats, labels and verdicts, left and right.
+    """
+
+    left: Entry
+    right: Entry
+    sheet: Entry
+    identical: float | None
+    equal: float
+    stats: list[Mapping]
+    labels: list[str]
+    verdicts: list[str]
+
+
+def draw(library: Library, history: History, settings: Settings,
+         keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True) -> Work:
+    """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
+
+    The work returns Drawn; where it was stopped, the job's result is what was finished until then.
+    """
+    def work(job: Job) -> Drawn:
+        run = open_run(library.current, settings, job.tell, keep=keep, keep_rows=keep_rows)
+        return follow(job, run, history, metadata)
+
+    return work
+
+
+def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,
+         metadata: bool = True) -> Work:
+    """Draw below the first keep_rows rows of a PNG, in its own size; see `draw`."""
+    def work(job: Job) -> Drawn:
+        backbone = library.current.backbone
+        width, height = size_of(source, backbone)
+        tokens, how = kept_tokens(source, backbone.resized((width, height)))
+        wish = replace(settings, size=f"{width}x{height}")
+        drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
+        return replace(drawn, how=how)
+
+    return work
+
+
+def save_partial(history: History, library: Library, drawn: Drawn, metadata: bool = True) -> Entry:
+    """Save what a stopped run had finished, grey below; returns the first picture's entry.
+
+    With metadata, the files can be picked in Redo. SSDError where another backbone is loaded now.
+    """
+    if not drawn.stopped_rows:
+        raise SSDError("nothing to save: no row was finished when the run was stopped")
+    for tokens, recipe in zip(drawn.tokens, drawn.recipes, strict=True):
+        backbone = library.current.backbone
+        if recipe["backbone"]["sha256"] != backbone.sha256:
+            raise SSDError(f"the stopped picture is {recipe['backbone']['name']}'s, and "
+                           f"{backbone.name} is loaded now: load the former again")
+        backbone = backbone.resized(tuple(recipe["size"]))
+        picture = top_of(backbone, tokens, drawn.stopped_rows)
+        drawn.partial.append(history.save(picture, recipe, "partial", metadata=metadata))
+    return drawn.partial[0]
+
+
+def top_of(backbone: Backbone, tokens: torch.Tensor, rows: int) -> torch.Tensor:
+    """Picture [H, W, 3] of the first `rows` rows of tokens [R, C], grey below."""
+    known = torch.arange(len(tokens)).clamp(max=rows - 1)
+    picture = decoded(backbone, tokens[known]).clone()  # out of inference mode
+    picture[rows * (len(picture) // len(tokens)) :] = UNFINISHED
+    return picture
+
+
+# Pictures to go on from
+
+
+def look(path: Path, backbone: Backbone) -> tuple[str, int | None]:
+    """Where a PNG's rows would come from, and how many are finished if it was stopped early.
+
+    Nothing is encoded. SSDError where it is no whole picture, or of a size the backbone lacks.
+    """
+    size = size_of(path, backbone)
+    with opened(path) as image:
+        recipe = recipe_of(path, image)
+        reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
+    if reason is not None:
+        return f"encoded: {reason}", None
+    rows = recipe.get("stopped_rows")
+    last = backbone.resized(size).grid.rows - 1
+    return "tokens from its recipe", rows if is_int(rows) and 1 <= rows <= last else None
+
+
+def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
+    """(width, height) of a whole PNG that this backbone can draw."""
+    require_picture(path)
+    with opened(path) as image:
+        size = image.size
+    if size not in backbone.sizes:
+        legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+        raise SSDError(f"{path}: the picture has {size[0]}x{size[1]} pixels, {backbone.name} "
+                       f"takes {legal}: resize it first")
+    return size
+
+
+# Races
+
+
+def race(library: Library, history: History, settings: Settings,
+         methods: Sequence[Settings | str], metadata: bool = True) -> Work:
+    """Two methods draw one picture of the same prompt and seed, each on its own clock.
+
+    methods: two, left and right; a name stands for `settings` with that method. The work returns
+    Raced. SSDError at once for a method that does not exist.
+    """
+    left, right = (replace(one, pictures=1) for one in map(
+        lambda one: replace(settings, method=one) if isinstance(one, str) else one, methods))
+
+    def work(job: Job) -> Raced:
+        runs = [open_run(library.current, wish, job.tell, panel=panel)
+                for panel, wish in enumerate((left, right))]
+        with guarded(*runs):
+            advance_together(job, runs)
+            return raced(runs, history, metadata)
+
+    return work
+
+
+def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
+    """Save both pictures and the sheet, show them, and say what was measured."""
+    shares = equal_to_ar(runs)
+    pictures = [run.picture(0) for run in runs]
+    entries = [history.save(picture, run.recipe(0), metadata=metadata)
+               for picture, run in zip(pictures, runs, strict=True)]
+    stats = [run.finished.stats for run in runs]
+    sheet = save_sheet(runs, pictures, shares, history)
+    for run, picture, share in zip(runs, pictures, shares, strict=True):
+        run.screen.finish(run.finished.stats, picture[None], share)
+    return Raced(*entries, sheet, None if None in shares else min(shares),
+                 identical_share(runs[0].tokens, runs[1].tokens), stats,
+                 [run.label for run in runs],
+                 [verdict(run.method, share) for run, share in zip(runs, shares, strict=True)])
+
+
+def equal_to_ar(runs: Sequence[Run]) -> list[float | None]:
+    """Each run's share of tokens equal to AR's; None where AR did not run."""
+    baseline = next((run.tokens for run in runs if isinstance(run.method, AR)), None)
+    return [None if baseline is None else identical_share(run.tokens, baseline) for run in runs]
+
+
+def save_sheet(runs: Sequence[Run], pictures: Sequence[torch.Tensor],
+               shares: Sequence[float | None], history: History) -> Entry:
+    """Both pictures with their stamps, as one PNG."""
+    stamps = [stamp(run.label, run.method, run.finished.stats, share)
+              for run, share in zip(runs, shares, strict=True)]
+    image = side_by_side([to_bytes(picture) for picture in pictures], stamps)
+
+    def save(path: Path) -> None:
+        with written_whole(path) as temporary:
+            image.save(temporary, format="PNG")
+
+    names = "-".join(run.method.name for run in runs)
+    return history.write(save, {"seed": runs[0].settings.seed, "method": names}, "race")
