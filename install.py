@@ -1,7 +1,8 @@
 """Set-up, with nothing but the standard library.
 
     python install.py         for ComfyUI-Manager: looks, says what is missing, changes nothing
-    python install.py app     makes .venv beside this file and draws a first postcard
+    python install.py app     makes .venv beside this file, draws a first postcard, opens the app;
+                              more arguments go to the app (--port 8000, --share ...)
     python install.py test    makes the same .venv and runs the tests; more arguments go to pytest
 
 pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept.
@@ -98,8 +99,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def app(arguments: list[str]) -> int:
-    if arguments:
-        raise InstallError(f"app takes no further arguments, not {arguments[0]!r}")
+    """A first postcard, then the page; exit code of the app."""
     prepare("app")
     print(f"\nA first postcard, by AR and by SSD with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
@@ -107,17 +107,18 @@ def app(arguments: list[str]) -> int:
                "--out", out]
     if run(command):
         raise InstallError("the first postcard failed; the lines above say why")
-    print(how_to_go_on())
-    return 0
+    print(how_to_go_on(), flush=True)
+    return run([python(), str(ROOT / "gradio_app.py"), "--open", *arguments])
 
 
 def how_to_go_on() -> str:
     ssd = script("ssd")
-    return (f"\nThe pictures lie in {ROOT / 'outputs'}. To go on:\n"
+    return (f"\nThe pictures lie in {ROOT / 'outputs'}. From a terminal you can go on with:\n"
             f'  {ssd} generate "{PROMPT}" --seed 8 --batch 4\n'
             f'  {ssd} compare "{PROMPT}" --methods ar,ssd,ssd:fused_commit=true,exact\n'
             f"  {ssd} plan --grid 90x90 --row-end --rounds 6\n"
-            f"  {ssd} --help")
+            f"  {ssd} --help\n"
+            f"\nThe app opens now (Ctrl-C ends it); next time: {python()} gradio_app.py")
 
 
 def test(arguments: list[str]) -> int:

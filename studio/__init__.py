@@ -1,1 +1,1 @@
-"""The Gradio app, opened by `python gradio_app.py`. Only page, tabs, server and words know gradio."""
+"""The app for those without ComfyUI; gradio_app.py beside this folder opens it."""

@@ -15,13 +15,17 @@ from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones import BACKBONES
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.postcard import FORMAT as POSTCARD_FORMAT
-from ssd_core.catalogue import CATALOGUE
+from ssd_core.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.doctor import shelf
+from ssd_core.fit import SHORT_NAMES, fit, gib
 from ssd_core.heads import DraftHeads
 from ssd_core.load import ASSETS, BACKBONE_FILE, HEADS_FILE, pick_device
 
+from .settings import Settings
+
 BACKBONES_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
 AUTO, NONE = "auto", "none"
+SMALL_BYTES = 1 << 30  # of files that are loaded only to be measured
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,51 @@ class Library:
         except SSDError as error:
             return Loaded(name, backbone, None, str(error))
 
+    # Memory
+
+    def fit(self, name: str, settings: Settings, dtype: str = AUTO) -> str:
+        """Whether a run of these settings would fit, and what it takes, as one line.
+
+        name: found here, or merely in the catalogue. SSDError where nothing can be said.
+        """
+        target, heads = self._described(name, dtype)
+        reach = heads is not None or target is not self.current.backbone and (
+            name in self._all() and self.heads_path(name) is not None)
+        told = fit(target, settings.method_on(target.preset, reach), settings.pictures, dtype,
+                   settings.guided(target.preset), settings.pixels(), str(self.device), heads)
+        parts = ", ".join(f"{words} {gib(count)}" for words, count in (
+            ("weights", told.weights), ("keys and values", told.cache),
+            ("a pass", told.activations), ("pixels", told.pixels)))
+        return f"{told.advice} ({parts})"
+
+    def _described(self, name: str, dtype: str) -> tuple[Backbone | KnownBackbone,
+                                                         DraftHeads | None]:
+        """What the estimate needs: the loaded backbone and its heads, a row, or a small file."""
+        current = self.current
+        if name == current.name and dtype in (AUTO, SHORT_NAMES.get(current.backbone.dtype)):
+            return current.backbone, current.heads
+        if name in CATALOGUE:
+            return CATALOGUE[name], None
+        path = self._path(name)
+        if size_of(path) > SMALL_BYTES:
+            raise SSDError(f"{name}: is not in the catalogue, so what it takes is known only once "
+                           "it is loaded: press Use")
+        return load_backbone(path, "cpu"), None
+
+    def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
+        """Raise SSDError unless so many parked runs of these settings would fit together."""
+        loaded = self.current
+        told = fit(loaded.backbone, settings.method_for(loaded.backbone, loaded.heads),
+                   settings.pictures, guided=settings.guided(loaded.backbone.preset),
+                   size=settings.pixels(), device=str(self.device), heads=loaded.heads,
+                   keep_rows=keep_rows)
+        if told.fits is False:
+            raise SSDError(told.advice)
+        together = told.needed + (runs - 1) * told.cache
+        if told.free is not None and together > told.free:
+            raise SSDError(f"{runs} parked pictures take about {gib(together)}, {gib(told.free)} "
+                           "are free: start fewer seeds")
+
     # What there is
 
     def doctor_lines(self) -> list[str]:
@@ -177,6 +226,12 @@ class Library:
         licence = known.licence.name if known else {"postcard": "Apache-2.0"}.get(name, "")
         return Found(name, family, path, self.heads_path(name) is not None, licence,
                      not why_not, why_not)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def free_memory() -> None:

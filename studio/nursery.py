@@ -52,12 +52,13 @@ class Nursery:
         """
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
             raise SSDError(f"seeds: {count} of {part:.0%} cannot be started: 1 to {MOST_SEEDS} can")
+        settings = replace(settings, pictures=1)
         plan_of(settings, self.library.current)
         self.drop_owner(owner)
+        self.library.require_room(settings, runs=count)
         with self._lock:
             start = self._starts[owner] = object()
-        wishes = [replace(settings, seed=seed, pictures=1)
-                  for seed in settings.sampling().seeds(count)]
+        wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
         return [(wish.seed, partial(self._sow, wish, part, start)) for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:

@@ -59,6 +59,8 @@ def draw(library: Library, history: History, settings: Settings,
     The work returns Drawn; where it was stopped, the job's result is what was finished until then.
     """
     def work(job: Job) -> Drawn:
+        if settings.pictures > 1:
+            library.require_room(settings, keep_rows=keep_rows)
         run = open_run(library.current, settings, job.tell, keep=keep, keep_rows=keep_rows)
         return follow(job, run, history, metadata)
 

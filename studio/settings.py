@@ -51,10 +51,7 @@ class Settings:
 
     def method_for(self, backbone: Backbone, heads: DraftHeads | None) -> Method:
         """The method that will run; SSDError for knobs out of range or beyond the heads' reach."""
-        method = self._method()
-        if self.falls_to_rows(heads):
-            method = without_heads(method)
-        method = method.resolved(backbone.preset)
+        method = self.method_on(backbone.preset, heads is not None)
         needed = method.heads_needed(backbone.grid)
         if needed and heads is None:
             raise SSDError(f"method {method.name} drafts with heads, and {backbone.name} has none "
@@ -62,6 +59,14 @@ class Settings:
         if needed:
             heads.require(*needed)
         return method
+
+    def method_on(self, preset: Preset, heads: bool) -> Method:
+        """The method on a backbone that is merely known; SSD without heads is its schedule by
+        rows. SSDError for knobs out of range."""
+        method = self._method()
+        if isinstance(method, SSD) and not heads:
+            method = without_heads(method)
+        return method.resolved(preset)
 
     def falls_to_rows(self, heads: DraftHeads | None) -> bool:
         """Whether SSD was asked for and its schedule has to run without heads."""
@@ -85,8 +90,8 @@ class Settings:
             raise SSDError(f"size {self.size[:20]!r}: write width x height, for example 192x192")
         return int(width), int(height)
 
-    def guided(self, backbone: Backbone) -> bool:
-        return (backbone.preset.cfg if self.cfg is None else self.cfg) != 1
+    def guided(self, preset: Preset) -> bool:
+        return (preset.cfg if self.cfg is None else self.cfg) != 1
 
 
 # Speed against fidelity

@@ -16,3 +16,34 @@ export function pageWords() {
 export function listOf(element, name) {
   return (element.getAttribute(name) ?? "").split(",").map((item) => item.trim()).filter(Boolean);
 }
+
+const GLANCE = 200; // ms; values that Gradio sets make no event
+
+/** A component of the page by its selector, looked at whenever it may have changed. */
+export class Target {
+  #look;
+  #timer;
+
+  /** look(root) gets the component's root, or null while it is not on the page. */
+  constructor(selector, look) {
+    this.selector = selector;
+    this.#look = () => look(this.root);
+    for (const kind of ["input", "change"]) document.addEventListener(kind, this.#look);
+    this.#timer = setInterval(this.#look, GLANCE);
+  }
+
+  get root() {
+    return this.selector ? document.querySelector(this.selector) : null;
+  }
+
+  stop() {
+    for (const kind of ["input", "change"]) document.removeEventListener(kind, this.#look);
+    clearInterval(this.#timer);
+  }
+}
+
+/** Write into an input as if it had been typed. */
+export function type(input, value) {
+  input.value = value;
+  for (const kind of ["input", "change"]) input.dispatchEvent(new Event(kind, { bubbles: true }));
+}

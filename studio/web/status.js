@@ -11,7 +11,6 @@ export function statusText(entry, words, begun) {
     case "running": return begun ? timeLeft(entry.seconds_left, words) : words.starting;
     case "failed": return say(words.failed, { error: entry.error });
     case "cancelled": return begun ? "" : words.stopped;
-    case "paused": return words.paused;
     case "gone": return words.gone;
     default: return "";
   }
@@ -20,6 +19,19 @@ export function statusText(entry, words, begun) {
 function waitingText(position, words) {
   if (position < 1) return words.starting; // it left the queue just now
   return position === 1 ? words.next : say(words.waiting, { ahead: position });
+}
+
+/** The short line under one of many small pictures. `panel` is its preview's, or undefined. */
+export function seedText(entry, panel, words) {
+  const at = { row: panel?.row ?? 0, rows: panel?.start?.rows };
+  switch (entry?.state) {
+    case "waiting": return words.queued;
+    case "running": return panel?.start ? say(words.rowOf, at) : words.starting;
+    case "paused": return panel?.start ? say(words.pausedAt, at) : words.queued;
+    case "done": return words.done;
+    case "cancelled": return words.cancelled;
+    default: return statusText(entry, words, false);
+  }
 }
 
 /** "about 12 s left"; empty where the server does not say. */

@@ -1,8 +1,16 @@
 /** Defines the studio's elements; the one script that the page loads. */
 
+import { SsdDivider } from "./divider.js";
+import { SsdKeepLine } from "./keep_line.js";
+import { SsdSeeds } from "./seeds.js";
 import { SsdStage } from "./stage.js";
 
-const ELEMENTS = { "ssd-stage": SsdStage };
+const ELEMENTS = {
+  "ssd-stage": SsdStage,
+  "ssd-seeds": SsdSeeds,
+  "ssd-divider": SsdDivider,
+  "ssd-keep-line": SsdKeepLine,
+};
 
 for (const [name, element] of Object.entries(ELEMENTS)) {
   if (!customElements.get(name)) customElements.define(name, element);

@@ -1,0 +1,165 @@
+"""Ten minutes of the app: runs, stops, races, seeds, reloads and closed tabs; is memory back after?
+
+    python benchmarks/soak.py [--minutes 10] [--out benchmarks/results/soak.md]
+
+Starts gradio_app.py on a free port with a folder of its own, drives it in a headless Chromium and
+reads the server's resident memory from the system (Linux). The first rounds warm up: libraries
+load, allocators grow. What counts is whether it goes on growing after them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from conditions import RESULTS, conditions, table
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+WARM_UP = 5  # rounds
+PATIENCE = 120_000  # ms
+
+
+@contextmanager
+def app(folder: Path) -> Iterator[tuple[str, subprocess.Popen]]:
+    """The app as its users start it: its address and its process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(ROOT / "gradio_app.py"), "--port", str(port), "--output-dir",
+               str(folder / "outputs"), "--models-dir", str(folder / "models")]
+    with open(folder / "server.log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield wait_for(f"http://127.0.0.1:{port}/", process), process
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_for(address: str, process: subprocess.Popen) -> str:
+    for _ in range(600):
+        if process.poll() is not None:
+            raise SystemExit(f"gradio_app.py ended with exit code {process.returncode}")
+        try:
+            urllib.request.urlopen(address, timeout=1).close()
+            return address
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("gradio_app.py does not answer")
+
+
+def resident_mib(process: subprocess.Popen) -> float:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1024
+
+
+# What visitors do
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def finished(page: Page, stage: str) -> None:
+    """Until every run on a stage is over."""
+    page.wait_for_function(
+        "stage => { const runs = [...document.querySelectorAll(`#${stage} .ssd-run`)];"
+        " return runs.length && runs.every(r => ['done', 'cancelled', 'paused'].includes("
+        "r.dataset.state)); }", arg=stage, timeout=PATIENCE)
+
+
+def draw(page: Page) -> None:
+    open_tab(page, "Create")
+    page.click("#draw")
+    page.wait_for_selector("#create-stage ssd-stage[jobs]")
+    finished(page, "create-stage")
+
+
+def stop(page: Page) -> None:
+    open_tab(page, "Create")
+    page.click("#draw")
+    page.wait_for_selector("#stop:not([disabled])")
+    page.click("#stop")
+    finished(page, "create-stage")
+
+
+def race(page: Page) -> None:
+    open_tab(page, "Race")
+    page.click("#race")
+    page.wait_for_selector("#race-divider ssd-divider", timeout=PATIENCE)
+
+
+def seeds(page: Page) -> None:
+    """Start eight, let them wait, finish none: they are given back at the next start or leave."""
+    open_tab(page, "Seeds")
+    page.click("#seeds-start")
+    page.wait_for_selector("#seeds-finish:not([disabled])", timeout=PATIENCE)
+
+
+def reload(page: Page) -> None:
+    page.click("#draw") if page.is_visible("#draw") else None
+    page.reload()
+    page.wait_for_selector("#draw", timeout=PATIENCE)
+
+
+STEPS: tuple[Callable[[Page], None], ...] = (draw, stop, race, seeds, reload)
+
+
+def soak(minutes: float, address: str, process: subprocess.Popen) -> list[float]:
+    """Resident MiB after every round; a round is all steps in a tab that is then closed."""
+    seen, end = [], time.monotonic() + 60 * minutes
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        while time.monotonic() < end or len(seen) < WARM_UP + 3:
+            page = browser.new_page()
+            page.goto(address)
+            page.wait_for_selector("#draw", timeout=PATIENCE)
+            for step in STEPS:
+                step(page)
+            page.close()
+            time.sleep(1)
+            seen.append(resident_mib(process))
+            print(f"round {len(seen)}: {seen[-1]:.0f} MiB", flush=True)
+        browser.close()
+    return seen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--out", type=Path, default=RESULTS / "soak.md")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, app(Path(folder)) as (address, process):
+        start = resident_mib(process)
+        seen = soak(args.minutes, address, process)
+    third = max(1, (len(seen) - WARM_UP) // 3)
+    first, last = seen[WARM_UP : WARM_UP + third], seen[-third:]
+    rows = [["before the first visitor", f"{start:.0f}"], [f"after {WARM_UP} rounds of warm-up",
+            f"{seen[WARM_UP - 1]:.0f}"], ["first third after that, median",
+            f"{statistics.median(first):.0f}"], ["last third, median",
+            f"{statistics.median(last):.0f}"], ["highest", f"{max(seen):.0f}"]]
+    text = (f"# Soak of the app\n\n{conditions(torch.device('cpu'))}; {args.minutes:g} minutes, "
+            f"{len(seen)} rounds. A round: open a tab, draw, draw and stop, race, start eight seeds "
+            "and leave them, reload during a run, close the tab.\n\n"
+            f"{table(['server, resident', 'MiB'], rows)}")
+    args.out.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

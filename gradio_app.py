@@ -1,0 +1,79 @@
+"""The app for those without ComfyUI: opens a page on this machine.
+
+    python gradio_app.py [--backbone NAME] [--heads NAME] [--models-dir DIR] [--output-dir DIR]
+                         [--host 127.0.0.1] [--port 7860] [--share] [--language auto|en|zh]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+try:
+    import gradio  # noqa: F401
+    import typer
+except ModuleNotFoundError as missing:
+    sys.exit(f"gradio_app.py: {missing.name} is missing: run `python install.py app`, or "
+             "`pip install gradio typer`, with this Python")
+
+from ssd_core import SSDError
+from studio.downloads import Downloads
+from studio.history import History
+from studio.jobs import Worker
+from studio.library import Library
+from studio.runs import Nursery
+from studio.server import serve
+from studio.services import Services
+
+ROOT = Path(__file__).resolve().parent
+
+
+def main(
+    backbone: Annotated[str, typer.Option(help="Bundled name, folder or file.")] = "postcard",
+    heads: Annotated[str, typer.Option(
+        help="Folder or file; auto: those beside the backbone; none.")] = "auto",
+    models_dir: Annotated[Path, typer.Option(
+        help="Folder with ssd_backbones/NAME and ssd_heads/NAME.")] = ROOT / "models",
+    output_dir: Annotated[Path, typer.Option(
+        help="Where finished pictures are saved.")] = ROOT / "outputs",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, fp32, bf16, fp16, int8, int4.")] = "auto",
+    host: Annotated[str, typer.Option(
+        help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Default: the first free one from 7860.")] = None,
+    share: Annotated[bool, typer.Option(
+        "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
+    language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Open the app in a browser: everything runs on this machine."""
+    if language not in ("auto", "en", "zh"):
+        raise SSDError(f"language {language!r}: choose auto, en or zh")
+    library = Library(models_dir, backbone, None if heads == "auto" else heads, device, dtype)
+    library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
+    history = History(output_dir)
+    services = Services(Worker(), library, history, Nursery(library, history),
+                        Downloads(models_dir), language)
+    serve(services, host, port, share, open_)
+
+
+def run() -> None:
+    """Exit code 2 and one line for what the user got wrong, as the command line has it."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(main)
+    try:
+        app()
+    except (SSDError, OSError) as error:
+        sys.stderr.write(f"gradio_app.py: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    run()

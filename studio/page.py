@@ -1,0 +1,90 @@
+"""The page: one head line, the controls, the tabs. Knows where things stand, not what they do."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+
+import gradio as gr
+
+from ssd_core import __version__
+
+from .services import Services
+from .settings import from_dict, to_dict
+from .tabs.backbones import Backbones
+from .tabs.common import PRIVATE, owner_of
+from .tabs.controls import KNOBS, Controls
+from .tabs.create import Create
+from .tabs.doctor import Doctor
+from .tabs.history import HistoryTab
+from .tabs.race import Race
+from .tabs.redo import Redo
+from .tabs.seeds import Seeds
+from .words import language_of, say, translations
+
+TITLE = "SSD studio"
+
+
+def build(services: Services) -> gr.Blocks:
+    """The whole app as Gradio blocks; nothing runs yet."""
+    t = translations(services.language)
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
+        head = gr.HTML(elem_id="studio-head", js_on_load=None)
+        with gr.Row(elem_id="studio"):
+            with gr.Column(scale=2, min_width=320, elem_id="controls"):
+                controls = Controls(services, t)
+            with gr.Column(scale=5, min_width=320, elem_id="work"), \
+                    gr.Tabs(selected="create", elem_id="tabs") as tabs:
+                fill(services, t, controls, tabs, demo)
+        demo.load(partial(head_line, services), None, head, **PRIVATE)
+        demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
+            controls.tell, controls.inputs, [controls.plan, controls.remembered], **PRIVATE)
+        demo.unload(partial(leave, services))
+    return demo
+
+
+def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
+         demo: gr.Blocks) -> None:
+    """All tabs, then what leads from one to another."""
+    with gr.Tab(t("create"), id="create"):
+        create = Create(services, t, controls)
+    with gr.Tab(t("race"), id="race"):
+        race = Race(services, t, controls)
+    with gr.Tab(t("redo"), id="redo") as redo_tab:
+        redo = Redo(services, t, controls)
+    with gr.Tab(t("seeds"), id="seeds"):
+        seeds = Seeds(services, t, controls)
+    with gr.Tab(t("history"), id="history") as history_tab:
+        history = HistoryTab(services, t, controls)
+    with gr.Tab(t("backbones"), id="backbones") as backbones_tab:
+        backbones = Backbones(services, t, controls)
+    with gr.Tab(t("doctor"), id="doctor") as doctor_tab:
+        doctor = Doctor(services, t)
+    create.wire(redo, tabs)
+    race.wire()
+    redo.wire(redo_tab)
+    seeds.wire()
+    history.wire(history_tab, tabs, redo, demo.load)
+    backbones.wire(backbones_tab)
+    doctor.wire(doctor_tab)
+
+
+def head_line(services: Services, request: gr.Request) -> str:
+    language = language_of(request, services.language)
+    return (f'<header class="studio-head"><h1>{TITLE}</h1>'
+            f'<p>{escape(say(language, "tagline"))}</p>'
+            f'<p class="studio-version">{__version__}</p></header>')
+
+
+def leave(services: Services, request: gr.Request) -> None:
+    """A tab was closed or reloaded."""
+    services.leave(owner_of(request))
+
+
+def remembered(raw: dict | None) -> list:
+    """What this browser had last, one value a control; as they are where that is nothing."""
+    try:
+        settings = to_dict(from_dict(raw)) if raw else None
+    except Exception:  # noqa: BLE001 - storage of the browser: whatever is wrong with it, start afresh
+        settings = None
+    return [settings[name] for name in KNOBS] if settings else [gr.skip()] * len(KNOBS)

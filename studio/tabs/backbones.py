@@ -1,0 +1,164 @@
+"""Backbones: what was found and where, what fits, what others there are, their licences."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from html import escape
+
+import gradio as gr
+
+from ssd_core import SSDError, hub
+from ssd_core.catalogue import CATALOGUE, Licence, known
+from ssd_core.fit import WEIGHT_BYTES
+
+from ..services import Services
+from ..words import language_of, say
+from .common import PRIVATE, line, over, owner_of, trouble
+from .controls import Controls
+
+STEP = 0.3  # seconds between two looks at a download
+
+
+class Backbones:
+    def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
+        self.services, self.controls = services, controls
+        self.found = gr.HTML(elem_id="backbones-found", js_on_load=None)
+        with gr.Row():
+            self.name = gr.Dropdown(names(services), value=services.library.current.name,
+                                    label=t("backbone"), elem_id="backbone")
+            self.dtype = gr.Dropdown(["auto", *WEIGHT_BYTES], value="auto", label=t("dtype"),
+                                     elem_id="dtype")
+            self.fit = gr.Button(t("fit"), elem_id="backbone-fit")
+            self.use = gr.Button(t("use"), variant="primary", elem_id="backbone-use")
+        self.status = gr.HTML(elem_id="backbone-status", js_on_load=None)
+        gr.Markdown(t("get"), elem_id="backbone-get")
+        gr.Markdown(t("get_hint"))
+        with gr.Row():
+            self.known = gr.Dropdown([(row.title, name) for name, row in CATALOGUE.items()],
+                                     label=t("known"), elem_id="known")
+            self.ask = gr.Button(t("ask"), elem_id="backbone-ask")
+        self.quote = gr.HTML(elem_id="backbone-quote", js_on_load=None)
+        with gr.Row():
+            self.get = gr.Button(t("download"), interactive=False, elem_id="backbone-download")
+            self.cancel = gr.Button(t("cancel_download"), variant="stop", interactive=False,
+                                    elem_id="backbone-cancel")
+        self.progress = gr.HTML(elem_id="backbone-progress", js_on_load=None)
+
+    def wire(self, tab: gr.Tab) -> None:
+        knobs = self.controls.inputs
+        tab.select(self.look, None, [self.found, self.name], **PRIVATE)
+        self.fit.click(self.will_fit, [self.name, self.dtype, *knobs], self.status,
+                       api_name="fit", show_progress="hidden")
+        self.use.click(self.load, [self.name, self.dtype], [self.status, self.found],
+                       api_name="use_backbone", show_progress="hidden").then(
+            self.controls.tell, knobs, [self.controls.plan, self.controls.remembered], **PRIVATE)
+        self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
+        self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
+        self.get.click(self.download, self.known, [self.progress, self.get, self.cancel, self.found,
+                                                   self.name], **PRIVATE)
+        self.cancel.click(self.cancelled, None, None, queue=False, **PRIVATE)
+
+    # What is here
+
+    def look(self, request: gr.Request) -> tuple:
+        """What was found, and where it was looked for."""
+        library, language = self.services.library, language_of(request, self.services.language)
+        rows = "".join(found_row(one) for one in library.found())
+        places = escape(say(language, "looked_in", places=" ; ".join(map(str, library.places()))))
+        table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
+        return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
+
+    def will_fit(self, name: str, dtype: str, *values: object, request: gr.Request) -> str:
+        language = language_of(request, self.services.language)
+        try:
+            settings = self.controls.read(values)
+            return line(self.services.library.fit(name, settings, dtype))
+        except SSDError as error:
+            return trouble(language, str(error))
+
+    async def load(self, name: str, dtype: str, request: gr.Request) -> AsyncIterator[tuple]:
+        """Load a backbone in place of the present one, when its turn has come."""
+        library, language = self.services.library, language_of(request, self.services.language)
+        job = self.services.worker.submit("load", lambda job: library.use(name, dtype),
+                                          owner_of(request))
+        yield line("…"), gr.skip()
+        await over(job)
+        if job.state == "failed":
+            yield trouble(language, job.error), gr.skip()
+            return
+        heads = say(language, "with_heads" if library.current.heads else "without_heads")
+        yield line(say(language, "in_use", name=library.current.name, heads=heads)), gr.skip()
+
+    # What there is elsewhere
+
+    def about(self, name: str | None) -> tuple:
+        """Title, licence and size as the catalogue has them; no network."""
+        if not name:
+            return "", gr.update(interactive=False)
+        row = known(name)
+        about = f"about {size_text(row.about_bytes)}" if row.about_bytes else "size: ask the Hub"
+        return (f"<p><b>{escape(row.title)}</b>: {about}. {escape(row.note)}</p>"
+                + licence_html(row.licence), gr.update(interactive=False))
+
+    async def asked(self, name: str | None, request: gr.Request) -> tuple:
+        """Exact size and destination, from the Hub; only then the button."""
+        language = language_of(request, self.services.language)
+        if not name:
+            return "", gr.update(interactive=False)
+        try:
+            quote = await asyncio.to_thread(hub.quote, name, self.services.library.models_dir)
+        except SSDError as error:
+            return trouble(language, str(error)), gr.update(interactive=False)
+        text = (f"{name}: {size_text(quote.bytes)}, of which {size_text(quote.missing)} are not "
+                f"here yet; to {quote.destination}")
+        return line(text) + licence_html(quote.licence), gr.update(interactive=True)
+
+    async def download(self, name: str, request: gr.Request) -> AsyncIterator[tuple]:
+        language = language_of(request, self.services.language)
+        idle = (gr.update(interactive=True), gr.update(interactive=False))
+        try:
+            download = self.services.downloads.start(owner_of(request), name)
+        except SSDError as error:
+            yield trouble(language, str(error)), *idle, gr.skip(), gr.skip()
+            return
+        while not download.over.is_set():
+            yield (line(say(language, "downloading", done=size_text(download.done),
+                            total=size_text(download.total), file=download.file)),
+                   gr.update(interactive=False), gr.update(interactive=True), gr.skip(), gr.skip())
+            await asyncio.sleep(STEP)
+        if download.error:
+            told = trouble(language, download.error)
+        elif download.cancelled:
+            told = line(say(language, "download_kept"))
+        else:
+            told = line(say(language, "downloaded", where=download.where))
+        yield told, *idle, *self.look(request)
+
+    def cancelled(self, request: gr.Request) -> None:
+        self.services.downloads.cancel(owner_of(request))
+
+
+def names(services: Services) -> list[str]:
+    return [one.name for one in services.library.found() if one.readable]
+
+
+def found_row(found) -> str:
+    """One line of the table: name, family, path, licence, or why it cannot be read."""
+    what = found.family if found.readable else found.why_not
+    heads = "heads" if found.heads else ""
+    cells = (found.name, what, heads, found.licence or "", str(found.path))
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def licence_html(licence: Licence) -> str:
+    return (f'<p>{escape(licence.name)} (<a href="{escape(licence.link)}" rel="noreferrer" '
+            f'target="_blank">{escape(licence.link)}</a>): {escape(licence.restricts)}</p>')
+
+
+def size_text(size: int) -> str:
+    """Bytes for people, in the units that shops and disks use."""
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,76 @@
+"""What the tabs that run something have in common: stages, waiting, stopping, figures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from html import escape
+
+import gradio as gr
+
+from ..history import Entry
+from ..jobs import Job
+from ..services import Services
+from ..words import say
+
+IDLE = "<ssd-stage></ssd-stage>"
+PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+def owner_of(request: gr.Request) -> str:
+    """The browser tab that a request came from."""
+    return request.session_hash or ""
+
+
+def stage(*jobs: Job) -> str:
+    """The live pictures of some jobs."""
+    return f'<ssd-stage jobs="{",".join(job.id for job in jobs)}"></ssd-stage>'
+
+
+def empty_stage(elem_id: str) -> gr.HTML:
+    return gr.HTML(IDLE, elem_id=elem_id, js_on_load=None)
+
+
+def line(text: str) -> str:
+    """A status line; what stands in it may have come from outside."""
+    return f'<p class="studio-line" role="status">{escape(text)}</p>'
+
+
+def trouble(language: str, error: str | None) -> str:
+    """A status line for what went wrong."""
+    text = say(language, "failed", error=error)
+    return f'<p class="studio-problem" role="alert">{escape(text)}</p>'
+
+
+async def over(*jobs: Job) -> None:
+    """Wait for jobs without holding a thread."""
+    while not all(job.over for job in jobs):
+        await asyncio.sleep(0.05)
+
+
+def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State) -> gr.Button:
+    """A button that cancels the jobs whose ids are in `running`; they end within one pass."""
+    def stop(ids: Sequence[str]) -> None:
+        for job in filter(None, map(services.worker.job, ids)):
+            job.cancel()
+
+    button = gr.Button(t("stop"), variant="stop", interactive=False, elem_id=elem_id)
+    button.click(stop, running, None, queue=False, **PRIVATE)
+    return button
+
+
+def pictures(t: gr.I18n, elem_id: str) -> gr.Gallery:
+    """Saved pictures, offered byte for byte as they lie on the disk."""
+    return gr.Gallery(label=t("result"), format="png", elem_id=elem_id, columns=4, height="auto",
+                      object_fit="contain", interactive=False, buttons=["download", "fullscreen"])
+
+
+def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """(path, caption) for a gallery."""
+    return [(str(entry.path), entry.path.stem) for entry in entries]
+
+
+def figures(language: str, label: str, stats: dict, entries: Sequence[Entry]) -> str:
+    """The status line of a finished run."""
+    return line(say(language, "done", label=label, passes=stats["passes"], ar=stats["ar_passes"],
+                    seconds=f"{stats['seconds']['total']:.2f}", where=entries[0].path.parent))

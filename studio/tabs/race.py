@@ -1,0 +1,109 @@
+"""Race: two methods, one seed, two panels; then a divider between the pictures and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from html import escape
+
+import gradio as gr
+
+from ssd_core import SSDError
+from ssd_core.methods import METHODS
+
+from .. import runs
+from ..history import Entry
+from ..services import Services
+from ..words import language_of, say
+from .common import (
+    IDLE,
+    empty_stage,
+    line,
+    over,
+    owner_of,
+    stage,
+    stop_button,
+    trouble,
+)
+from .controls import Controls
+
+AS_CHOSEN = "the knobs on the left"
+
+
+class Race:
+    """Two method boxes beside the shared controls; one of them may be the controls' own method."""
+
+    def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
+        self.services, self.controls = services, controls
+        self.running = gr.State([])
+        gr.Markdown(t("race_hint"))
+        with gr.Row():
+            self.left = gr.Dropdown(list(METHODS), value="ar", label=t("left"), elem_id="race-left")
+            self.right = gr.Dropdown([(t("as_chosen"), AS_CHOSEN), *METHODS], value=AS_CHOSEN,
+                                     label=t("right"), elem_id="race-right")
+        with gr.Row():
+            self.start = gr.Button(t("start_race"), variant="primary", elem_id="race")
+            self.stop = stop_button(services, t, "race-stop", self.running)
+        self.stage = empty_stage("race-stage")
+        self.status = gr.HTML(elem_id="race-status", js_on_load=None)
+        self.divider = gr.HTML(elem_id="race-divider", js_on_load=None)
+        self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
+
+    def wire(self) -> None:
+        controls = self.controls
+        self.start.click(
+            self.run, [self.left, self.right, controls.lock, controls.metadata, *controls.inputs],
+            [controls.parts["seed"], self.stage, self.status, self.divider, self.sheet,
+             self.running, self.stop], api_name="race", show_progress="hidden")
+
+    async def run(self, left: str, right: str, locked: bool, metadata: bool, *values: object,
+                  request: gr.Request) -> AsyncIterator[dict]:
+        """Race; both pictures grow on the stage meanwhile."""
+        services, language = self.services, language_of(request, self.services.language)
+        try:
+            settings = self.controls.drawn(locked, values)
+            names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
+            work = runs.race(services.library, services.history, settings, names,
+                             metadata=metadata)
+        except SSDError as error:
+            yield {self.status: trouble(language, str(error))}
+            return
+        job = services.worker.submit("race", work, owner_of(request))
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
+               self.status: "", self.divider: "", self.sheet: gr.update(visible=False),
+               self.running: [job.id], self.stop: gr.update(interactive=True)}
+        await over(job)
+        yield {self.running: [], self.stop: gr.update(interactive=False),
+               **self.outcome(job, language)}
+
+    def outcome(self, job, language: str) -> dict:
+        if job.state == "failed":
+            return {self.status: trouble(language, job.error)}
+        if job.state != "done":
+            return {self.status: line(say(language, "stopped_early")), self.stage: IDLE}
+        raced: runs.Raced = job.result
+        sheet = gr.update(value=str(raced.sheet.path), visible=True)
+        return {self.status: line(verdict(raced, language)), self.divider: divider(raced),
+                self.sheet: sheet}
+
+
+def verdict(raced: runs.Raced, language: str) -> str:
+    """Passes and seconds of both, and what may be said of the right picture."""
+    share = ("" if raced.identical is None or raced.identical == 1
+             else say(language, "share", share=f"{raced.identical:.0%}"))
+    (left, right), (a, b) = raced.labels, raced.stats
+    return say(language, "verdict", left=left, right=right, left_passes=a["passes"],
+               right_passes=b["passes"], left_seconds=f"{a['seconds']['total']:.2f}",
+               right_seconds=f"{b['seconds']['total']:.2f}",
+               verdict=say(language, raced.verdicts[1]), share=share)
+
+
+def divider(raced: runs.Raced) -> str:
+    """Both pictures on top of each other."""
+    left, right = map(escape, raced.labels)
+    return (f'<ssd-divider left="{address(raced.left)}" right="{address(raced.right)}" '
+            f'left-label="{left}" right-label="{right}"></ssd-divider>')
+
+
+def address(entry: Entry) -> str:
+    """Where the browser finds a saved picture."""
+    return f"/studio/picture/{escape(entry.id)}"

@@ -1,0 +1,140 @@
+"""Redo: rows above a line stay, what lies below is drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import gradio as gr
+
+from ssd_core import SSDError
+
+from .. import runs
+from ..jobs import Job
+from ..services import Services
+from ..words import language_of, say
+from .common import (
+    PRIVATE,
+    empty_stage,
+    figures,
+    files,
+    line,
+    over,
+    owner_of,
+    pictures,
+    stage,
+    stop_button,
+    trouble,
+)
+from .controls import Controls
+
+RECENT = 12
+
+
+class Redo:
+    """`source` is the path of the picture that is redone, in the history or just uploaded."""
+
+    def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
+        self.services, self.controls = services, controls
+        self.running, self.source, self.ids = gr.State([]), gr.State(None), gr.State([])
+        gr.Markdown(t("redo_hint"))
+        with gr.Row():
+            self.recent = gr.Gallery(label=t("recent"), elem_id="redo-recent", columns=6,
+                                     height=150, format="png", allow_preview=False,
+                                     interactive=False, buttons=[], scale=3)
+            self.upload = gr.File(label=t("upload"), file_types=[".png"], elem_id="redo-upload",
+                                  height=150, scale=1, min_width=180)
+        self.told = gr.HTML(elem_id="redo-told", js_on_load=None)
+        self.line = gr.HTML(elem_id="redo-line", js_on_load=None)
+        rows = services.library.current.backbone.grid.rows
+        self.rows = gr.Slider(1, rows - 1, rows // 2, step=1, label=t("rows_kept"),
+                              elem_id="redo-rows", buttons=[])
+        with gr.Row():
+            self.start = gr.Button(t("start_redo"), variant="primary", elem_id="redo")
+            self.stop = stop_button(services, t, "redo-stop", self.running)
+        self.stage = empty_stage("redo-stage")
+        self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
+        self.result = pictures(t, "redo-result")
+        self.shown = [self.source, self.told, self.line, self.rows]
+
+    def wire(self, tab: gr.Tab) -> None:
+        controls = self.controls
+        tab.select(self.refresh, None, [self.recent, self.ids], **PRIVATE)
+        self.recent.select(self.pick, self.ids, self.shown, **PRIVATE)
+        self.upload.upload(self.show_upload, self.upload, self.shown, **PRIVATE)
+        self.start.click(
+            self.run, [self.source, self.rows, controls.lock, controls.metadata, *controls.inputs],
+            [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop],
+            api_name="redo", show_progress="hidden")
+
+    # Choosing a picture
+
+    def refresh(self) -> tuple:
+        entries = self.services.history.entries(RECENT)
+        return files(entries), [entry.id for entry in entries]
+
+    def pick(self, ids: list[str], event: gr.SelectData, request: gr.Request) -> list:
+        return self.show(ids[event.index], request)
+
+    def show(self, entry_id: str, request: gr.Request) -> list:
+        """Put a saved picture under the line."""
+        try:
+            entry = self.services.history.entry(entry_id)
+        except SSDError as error:
+            return self._refused(str(error), request)
+        return self._shown(entry.path, f"/studio/picture/{quote(entry_id)}", request)
+
+    def show_upload(self, path: str, request: gr.Request) -> list:
+        """Put an uploaded picture under the line, or say why not."""
+        return self._shown(Path(path), f"/gradio_api/file={quote(path)}", request)
+
+    def _shown(self, path: Path, address: str, request: gr.Request) -> list:
+        language = language_of(request, self.services.language)
+        backbone = self.services.library.current.backbone
+        try:
+            how, finished = runs.look(path, backbone)
+        except SSDError as error:
+            return self._refused(str(error).replace(str(path.parent) + "/", ""), request)
+        rows = backbone.grid.rows
+        row = finished or rows // 2
+        html = (f'<ssd-keep-line src="{escape(address)}" rows="{rows}" row="{row}" '
+                'target="#redo-rows"></ssd-keep-line>')
+        return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
+                gr.update(maximum=finished or rows - 1, value=row)]
+
+    def _refused(self, error: str, request: gr.Request) -> list:
+        language = language_of(request, self.services.language)
+        return [None, trouble(language, error), "", gr.skip()]
+
+    # Running
+
+    async def run(self, source: str | None, rows: int, locked: bool, metadata: bool,
+                  *values: object, request: gr.Request) -> AsyncIterator[dict]:
+        """Draw below the line; the kept rows stand on the stage from the start."""
+        services, language = self.services, language_of(request, self.services.language)
+        try:
+            if source is None:
+                raise SSDError(say(language, "pick_first"))
+            settings = self.controls.drawn(locked, values)
+        except SSDError as error:
+            yield {self.status: trouble(language, str(error))}
+            return
+        work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
+                         metadata=metadata)
+        job = services.worker.submit("redo", work, owner_of(request))
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
+               self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True)}
+        await over(job)
+        yield {self.running: [], self.stop: gr.update(interactive=False),
+               **self.outcome(job, language)}
+
+    def outcome(self, job: Job, language: str) -> dict:
+        if job.state == "failed":
+            return {self.status: trouble(language, job.error)}
+        if job.state != "done":
+            return {self.status: line(say(language, "stopped_early"))}
+        drawn: runs.Drawn = job.result
+        return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries),
+                self.result: files(drawn.entries)}
