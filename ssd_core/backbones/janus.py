@@ -1,0 +1,162 @@
+"""Janus-Pro-1B and -7B: a Llama with picture codes of their own behind an MLP head.
+
+Reads the original files and those of the transformers port. The prompt is a chat turn that ends
+with the begin-of-image token; the branch without text has pads in its place, seen like any token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..grid import Grid
+from ..transformer import Decoder, DecoderShape, sequence_angles
+from .base import Backbone, Preset
+from .checkpoint import Checkpoint
+from .codecs import read_codec, require_codes
+from .text import Text, read_text, require_length
+from .weights import decoder_shape, decoder_sources, fill, two_sizes
+
+FAMILY = "Janus-Pro"
+GRID = Grid(24, 24)  # the only one it was trained on
+PROMPT_LIMIT = 1024
+TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
+SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
+HEAD_DIM = 128  # of both, where a config.json leaves the number of heads out
+BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a layout calls its parts; the aligner and the head are Linear layers with biases."""
+
+    config: str
+    decoder: str
+    codes: str
+    aligner: tuple[str, str]
+    projection: str
+    head: str
+
+
+LAYOUTS = (
+    Names("language_config", "language_model.model.", "gen_embed.weight",
+          ("gen_aligner.layers.0", "gen_aligner.layers.2"), "gen_head.output_mlp_projector",
+          "gen_head.vision_head"),
+    Names("text_config", "model.language_model.", "model.generation_embeddings.weight",
+          ("model.generation_aligner.fc1", "model.generation_aligner.hidden_layers.0"),
+          "model.generation_head.proj_out", "model.generation_head.vision_head"),
+)
+
+
+class Janus(Backbone):
+    """`projection` and GELU stand between the final norm and the head; both have biases."""
+
+    grid = GRID
+    prompt_limit = PROMPT_LIMIT
+    preset = Preset(k_h=5, k_v=1, rounds=2, cfg=5.0)
+    text: Text
+
+    def __init__(self, shape: DecoderShape, words: int, codes: int, head_width: int) -> None:
+        super().__init__()
+        def empty(*sizes: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(sizes))
+
+        self.codes = codes
+        self.word_embedding, self.norm = empty(words, shape.hidden), empty(shape.hidden)
+        self.decoder = Decoder(shape)
+        self.projection, self.projection_bias = empty(head_width, shape.hidden), empty(head_width)
+        self.head, self.head_bias = empty(codes, head_width), empty(codes)
+
+    def read_with(self, text: Text) -> None:
+        """Take the tokenizer and look the control tokens up: their ids differ by model."""
+        self.text = text
+        self.begin, self.pad, self.image = map(text.id, (BEGIN, PAD, IMAGE))
+
+    def tokenize(self, prompt: str) -> list[int]:
+        self.text.require_plain(prompt)
+        turn = self.text.encode(TEMPLATE.format(prompt=prompt.strip()))
+        ids = [self.begin, *turn, self.image]
+        require_length(self.name, ids, self.prompt_limit)
+        return ids
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return [prompt_ids[0], *[self.pad] * (len(prompt_ids) - 2), prompt_ids[-1]]
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        return F.embedding(ids, self.word_embedding)
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The MLP image head over the normed state."""
+        hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
+        hidden = F.gelu(F.linear(hidden, self.projection, self.projection_bias))
+        return F.linear(hidden, self.head, self.head_bias).float()
+
+
+class Aligner(nn.Module):
+    """Codes to input embeddings; fixed, so one table holds all that it can say."""
+
+    def __init__(self, codes: int, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.codes = nn.Parameter(torch.empty(codes, dim))
+        self.first, self.second = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
+
+    def sources(self, names: Names) -> dict[str, str]:
+        first, second = names.aligner
+        return {"codes": names.codes, "first.weight": f"{first}.weight",
+                "first.bias": f"{first}.bias", "second.weight": f"{second}.weight",
+                "second.bias": f"{second}.bias"}
+
+    def forward(self) -> torch.Tensor:
+        """[codes, d] float32."""
+        return self.second(F.gelu(self.first(self.codes)))
+
+
+def claims(checkpoint: Checkpoint) -> bool:
+    """Whether these are Janus-Pro's tensors, of either layout."""
+    return any(names.codes in checkpoint.shapes for names in LAYOUTS)
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
+    """Read a Janus-Pro; SSDError names the file and what is wrong with it."""
+    names = next(names for names in LAYOUTS if names.codes in checkpoint.shapes)
+    config = checkpoint.config().get(names.config, {})
+    sources = parameter_sources(names)
+    words, hidden = two_sizes(checkpoint, sources["word_embedding"])
+    heads = config.get("num_attention_heads", max(hidden // HEAD_DIM, 1))
+    shape = decoder_shape(checkpoint, names.decoder, heads, config=config,
+                          eps=config.get("rms_norm_eps", 1e-6))
+    codes, width = two_sizes(checkpoint, sources["head"])
+    with torch.device("meta"):
+        backbone = Janus(shape, words, codes, width)
+    backbone.name = SIZES.get(hidden, "janus-pro")
+    backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
+    sources |= decoder_sources(names.decoder, shape.layers)
+    prints = fill(backbone, sources, checkpoint, device, dtype)
+    with torch.device("meta"):
+        aligner = Aligner(codes, two_sizes(checkpoint, names.codes)[1], hidden)
+    aligner_prints = fill(aligner, aligner.sources(names), checkpoint, device, torch.float32)
+    backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)
+    digests = prints.hexdigest() + aligner_prints.hexdigest()
+    backbone.sha256 = hashlib.sha256(digests.encode()).hexdigest()
+    backbone.picture_codec = read_codec(checkpoint, device, "get the complete model")
+    require_codes(backbone.picture_codec, codes, backbone.name)
+    patch = backbone.picture_codec.shape.patch
+    backbone.sizes = ((GRID.columns * patch, GRID.rows * patch),)
+    slots = PROMPT_LIMIT + GRID.slots
+    backbone.angles = sequence_angles(slots, shape.head_dim).to(device)
+    return backbone.eval()
+
+
+def parameter_sources(names: Names) -> dict[str, str]:
+    """{own parameter: key} of all but the decoder's layers."""
+    return {"word_embedding": f"{names.decoder}embed_tokens.weight",
+            "norm": f"{names.decoder}norm.weight",
+            "projection": f"{names.projection}.weight",
+            "projection_bias": f"{names.projection}.bias",
+            "head": f"{names.head}.weight", "head_bias": f"{names.head}.bias"}
+
+
