@@ -15,10 +15,10 @@ CORE = ROOT / "ssd_core"
 LAYERS = (
     ("errors",),
     ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text",
-     "backbones.codec_files", "backbones.tensor_files"),
+     "backbones.codec_files", "backbones.tensor_files", "backbones.offload"),
     ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint"),
     ("events", "backbones.base", "backbones.movq", "backbones.weights", "backbones.codecs"),
-    ("heads", "backbones.postcard"),
+    ("heads", "backbones.postcard", "quantize"),
     ("backbones.janus",),
     ("state", "backbones"),
     ("methods.base", "methods.window"),

@@ -7,7 +7,7 @@ the originals were written with.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,17 +128,22 @@ def anole(folder: Path) -> Path:
     return write_folder(folder, tensors, config, tokenizer, shards=3)
 
 
-def codec_tensors(codec: torch.nn.Module, layout: Layout, prefix: str = "",
-                  seed: int = 5) -> Tensors:
-    """Random weights of a picture codec under the names of a published layout."""
-    weights = random_tensors({name: tuple(own.shape) for name, own in codec.state_dict().items()},
-                             seed, std=0.1)
+def codec_tensors(make: Callable[[], torch.nn.Module], layout: Layout, prefix: str = "",
+                  convolved: bool = True, seed: int = 5) -> Tensors:
+    """A picture codec as it is made, under the names of a published layout.
+
+    convolved: the files hold attention's projections as 1 x 1 convolutions.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        codec = make()
     keys = replace(layout, prefix=prefix).keys(codec)
-    return {keys[name]: weight for name, weight in weights.items()}
+    return {keys[name]: value[..., None, None] if convolved and value.dim() == 2
+            and name != "codebook" else value for name, value in codec.state_dict().items()}
 
 
 def chameleon_codec(prefix: str = "") -> Tensors:
     """leloy/Anole-7b-v0.1-vqvae-hf; with the prefix `model.vqmodel.` part of Anole's own files."""
     shape = VQGANShape(channels=32, multipliers=(1, 1, 1, 1, 1), res_blocks=1, z_channels=8,
                        codes=CHAMELEON_CODES, code_dim=8)
-    return codec_tensors(VQGAN(shape), LAYOUTS["taming"], prefix)
+    return codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"], prefix)

@@ -1,0 +1,181 @@
+"""Lumina-mGPT and Anole: Chameleon's decoder, vocabulary and VQGAN under two prompt templates.
+
+Both decoders have the same tensors. Lumina-mGPT draws pictures of many sizes, told to it by size
+tokens, with a forced token at the end of each row; Anole draws 32 x 32 cells and no row ends.
+"""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from ..errors import SSDError
+from ..transformer import DecoderShape
+from .base import Preset
+from .checkpoint import Checkpoint
+from .codecs import draws, read_codec
+from .shared_vocabulary import (
+    SharedVocabulary,
+    Vocabulary,
+    code_range,
+    number,
+    rotary_theta,
+    vocabulary_sources,
+)
+from .text import read_text, require_length
+from .weights import Concat, Slice, Source, decoder_shape, two_sizes
+
+FAMILY = "Chameleon (Lumina-mGPT, Anole)"
+STEP = 32  # px that one size token of Lumina-mGPT stands for
+TARGETS = "512, 768 or 1024"  # Lumina-mGPT was trained for the area of one of these squares
+TARGET = re.compile(r"(?i)lumina.*(?<!\d)(512|768|1024)(?!\d)")
+MAX_ASPECT = 4
+FIRST_CODE, CODES = 4, 8192  # in files that do not name the picture tokens
+PREFIX, EMBEDDING, HEAD = "model.", "model.embed_tokens.weight", "lm_head.weight"
+NORM, QUERY = "model.layers.0.self_attn.q_norm.weight", "model.layers.0.self_attn.q_proj.weight"
+CODEC = "put model.safetensors of leloy/Anole-7b-v0.1-vqvae-hf into its subfolder vq"
+BEGIN, TURN, PICTURE, ROW_END = "<s>", "<reserved08706>", "<racm3:break>", "<reserved08799>"
+
+
+class Chameleon(SharedVocabulary):
+    """What both share: control tokens by name, pixels of 16 x 16 a cell."""
+
+    patch = 16
+    prompt_limit = 1024
+
+    def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:
+        super().__init__(shape, vocabulary, theta)
+        self.begin, self.turn, self.picture = map(vocabulary.text.id, (BEGIN, TURN, PICTURE))
+
+    def in_template(self, words: str, tail: list[int]) -> list[int]:
+        ids = [self.begin, *self.vocabulary.text.encode(words), self.turn, self.picture, *tail]
+        require_length(self.name, ids, self.prompt_limit)
+        return ids
+
+
+class Lumina(Chameleon):
+    """Lumina-mGPT: the size stands in the text and, in steps of 32 px, behind begin-of-image."""
+
+    preset = Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0)
+
+    def tokenize(self, prompt: str) -> list[int]:
+        text, (width, height) = self.vocabulary.text, self.size
+        text.require_plain(prompt)
+        words = f"Generate an image of {width}x{height} according to the following prompt:\n"
+        sides = [text.id(f"<reserved{8800 + side // STEP:05}>") for side in (height, width)]
+        return self.in_template(words + prompt, sides)
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        """Begin-of-image and the size alone: the positions of this branch begin there."""
+        return prompt_ids[-3:]
+
+
+class Anole(Chameleon):
+    """Anole: 512 x 512 px, begin-of-image right behind the prompt's end of turn."""
+
+    name = "anole-7b"
+    preset = Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=3.0)
+    sizes = ((512, 512),)
+
+    def tokenize(self, prompt: str) -> list[int]:
+        self.vocabulary.text.require_plain(prompt)
+        return self.in_template(prompt, [])
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return [prompt_ids[0], prompt_ids[-1]]
+
+
+def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
+    """Sizes (width, height) in px that a Lumina-mGPT for target x target was trained on.
+
+    Those of its steps of 32 px that just fit into the area, sides at most 4 : 1; square first.
+    """
+    cells = (target // STEP) ** 2
+    steps = ((w, h) for w in range(cells, 0, -1)
+             for h in range(max(cells // (w + 1), 1), cells // w + 1)
+             if max(w, h) <= MAX_ASPECT * min(w, h))
+    sizes = [(w * STEP, h * STEP) for w, h in steps]
+    return ((target, target), *(size for size in sizes if size != (target, target)))
+
+
+def target_of(checkpoint: Checkpoint) -> int:
+    """The side of the square a Lumina-mGPT was trained for: no tensor tells, its name does."""
+    folders = [*reversed(checkpoint.folder.absolute().parts[-4:])]
+    names = [checkpoint.files[0].stem, *folders, str(checkpoint.config().get("_name_or_path"))]
+    found = next((match for name in names if (match := TARGET.search(name))), None)
+    if found is None:
+        raise SSDError(f"{checkpoint.folder}: Lumina-mGPT's files do not tell the size they were "
+                       f"trained for ({TARGETS}): name the folder after it, for example "
+                       "Lumina-mGPT-7B-768")
+    return int(found[1])
+
+
+def claims(checkpoint: Checkpoint) -> bool:
+    """Queries normalised with a bias are Chameleon's alone."""
+    needed = {NORM, NORM.replace("weight", "bias"), EMBEDDING, HEAD}
+    return needed <= set(checkpoint.shapes)
+
+
+def is_lumina(checkpoint: Checkpoint) -> bool:
+    """By its own class in the config, or by norms stored once for all heads."""
+    classes = str(checkpoint.config().get("architectures"))
+    return "XLLMX" in classes or two_sizes(checkpoint, NORM)[0] == 1
+
+
+def read_vocabulary(checkpoint: Checkpoint, row_end: bool) -> Vocabulary:
+    """The tokenizer; its names of the picture tokens, where it has any, must be in order."""
+    size = two_sizes(checkpoint, EMBEDDING)[0]
+    text = read_text(checkpoint.path("tokenizer.json"), size)
+    codes = code_range(text, "IMGIMG[A-J]+Z", code_name) or (FIRST_CODE, CODES)
+    return Vocabulary(text, size, *codes, text.id(ROW_END) if row_end else None)
+
+
+def code_name(code: int) -> str:
+    """What the vocabulary calls a picture code: its digits as letters."""
+    return "IMGIMG" + "".join("ABCDEFGHIJ"[int(digit)] for digit in str(code)) + "Z"
+
+
+def norm_source(checkpoint: Checkpoint, key: str, heads: int) -> Source:
+    """A norm's weight for every head; Lumina-mGPT stores it once for each group of heads."""
+    groups = two_sizes(checkpoint, key)[0]
+    if groups == heads or heads % groups:
+        return key
+    return Concat(tuple(Slice(key, group, group + 1) for group in range(groups)
+                        for _ in range(heads // groups)))
+
+
+def shape_in(checkpoint: Checkpoint, config: dict) -> DecoderShape:
+    """The decoder's sizes; 7B only, whose norms stand before attention and feed-forward."""
+    if config.get("swin_norm"):
+        raise SSDError(f"{checkpoint.folder / 'config.json'}: swin_norm is set, as in Chameleon "
+                       "30B: only the 7B models are supported")
+    width = two_sizes(checkpoint, NORM)[1]
+    heads = two_sizes(checkpoint, QUERY)[0] // width or 1
+    eps = number(checkpoint, config, "rms_norm_eps", 1e-5)
+    return decoder_shape(checkpoint, PREFIX, heads, config=config, eps=eps)
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Chameleon:
+    """A backbone from Hugging Face's names; the codec first, since it may be what is missing."""
+    config, lumina = checkpoint.config(), is_lumina(checkpoint)
+    shape = shape_in(checkpoint, config)
+    vocabulary = read_vocabulary(checkpoint, row_end=lumina)
+    theta = rotary_theta(checkpoint, config, 10_000.0)
+    with torch.device("meta"):
+        backbone = (Lumina if lumina else Anole)(shape, vocabulary, theta)
+    if lumina:
+        target = target_of(checkpoint)
+        backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
+    codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
+    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, HEAD, qk_norm=True)
+    for name, key in sources.items():
+        if "_norm_" in name:
+            heads = shape.heads if "q_norm" in name else shape.kv_heads
+            sources[name] = norm_source(checkpoint, key, heads)
+    backbone.load(checkpoint, sources, device, dtype)
+    backbone.picture_codec = codec
+    if not backbone.head.any():
+        raise SSDError(f"{checkpoint.file_of(HEAD)}: {HEAD} has only zeros for picture tokens: "
+                       "this Chameleon was published without them; get Lumina-mGPT or Anole")
+    return backbone

@@ -1,0 +1,119 @@
+"""Backbones whose words, control tokens and picture codes are ids of one vocabulary.
+
+Chameleon's family and Emu3: prompts and cells are embedded by one table, cells are chosen by a
+range of the head's rows, a row may end with a control token. Knows no prompt template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..errors import SSDError
+from ..grid import Grid
+from ..transformer import Decoder, DecoderShape, sequence_angles
+from .base import Backbone
+from .checkpoint import Checkpoint
+from .text import Text
+from .weights import Concat, Slice, Source, decoder_sources, fill
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words and `size` ids; codes are `codes` of them from `first_code` on.
+
+    row_end: the control token that closes every row, or None.
+    """
+
+    text: Text
+    size: int
+    first_code: int
+    codes: int
+    row_end: int | None = None
+
+
+def code_range(text: Text, pattern: str, name_of: Callable[[int], str]) -> tuple[int, int] | None:
+    """(first id, count) of the tokens that stand for codes, found by their names.
+
+    None where no token's name matches. Raises SSDError where their ids are not in order.
+    """
+    named = {name: i for name, i in text.tokenizer.get_vocab().items()
+             if re.fullmatch(pattern, name)}
+    if not named:
+        return None
+    first = min(named.values())
+    if named != {name_of(code): first + code for code in range(len(named))}:
+        raise SSDError(f"{text.source}: the picture tokens such as {name_of(0)} are not numbered "
+                       "in order: take the tokenizer that belongs to this model")
+    return first, len(named)
+
+
+def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -> float:
+    """A positive number from a config, or the default where the config is silent."""
+    found = config.get(name)
+    if found is None:
+        return default
+    if not isinstance(found, int | float) or found <= 0:
+        raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {found!r}, expected a "
+                       "positive number")
+    return float(found)
+
+
+def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> float:
+    """The base of the rotary angles, wherever a config says it. Stretched ones are refused."""
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope = rope if isinstance(rope, Mapping) else {"type": rope}
+    if rope.get("rope_type", rope.get("type", "default")) != "default":
+        raise SSDError(f"{checkpoint.folder / 'config.json'}: rope_scaling is {rope}: only "
+                       "ordinary rotary positions are supported")
+    return number(checkpoint, rope if "rope_theta" in rope else config, "rope_theta", default)
+
+
+class SharedVocabulary(Backbone):
+    """`patch` px a cell's side; subclasses set sizes and templates, then `lay_out`."""
+
+    patch: int
+
+    def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:
+        super().__init__()
+        def table(rows: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(rows, shape.hidden))
+
+        self.vocabulary, self.codes, self.theta = vocabulary, vocabulary.codes, theta
+        self.row_end = vocabulary.row_end is not None
+        self.decoder, self.norm = Decoder(shape), nn.Parameter(torch.empty(shape.hidden))
+        self.word_embedding = table(vocabulary.size)
+        self.code_embedding, self.head = table(self.codes + self.row_end), table(self.codes)
+
+    def lay_out(self) -> None:
+        width, height = self.size
+        self.grid = Grid(height // self.patch, width // self.patch, self.row_end)
+        slots = self.prompt_limit + self.grid.slots
+        self.angles = sequence_angles(slots, self.decoder.shape.head_dim, self.theta)
+        self.angles = self.angles.to(self.device)
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        return F.embedding(ids, self.word_embedding)
+
+    def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
+             dtype: torch.dtype) -> None:
+        """Take the weights, then be ready to draw."""
+        self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
+        self.requires_grad_(False).eval()
+        self.lay_out()
+
+
+def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
+                       qk_norm: bool = False) -> dict[str, Source]:
+    """Sources of all parameters of a SharedVocabulary, in Hugging Face names."""
+    embedding, v = f"{prefix}embed_tokens.weight", vocabulary
+    codes = Slice(embedding, v.first_code, v.first_code + v.codes)
+    row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)
+    return {"word_embedding": embedding, "code_embedding": Concat((codes, *row_end)),
+            "head": Slice(head, v.first_code, v.first_code + v.codes),
+            "norm": f"{prefix}norm.weight", **decoder_sources(prefix, layers, qk_norm=qk_norm)}
