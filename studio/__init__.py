@@ -1,1 +1,1 @@
-"""The app for those without ComfyUI; gradio_app.py beside this folder opens it."""
+"""The Gradio app, opened by `python gradio_app.py`. page, tabs, server and words know gradio."""

@@ -1,0 +1,78 @@
+"""A library of tiny backbones on disk, a history of its own, and a worker that ends with the test.
+
+`tiny` is postcard's own class with one small random layer, and heads; `bare` is the same without.
+"""
+
+from __future__ import annotations
+
+import pytest
+from mock_backbone import random_heads, tiny_postcard
+
+from ssd_core import preview
+from ssd_core.backbones.postcard import save
+from ssd_core.heads import save_heads
+from ssd_core.load import load_backbone
+from studio.history import History
+from studio.jobs import Worker
+from studio.library import Library
+from studio.runs import Nursery
+from studio.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """A models folder; its weights' standard deviation makes some tokens change by the round."""
+    folder = tmp_path_factory.mktemp("models")
+    for seed, name in enumerate(("tiny", "bare")):
+        place = folder / "ssd_backbones" / name
+        place.mkdir(parents=True)
+        save(tiny_postcard(seed), place / "backbone.safetensors")
+    backbone = load_backbone(folder / "ssd_backbones" / "tiny")
+    save_heads(random_heads(backbone), folder / "ssd_heads" / "tiny" / "heads.safetensors",
+               backbone, {})
+    return folder
+
+
+@pytest.fixture
+def library(models):
+    return Library(models, "tiny", device="cpu")
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "outputs")
+
+
+@pytest.fixture
+def nursery(library, history):
+    return Nursery(library, history)
+
+
+@pytest.fixture
+def worker():
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def settings():
+    return Settings(prompt="a red house", seed=7)
+
+
+@pytest.fixture
+def every_message(monkeypatch):
+    """The preview tells all there is, whatever it costs."""
+    monkeypatch.setattr(preview, "BUDGET", 1e6)
+
+
+@pytest.fixture
+def ended(worker):
+    """Run a work to its end; the job, which must be done."""
+    def run(work, owner="me"):
+        job = worker.submit("a run", work, owner)
+        assert job.wait(30)
+        assert job.state in ("done", "paused"), job.error
+        return job
+
+    return run

@@ -1,0 +1,227 @@
+"""The queue: order, cancelling, pausing, faults, late questions."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ssd_core import SSDError
+from studio import jobs
+from studio.jobs import Cancelled
+
+
+class Gate:
+    """A work that runs until it is let through, or cancelled."""
+
+    def __init__(self):
+        self.begun, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, job):
+        self.begun.set()
+        while not self.open.wait(0.002):
+            job.check()
+        return "through"
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+def occupied(worker, gate, owner="first"):
+    job = worker.submit("gate", gate, owner)
+    assert gate.begun.wait(5)
+    return job
+
+
+def test_jobs_run_one_at_a_time_in_the_order_they_came(worker):
+    running, seen = [], []
+
+    def work(name):
+        def run(job):
+            running.append(name)
+            assert len(running) == 1
+            seen.append(name)
+            running.remove(name)
+            return name
+        return run
+
+    submitted = [worker.submit(str(n), work(n)) for n in range(20)]
+    assert all(job.wait(5) for job in submitted)
+    assert seen == list(range(20)) and [job.result for job in submitted] == seen
+
+
+def test_a_visitor_who_waits_is_told_the_position(worker, gate):
+    first = occupied(worker, gate)
+    waiting = [worker.submit("next", lambda job: None) for _ in range(3)]
+    assert [worker.position(job) for job in (first, *waiting)] == [0, 1, 2, 3]
+    waiting[0].cancel()
+    assert [worker.feed(job.id)["position"] for job in waiting] == [0, 1, 2]
+    gate.open.set()
+    assert waiting[2].wait(5) and worker.position(waiting[2]) == 0
+
+
+def test_a_waiting_job_that_is_cancelled_never_runs(worker, gate):
+    occupied(worker, gate)
+    ran = []
+    job = worker.submit("never", ran.append)
+    job.cancel()
+    assert job.state == "cancelled" and job.over
+    gate.open.set()
+    worker.submit("after", lambda job: None).wait(5)
+    assert not ran and job.state == "cancelled"
+
+
+def test_a_running_job_ends_when_it_next_looks_and_keeps_what_it_left(worker):
+    begun = threading.Event()
+
+    def work(job):
+        job.result = "half"
+        begun.set()
+        while True:
+            job.check()
+
+    job = worker.submit("long", work)
+    assert begun.wait(5)
+    job.cancel()
+    assert job.wait(5) and job.state == "cancelled" and job.result == "half"
+
+
+def test_cancelling_what_is_over_changes_nothing(worker):
+    job = worker.submit("quick", lambda job: "result")
+    assert job.wait(5)
+    job.cancel()
+    assert job.state == "done" and not job.cancelled
+
+
+def test_an_owner_that_leaves_takes_only_his_own_jobs(worker, gate):
+    mine = occupied(worker, gate, "me")
+    others, mine_too = (worker.submit("x", lambda job: None, o) for o in ("you", "me"))
+    worker.cancel_owner("me")
+    assert mine.wait(5) and others.wait(5)
+    assert [j.state for j in (mine, others, mine_too)] == ["cancelled", "done", "cancelled"]
+
+
+def raising(error):
+    def work(job):
+        raise error
+    return work
+
+
+def test_what_the_user_got_wrong_is_one_line_and_the_queue_goes_on(worker, caplog):
+    job = worker.submit("wrong", raising(SSDError("k_h 0: must be at least 1")))
+    assert job.wait(5) and (job.state, job.error) == ("failed", "k_h 0: must be at least 1")
+    assert worker.last_error == job.error and not caplog.records
+    assert worker.submit("next", lambda job: 1).wait(5)
+
+
+def test_a_fault_of_ours_is_logged_whole_and_told_in_one_line(worker, caplog):
+    job = worker.submit("fault", raising(KeyError("first\nsecond")))
+    assert job.wait(5) and job.state == "failed"
+    assert "a fault of this program: KeyError" in job.error and "\n" not in job.error
+    assert "Traceback" in caplog.text
+    assert worker.submit("next", lambda job: 1).wait(5)
+
+
+def test_a_feed_tells_each_message_once_and_the_end_after_the_last(worker, gate):
+    job = worker.submit("telling", lambda job: [job.tell({"n": n}) for n in range(5)] and gate(job))
+    assert gate.begun.wait(5)
+    first = worker.feed(job.id, 0)
+    assert first["state"] == "running" and [m["n"] for m in first["messages"]] == [0, 1, 2, 3, 4]
+    assert worker.feed(job.id, first["next"])["messages"] == []
+    gate.open.set()
+    assert job.wait(5)
+    last = worker.feed(job.id, 3)
+    assert last["state"] == "done" and [m["n"] for m in last["messages"]] == [3, 4]
+
+
+@pytest.mark.parametrize("after", [-5, 0, 10**9])
+def test_a_feed_from_anywhere_is_answered(worker, after):
+    job = worker.submit("telling", lambda job: job.tell({"n": 1}))
+    assert job.wait(5)
+    told = worker.feed(job.id, after)
+    assert told["next"] == max(1, after) and len(told["messages"]) == (after <= 0)
+
+
+def test_an_unknown_job_is_gone(worker):
+    assert worker.job("nothing") is None and worker.feed("nothing", 3) == {
+        "state": "gone", "position": 0, "messages": [], "next": 3, "error": None, "progress": 0.0,
+        "seconds_left": None}
+
+
+def test_ended_jobs_are_forgotten_by_number(worker, monkeypatch):
+    monkeypatch.setattr(jobs, "KEPT_JOBS", 3)
+    ended = [worker.submit(str(n), lambda job: None) for n in range(6)]
+    assert all(job.wait(5) for job in ended)
+    worker.submit("one more", lambda job: None).wait(5)
+    assert [worker.job(job.id) is None for job in ended] == [True] * 3 + [False] * 3
+
+
+def test_ended_jobs_are_forgotten_by_age_but_not_those_that_run(worker, gate, monkeypatch):
+    ended = worker.submit("ended", lambda job: None)
+    assert ended.wait(5)
+    running = occupied(worker, gate)
+    monkeypatch.setattr(jobs, "KEPT_SECONDS", -1.0)
+    worker.submit("one more", lambda job: None)
+    assert worker.job(ended.id) is None and worker.job(running.id) is running
+
+
+def paused(worker, freed, owner=""):
+    job = worker.submit("pausing", lambda job: job.pause(lambda: freed.append(job.id)), owner)
+    assert job.wait(5) and job.state == "paused" and job.over
+    return job
+
+
+def test_a_paused_job_that_is_cancelled_frees_what_it_parked_once(worker):
+    freed = []
+    job = paused(worker, freed, "me")
+    worker.cancel_owner("me")
+    job.cancel()
+    assert job.state == "cancelled" and freed == [job.id] and not job.hand_over()
+
+
+def test_a_paused_job_hands_over_once_and_frees_nothing(worker):
+    freed = []
+    job = paused(worker, freed)
+    assert job.hand_over() and not job.hand_over()
+    job.cancel()
+    assert job.state == "done" and not freed
+
+
+def test_a_job_cancelled_while_it_pauses_is_freed(worker):
+    freed = []
+
+    def work(job):
+        job.cancel()
+        job.pause(lambda: freed.append("it"))
+
+    job = worker.submit("both", work)
+    assert job.wait(5) and job.state == "cancelled" and freed == ["it"]
+
+
+def test_paused_jobs_are_not_forgotten(worker, monkeypatch):
+    monkeypatch.setattr(jobs, "KEPT_SECONDS", -1.0)
+    job = paused(worker, [])
+    worker.submit("one more", lambda job: None)
+    assert worker.job(job.id) is job
+
+
+def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_new(worker, gate):
+    running = occupied(worker, gate)
+    waiting = worker.submit("waiting", lambda job: None)
+    worker.close()
+    assert running.state == waiting.state == "cancelled"
+    with pytest.raises(SSDError, match="closing"):
+        worker.submit("late", lambda job: None)
+
+
+def test_a_work_may_raise_cancelled_by_itself(worker):
+    job = worker.submit("gives up", raising(Cancelled()))
+    assert job.wait(5) and job.state == "cancelled" and job.error is None
+
+
+def test_seconds_stand_still_when_a_job_is_over(worker):
+    job = worker.submit("quick", lambda job: None)
+    assert job.wait(5)
+    assert job.seconds == job.seconds < 5

@@ -1,0 +1,175 @@
+"""Settings: into methods, the slider's stops, to plain values and back, from hostile recipes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssd_core import SSDError, methods
+from ssd_core.backbones.base import Preset
+from ssd_core.methods import METHODS
+from studio.library import Loaded
+from studio.settings import (
+    SPEEDS,
+    Settings,
+    from_dict,
+    from_recipe,
+    plan_of,
+    stop_of,
+    to_dict,
+    with_preset,
+)
+
+SEEDS = st.integers(0, 2**64 - 1)
+LEGAL = st.builds(
+    Settings, prompt=st.text(st.characters(codec="ascii", categories=["L"]), max_size=20),
+    seed=SEEDS, pictures=st.integers(1, 64), method=st.sampled_from(list(METHODS)),
+    k_h=st.integers(1, 9), k_v=st.integers(1, 5), rounds=st.integers(1, 9),
+    incremental=st.integers(0, 5), acceptance=st.sampled_from(["residual", "coupled"]),
+    fused_commit=st.booleans(), draft=st.sampled_from(["distribution", "copy"]),
+    drafts=st.sampled_from(["horizontal", "vertical"]),
+    window=st.none() | st.integers(1, 99), cfg=st.none() | st.floats(1, 100),
+    temperature=st.floats(0, 100), top_k=st.integers(0, 9), top_p=st.floats(0.1, 1),
+    size=st.none() | st.just("192x192"))
+
+
+@pytest.fixture
+def loaded(library):
+    return library.current
+
+
+@given(LEGAL)
+def test_settings_survive_json(settings):
+    raw = json.loads(json.dumps(to_dict(settings), allow_nan=False))
+    assert None not in raw.values() and from_dict(raw) == settings
+
+
+def test_a_seed_beyond_what_browsers_count_stays_exact():
+    raw = to_dict(Settings(seed=2**64 - 1))
+    assert raw["seed"] == str(2**64 - 1) and from_dict(raw).seed == 2**64 - 1
+
+
+def test_missing_values_have_their_defaults_and_strangers_are_ignored():
+    assert from_dict({"prompt": " a sun ", "unknown": object()}) == Settings(prompt="a sun")
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("seed", "x"), ("seed", -1), ("seed", 2**64), ("seed", True), ("seed", "9" * 30),
+    ("pictures", 0), ("pictures", 65), ("pictures", 1.5), ("method", "lightning"),
+    ("method", None), ("k_h", 0), ("k_h", None), ("rounds", -1), ("acceptance", "never"),
+    ("draft_choice", 3), ("draft_temperature", 0), ("temperature", float("nan")),
+    ("temperature", "hot"), ("top_p", 0), ("top_k", -1), ("cfg", 0.5), ("size", "big"),
+    ("size", "1x" + "1" * 99), ("fused_commit", "yes"), ("prompt", 7), ("prompt", "x" * 5000),
+    ("window", -3), ("fused_commit", 1)])
+def test_a_value_that_is_wrong_is_named_in_one_line(name, value):
+    method = "exact" if name == "window" else "ssd"
+    with pytest.raises(SSDError, match=name) as caught:
+        from_dict({"method": method, name: value})
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+
+
+def test_fused_commit_without_rounds_is_refused():
+    with pytest.raises(SSDError, match="fused_commit"):
+        from_dict({"fused_commit": True, "rounds": 0})
+
+
+# Methods
+
+
+def test_a_method_takes_the_knobs_it_has(loaded):
+    wish = Settings(k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
+    assert wish.method_for(loaded.backbone, loaded.heads) == methods.SSD(
+        3, 2, 4, 1, "coupled")
+    exact = replace(wish, method="exact", window=9).method_for(loaded.backbone, loaded.heads)
+    assert exact == methods.Exact(9)
+
+
+@pytest.mark.parametrize("stop", SPEEDS, ids=lambda stop: stop.name)
+def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded, stop):
+    wish = replace(Settings(), **stop.knobs)
+    with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
+    assert wish.falls_to_rows(None) == (with_heads.name == "ssd")
+    assert not wish.falls_to_rows(loaded.heads)
+    if wish.falls_to_rows(None):
+        assert without.name == "rows"
+        schedule = {f.name for f in fields(without)} - {"draft"}
+        assert all(getattr(without, name) == getattr(with_heads, name) for name in schedule)
+    else:
+        assert without == with_heads
+
+
+@pytest.mark.parametrize("method", ["mtp", "strict"])
+def test_methods_that_need_heads_say_so_before_anything_runs(loaded, method):
+    with pytest.raises(SSDError, match="has none"):
+        plan_of(Settings(method=method), Loaded("bare", loaded.backbone, None))
+
+
+def test_knobs_beyond_the_heads_reach_are_refused_in_the_plan(loaded):
+    with pytest.raises(SSDError, match="k_v 9"):
+        plan_of(Settings(k_v=9), loaded)
+
+
+def test_a_backbones_own_schedule():
+    own = with_preset(Settings(prompt="a", cfg=3.0), Preset(4, 2, 5, 4, 4.0))
+    assert (own.k_h, own.k_v, own.rounds, own.incremental, own.cfg) == (4, 2, 5, 4, None)
+    assert own.prompt == "a"
+
+
+# Speed against fidelity
+
+
+def test_every_stop_is_found_again_from_its_own_knobs():
+    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in SPEEDS]
+    assert [stop_of(settings) for settings in at] == list(range(len(SPEEDS)))
+    assert stop_of(Settings()) == 2 and stop_of(Settings(rounds=4)) is None
+    assert stop_of(replace(at[0], window=5)) is None and stop_of(Settings(method="ar")) is None
+
+
+def test_stops_by_rows_are_the_same_stops():
+    assert [stop_of(replace(Settings(), **{**stop.knobs, "method": "rows"}))
+            for stop in SPEEDS[1:]] == [1, 2, 3, 4]
+    assert stop_of(Settings(method="rows", draft="copy")) is None
+
+
+def test_faster_stops_plan_fewer_passes(loaded):
+    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in SPEEDS]
+    most = [plan.passes_max for plan in plans]
+    assert most == sorted(most, reverse=True) and plans[2].passes == 77
+    assert {plan.ar_passes for plan in plans} == {576}
+
+
+def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
+    whole, part = (plan_of(Settings(), loaded, keep_rows=rows) for rows in (0, 12))
+    assert part.ar_passes == 288 and part.passes < whole.passes
+
+
+# Recipes
+
+RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg": 2.0,
+          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "size": [192, 192],
+          "knobs": {"k_h": 4, "k_v": 2, "rounds": 1, "incremental": 0, "acceptance": "coupled",
+                    "draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": True}}
+
+
+def test_a_recipe_gives_its_settings_back():
+    settings = from_recipe(RECIPE)
+    assert settings == Settings(
+        prompt="a sun", seed=3, k_h=4, k_v=2, rounds=1, acceptance="coupled", fused_commit=True,
+        cfg=2.0, size="192x192")
+
+
+@pytest.mark.parametrize("change", [
+    {"method": "lightning"}, {"knobs": {"k_h": "many"}}, {"knobs": {"rounds": [1]}},
+    {"knobs": {"acceptance": {}}}, {"size": [10**9, 1]}, {"prompt": "x" * 10_000}])
+def test_a_hostile_recipe_is_refused(change):
+    with pytest.raises(SSDError):
+        from_recipe({**RECIPE, **change})
+
+
+def test_a_recipe_cannot_set_what_is_no_knob_of_its_method():
+    settings = from_recipe({**RECIPE, "knobs": {**RECIPE["knobs"], "pictures": 64, "draft": "copy"}})
+    assert settings.pictures == 1 and settings.draft == "distribution"
