@@ -2,28 +2,110 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
-from .backbones import BACKBONES
+from .backbones import BACKBONES, FAMILIES
 from .backbones.base import Backbone
+from .backbones.checkpoint import Checkpoint, attempt, models_at
+from .backbones.offload import Turns
 from .errors import SSDError
 from .heads import DraftHeads, read_heads
+from .quantize import KINDS, quantise, quantiser
 
 ASSETS = Path(__file__).parent / "assets"
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+SMALL = 100_000_000  # parameters up to which auto keeps fp32
 
 
-def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto") -> Backbone:
-    """Load a backbone by its bundled name, from its file, or from a folder that holds the file.
+def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
+                  offload: bool = False) -> Backbone:
+    """Load a backbone by its bundled name, from a file, from its folder or that folder's parent.
 
-    device: auto, cpu, cuda, cuda:1, mps, xpu ...; dtype: auto (fp32 for small backbones), fp32,
-    bf16, fp16. Raises SSDError naming the file and what to do.
+    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta for everything but the values.
+    dtype: fp32, bf16, fp16; int8 and int4 hold the decoder's matrices so, by torchao, and the rest
+    as auto does; auto is fp32 up to 100 million parameters, else bf16, or fp16 where the device
+    has no bf16. offload: decoder and picture codec take turns on the device, the other one waits
+    on the CPU. Raises SSDError naming the file and what to do.
     """
-    path = resolve(name_or_path, BACKBONE_FILE, "backbone")
-    return BACKBONES["postcard"](path, pick_device(device), pick_dtype(dtype))
+    place = pick_device(device)
+    if offload and place.type == "cpu":
+        raise SSDError("offload frees a card's memory, and this backbone runs on the CPU: leave "
+                       "it out, or choose another device")
+    checkpoint, family = find_backbone(name_or_path)
+    small = sum(math.prod(shape) for shape in checkpoint.shapes.values()) <= SMALL
+    backbone = load_as(checkpoint, family, place, dtype, small)
+    if offload:
+        backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
+    return backbone
+
+
+def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
+            small: bool) -> Backbone:
+    """The backbone in a dtype by name; quantised while it streams in, so that it never is whole."""
+    compute = pick_dtype(dtype, device, small)
+    if dtype not in KINDS or device.type == "meta":
+        return family.load(checkpoint, device, compute)
+    become = quantiser(dtype, device)
+    checkpoint.become = lambda name, value: (
+        become(value) if is_layer_matrix(name, value) else value)
+    backbone = family.load(checkpoint, device, compute)
+    quantise(backbone.decoder, become)  # what its family did not stream
+    return backbone
+
+
+def is_layer_matrix(name: str, value: torch.Tensor) -> bool:
+    return name.startswith("decoder.layers.") and value.dim() == 2
+
+
+def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
+    """The checkpoint that a family claims under a bundled name, file or folder, and the family.
+
+    Raises SSDError where there is none, or more than one.
+    """
+    path = located(name_or_path)
+    root = path if path.is_dir() else path.parent
+    opened = [attempt(model, root) for model in models_at(path)]
+    whole = [one for one in opened if isinstance(one, Checkpoint)]
+    claimed = [(one, family) for one in whole for family in FAMILIES if family.claims(one)]
+    if len(claimed) == 1:
+        return claimed[0]
+    if claimed:
+        names = ", ".join(f"{one.files[0]} ({family.FAMILY})" for one, family in claimed)
+        raise SSDError(f"{path}: holds several backbones: name one of {names}")
+    for failure in opened:
+        if isinstance(failure, SSDError):
+            raise failure
+    raise SSDError(f"{path}: no backbone known here, {what_is_in(whole)}; families: "
+                   f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+def located(name_or_path: str | Path) -> Path:
+    """Where a bundled name or a path leads; SSDError where it leads nowhere."""
+    bundled = ASSETS / str(name_or_path) / BACKBONE_FILE
+    path = Path(name_or_path).expanduser()
+    if str(name_or_path) in BACKBONES and bundled.is_file():
+        return bundled
+    if not str(name_or_path) or not path.exists():
+        raise SSDError(f"backbone {str(name_or_path)!r}: neither a bundled name "
+                       f"({', '.join(BACKBONES)}) nor a file or folder")
+    return path
+
+
+def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
+    """What files that no family claims hold, in a few words."""
+    described = []
+    for one in checkpoints:
+        kind = one.metadata.get("format", "pt")  # "pt" is what every exporter writes
+        names = ", ".join(list(one.shapes)[:2]) or "nothing"
+        described.append(f"{one.files[0].name} " + (f"is of format {kind!r}" if kind != "pt"
+                                                    else f"holds tensors such as {names}"))
+    return ", ".join(described)
 
 
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
@@ -65,9 +147,24 @@ def checked_device(name: str) -> torch.device:
                        "choose auto or cpu") from error
 
 
-def pick_dtype(name: str) -> torch.dtype:
-    if name == "auto":
+def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
+    """What to compute in; small: fp32 costs little."""
+    if name in DTYPES:
+        return DTYPES[name]
+    if name != "auto" and name not in KINDS:
+        raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
+    if small and name != "int4":
         return torch.float32
-    if name not in DTYPES:
-        raise SSDError(f"dtype {name!r}: choose auto, {', '.join(DTYPES)}")
-    return DTYPES[name]
+    return torch.bfloat16 if has_bf16(device) else torch.float16
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether the device multiplies in bf16 itself; old cards only pretend to."""
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            return torch.cuda.is_bf16_supported(including_emulation=False)
+    try:
+        ones = torch.ones(2, 2, dtype=torch.bfloat16, device=device)
+        return (ones @ ones).device == ones.device
+    except (RuntimeError, TypeError, NotImplementedError):
+        return False

@@ -152,7 +152,8 @@ class Preview:
 
     def _paint(self) -> None:
         """Show the rows that are final: looked up, or decoded where that leaves time for more."""
-        if self.decode_seconds > REFINING * self._left():
+        dear = self.backbone.turns is not None  # the decoder would have to make room each time
+        if dear or self.decode_seconds > REFINING * self._left():
             return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
         begin = time.thread_time()
         first = max(0, self.refined - 1)  # its lower neighbours were not known yet

@@ -120,7 +120,7 @@ class Decoder(nn.Module):
         A CPU's BLAS then multiplies a few rows by them a fifth faster; a GPU's does not care.
         """
         for weight in self.parameters():
-            if weight.dim() == 2:
+            if weight.dim() == 2 and type(weight) is nn.Parameter:  # not one of torchao's
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:

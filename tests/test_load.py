@@ -83,9 +83,13 @@ def test_heads_follow_their_backbone(saved, tmp_path):
 
 
 def test_unknown_names_list_the_known_ones(tmp_path):
-    for name in ("no-such-backbone", tmp_path, tmp_path / "gone.safetensors", ""):
+    for name in ("no-such-backbone", tmp_path / "gone.safetensors", ""):
         message = refused(name)
         assert "postcard" in message and str(name) in message
+
+
+def test_an_empty_folder_is_told_what_it_lacks(tmp_path):
+    assert f"{tmp_path}: no weights" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
@@ -132,7 +136,7 @@ def test_devices_that_are_not_there_are_refused(saved, device):
     assert "device" in refused(saved, device)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", ""])
+@pytest.mark.parametrize("dtype", ["int2", "float32", ""])
 def test_types_that_are_not_known_are_refused(saved, dtype):
     assert "dtype" in refused(saved, "cpu", dtype)
 

@@ -1,8 +1,10 @@
-"""Backbones: what turns prompts and tokens into logits, and tokens into pixels. One row each."""
+"""Backbones: what turns prompts and tokens into logits, and tokens into pixels.
 
-from collections.abc import Callable
+A family is a module with FAMILY (its name), claims(checkpoint) -> bool, by the names of tensors,
+and load(checkpoint, device, dtype) -> Backbone. One row each.
+"""
 
-from . import postcard
-from .base import Backbone
+from . import chameleon, janus, postcard
 
-BACKBONES: dict[str, Callable[..., Backbone]] = {"postcard": postcard.load}
+FAMILIES = (postcard, janus, chameleon)
+BACKBONES = ("postcard",)  # those whose weights are bundled

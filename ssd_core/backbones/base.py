@@ -17,6 +17,7 @@ from ..errors import SSDError
 from ..grid import Grid
 from ..kv_cache import KVCache
 from ..transformer import Decoder
+from .offload import Turns
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+    turns: Turns | None = None  # with offload: whether decoder or codec is on the device
     picture_codec: nn.Module  # decode: [B, R, C] -> pixels [B, 3, H, W] in -1..1; encode: back
 
     @property
@@ -111,9 +113,15 @@ class Backbone(nn.Module):
         """[rows, P] int64 -> [rows, P, d]."""
         raise NotImplementedError
 
+    def awake(self, module: nn.Module) -> nn.Module:
+        """The decoder or the picture codec, on the device: with offload they take turns there."""
+        if self.turns is not None:
+            self.turns.take(module)
+        return module
+
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
-        pixels = self.picture_codec.decode(tokens)
+        pixels = self.awake(self.picture_codec).decode(tokens)
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -123,7 +131,7 @@ class Backbone(nn.Module):
             raise SSDError(f"{self.name} encodes pictures of {width}x{height} pixels, "
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
         pixels = pictures.to(self.device, torch.float32).permute(0, 3, 1, 2) * 2 - 1
-        return self.picture_codec.encode(pixels)
+        return self.awake(self.picture_codec).encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """e of the paper: [rows, n] slot tokens -> [rows, n, d] input embeddings."""
@@ -140,7 +148,7 @@ class Backbone(nn.Module):
             angles = angles[:, None]
         if self.positions is not None:
             x = x + self.positions[slots]
-        return self.decoder(x, angles, cache)
+        return self.awake(self.decoder)(x, angles, cache)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; for exact and drafted h alike."""
@@ -148,4 +156,4 @@ class Backbone(nn.Module):
         return F.linear(hidden, self.head).float()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
-        return self.decoder.new_cache(rows, slots)
+        return self.awake(self.decoder).new_cache(rows, slots)

@@ -26,7 +26,7 @@ Group = tuple[Path, ...]
 class Checkpoint:
     """Tensors by name over one file or many.
 
-    shapes: of every tensor. root: the folder that the user named, where companions may lie too.
+    shapes: of every tensor. metadata: what safetensors headers say besides. root: the folder that the user named, where companions may lie too.
     become: what a parameter filled from here turns into, given its own name and its value.
     """
 
@@ -37,9 +37,10 @@ class Checkpoint:
         self.shapes: Mapping[str, tuple[int, ...]]
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}
-        self.shapes = {}
+        self.shapes, self.metadata = {}, {}
         for path in files:
             self._take_in(path, self._opened(path).shapes)
+            self.metadata |= self._open[1].metadata
         self._require_indexed()
         self.close()
 

@@ -21,8 +21,10 @@ from ..files import read_safetensors, sha256_of, write_safetensors
 from ..grid import Grid
 from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset
+from .checkpoint import Checkpoint
 from .vq import PATCH, VQTokenizer
 
+FAMILY = "postcard"
 FORMAT = "ssd-postcard/1"
 GRID = Grid(24, 24)
 PROMPT_LENGTH = 40
@@ -126,8 +128,14 @@ def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None)
         "words": json.dumps(backbone.words), **(metadata or {})})
 
 
-def load(path: Path, device: torch.device, dtype: torch.dtype) -> Postcard:
+def claims(checkpoint: Checkpoint) -> bool:
+    """Whether these are the tensors that `save` wrote."""
+    return {"word_embedding", "prompt_position", "row_position"} <= set(checkpoint.shapes)
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Postcard:
     """Read a file that `save` wrote; sizes are checked against the tensors themselves."""
+    path = checkpoint.files[0]
     tensors, metadata = read_safetensors(path, FORMAT)
     try:
         shape = DecoderShape(**json.loads(metadata["shape"]))

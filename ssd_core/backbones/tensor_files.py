@@ -30,6 +30,7 @@ class TensorFile(Protocol):
     """An open file; its tensors may be views into it, so copy what is to outlive it."""
 
     shapes: Mapping[str, tuple[int, ...]]
+    metadata: Mapping[str, str]
 
     def tensor(self, name: str) -> torch.Tensor:
         """CPU, in the file's dtype."""
@@ -39,6 +40,7 @@ class SafetensorsFile:
     def __init__(self, path: Path) -> None:
         try:
             self._file = safe_open(path, framework="pt")
+            self.metadata = self._file.metadata() or {}
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape())
                            for name in self._file.keys()}
         except (SafetensorError, OSError) as error:
@@ -49,6 +51,8 @@ class SafetensorsFile:
 
 
 class TorchFile:
+    metadata: Mapping[str, str] = {}
+
     def __init__(self, path: Path) -> None:
         self._tensors = state_dict(load_pickle(path))
         self.shapes = {name: tuple(value.shape) for name, value in self._tensors.items()}
