@@ -119,10 +119,11 @@ export class StripQueue {
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *
- * The scale is a whole number from 1 on, a fraction only where a picture does not fit at native
- * size. A box of no given height (null) takes a square arrangement and any height.
+ * From native size on, a picture's pixel covers a whole number of the screen's, of which `density`
+ * make a CSS px; below it the scale is any fraction. A box of no given height (null) takes a square
+ * arrangement and any height.
  */
-export function fit(count, width, height, box) {
+export function fit(count, width, height, box, density = 1) {
   const square = Math.ceil(Math.sqrt(count));
   if (box.height === null) return { columns: square, scale: scaleFor(square) };
   let best = { columns: square, scale: 0 };
@@ -137,6 +138,6 @@ export function fit(count, width, height, box) {
     const across = (box.width - GAP * (columns - 1)) / (columns * width);
     const down = (box.height - GAP * (lines - 1)) / (lines * height);
     const room = Math.max(0, box.height === null ? across : Math.min(across, down));
-    return room >= 1 ? Math.floor(room) : room;
+    return room >= 1 ? Math.floor(room * density) / density : room;
   }
 }

@@ -81,7 +81,8 @@ export class Panel {
     const box = {
       width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
     };
-    const { columns, scale } = fit(start.pictures, start.width, start.height, box);
+    const { columns, scale } = fit(start.pictures, start.width, start.height, box,
+      window.devicePixelRatio);
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
     for (const { element } of this.#pictures) {

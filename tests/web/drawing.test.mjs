@@ -15,6 +15,12 @@ test("a picture is scaled by whole numbers, and shrunk only where it must be", (
   assert.deepEqual(fit(1, 384, 384, box(192)), { columns: 1, scale: 0.5 });
 });
 
+test("on a finer screen a pixel of the picture is a whole number of the screen's", () => {
+  assert.equal(fit(1, 192, 192, box(366), 3).scale, 5 / 3);
+  assert.equal(fit(1, 192, 192, box(366), 1.25).scale, 1.6);
+  assert.equal(fit(1, 192, 192, box(96), 3).scale, 0.5);
+});
+
 test("a given height binds as well as the width", () => {
   assert.deepEqual(fit(1, 192, 192, box(1000, 400)), { columns: 1, scale: 2 });
   assert.deepEqual(fit(1, 192, 192, box(1000, 96)), { columns: 1, scale: 0.5 });

@@ -56,7 +56,9 @@ class Handler(preview_page.Files):
 
     def translate_path(self, path):
         path = urlsplit(path).path
-        start = next(start for start in WEB if path.startswith(start))
+        start = next((start for start in WEB if path.startswith(start)), None)
+        if start is None:
+            return "/nowhere"
         return str(WEB[start] / path.removeprefix(start))
 
     def do_GET(self):
@@ -99,6 +101,7 @@ def open_page(chromium, address, studio):
         def open_one(body, **options):
             studio.body = body
             page = new_page(viewport={"width": 900, "height": 800}, **options)
+            page.set_default_timeout(5000)
             page.goto(address)
             return page
         yield open_one
