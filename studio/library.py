@@ -9,23 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones import BACKBONES
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.postcard import FORMAT as POSTCARD_FORMAT
 from ssd_core.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.doctor import shelf
 from ssd_core.fit import SHORT_NAMES, fit, gib
 from ssd_core.heads import DraftHeads
-from ssd_core.load import ASSETS, BACKBONE_FILE, HEADS_FILE, pick_device
+from ssd_core.load import ASSETS, HEADS_FILE, find_backbone, pick_device
 
 from .settings import Settings
 
 BACKBONES_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
 AUTO, NONE = "auto", "none"
-SMALL_BYTES = 1 << 30  # of files that are loaded only to be measured
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,7 @@ class Library:
         self._first, self._heads = str(backbone), heads
         self._asked = (self._first, dtype)
         self._loaded: Loaded | None = None
+        self._families: dict[tuple[Path, int], tuple[str, str]] = {}
         self._lock = threading.Lock()
         self._path(self._first)
 
@@ -140,17 +138,13 @@ class Library:
 
     def _described(self, name: str, dtype: str) -> tuple[Backbone | KnownBackbone,
                                                          DraftHeads | None]:
-        """What the estimate needs: the loaded backbone and its heads, a row, or a small file."""
+        """What the estimate needs: the loaded backbone and its heads, a row, or empty shapes."""
         current = self.current
         if name == current.name and dtype in (AUTO, SHORT_NAMES.get(current.backbone.dtype)):
             return current.backbone, current.heads
         if name in CATALOGUE:
             return CATALOGUE[name], None
-        path = self._path(name)
-        if size_of(path) > SMALL_BYTES:
-            raise SSDError(f"{name}: is not in the catalogue, so what it takes is known only once "
-                           "it is loaded: press Use")
-        return load_backbone(path, "cpu"), None
+        return load_backbone(self._path(name), "meta"), None  # shapes, no values
 
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
         """Raise SSDError unless so many parked runs of these settings would fit together."""
@@ -221,17 +215,14 @@ class Library:
         return paths[name]
 
     def _describe(self, name: str, path: Path) -> Found:
-        family, why_not = family_of(path)
+        key = (path, path.stat().st_mtime_ns)
+        if key not in self._families:
+            self._families[key] = family_of(path)
+        family, why_not = self._families[key]
         known = CATALOGUE.get(name)
         licence = known.licence.name if known else {"postcard": "Apache-2.0"}.get(name, "")
         return Found(name, family, path, self.heads_path(name) is not None, licence,
                      not why_not, why_not)
-
-
-def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files of a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def free_memory() -> None:
@@ -243,12 +234,9 @@ def free_memory() -> None:
 
 def family_of(path: Path) -> tuple[str, str]:
     """(family, why it cannot be read): the one or the other is empty."""
-    file = path / BACKBONE_FILE if path.is_dir() else path
     try:
-        with safe_open(file, framework="pt") as opened:
-            found = (opened.metadata() or {}).get("format", "unknown")
-    except (SafetensorError, OSError):
-        return "", f"no whole {BACKBONE_FILE}"
-    if found != POSTCARD_FORMAT:
-        return "", f"format {found!r}, this version reads {POSTCARD_FORMAT}"
-    return "postcard", ""
+        checkpoint, family = find_backbone(path)
+    except SSDError as error:
+        return "", str(error)
+    checkpoint.close()
+    return family.FAMILY, ""

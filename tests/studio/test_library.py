@@ -1,0 +1,171 @@
+"""Backbones on disk: what is found, what is loaded, what happens when that fails, will it fit."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+
+import pytest
+
+from ssd_core import SSDError, fit, load_backbone
+from ssd_core.doctor import report
+from studio import library as library_module
+from studio.library import Library
+from studio.settings import Settings
+
+
+def by_name(library):
+    return {found.name: found for found in library.found()}
+
+
+def test_the_bundled_backbone_is_there_without_any_folder(tmp_path):
+    library = Library(tmp_path / "none")
+    found, = library.found()
+    assert (found.name, found.family, found.heads, found.readable) == (
+        "postcard", "postcard", True, True)
+    assert library.current.name == "postcard" and library.current.heads is not None
+
+
+def test_folders_are_found_with_their_heads(library, models):
+    found = by_name(library)
+    assert set(found) == {"postcard", "tiny", "bare"}
+    assert found["tiny"].heads and not found["bare"].heads
+    assert found["tiny"].path == models / "ssd_backbones" / "tiny"
+    assert all(one.readable for one in found.values())
+    assert library.places() == [models / "ssd_backbones", models / "ssd_heads"]
+
+
+def test_what_cannot_be_read_is_listed_with_the_reason(models, tmp_path):
+    shutil.copytree(models, tmp_path / "m")
+    wrong = tmp_path / "m" / "ssd_backbones" / "wrong"
+    wrong.mkdir()
+    (wrong / "backbone.safetensors").write_bytes(b"nonsense")
+    found = by_name(Library(tmp_path / "m"))["wrong"]
+    assert not found.readable and found.why_not and "\n" not in found.why_not
+
+
+def test_a_backbone_named_by_its_path_is_found(models, tmp_path):
+    path = str(models / "ssd_backbones" / "bare")
+    library = Library(tmp_path, path)
+    assert path in by_name(library) and library.current.heads is None
+
+
+def test_an_unknown_backbone_is_refused_at_the_start(tmp_path):
+    with pytest.raises(SSDError, match="ssd_backbones"):
+        Library(tmp_path, "Mona-Lisa")
+
+
+@pytest.mark.parametrize(("heads", "there"), [(None, True), ("none", False), ("tiny", True)])
+def test_heads_as_they_were_asked_for(models, heads, there):
+    assert (Library(models, "tiny", heads).current.heads is not None) == there
+
+
+def test_heads_that_were_asked_for_and_do_not_fit_are_refused(models):
+    with pytest.raises(SSDError, match="backbone"):
+        Library(models, "bare", "tiny").current  # noqa: B018 - loading is what fails
+
+
+def test_heads_that_lie_there_and_do_not_fit_are_a_remark(models, tmp_path):
+    shutil.copytree(models, tmp_path / "m")
+    heads = tmp_path / "m" / "ssd_heads"
+    shutil.copytree(heads / "tiny", heads / "bare")
+    loaded = Library(tmp_path / "m", "bare").current
+    assert loaded.heads is None and "bare" in loaded.problem
+
+
+def test_the_first_backbone_is_loaded_once(library, monkeypatch):
+    loads = []
+    monkeypatch.setattr(library_module, "load_backbone",
+                        lambda *args, **kw: loads.append(args) or load_backbone(*args, **kw))
+    assert library.current is library.current and len(loads) == 1
+
+
+def test_another_backbone_takes_the_place_of_the_first(library):
+    first = library.current.backbone.sha256
+    freed = []
+    library.before_switch.append(lambda: freed.append(library.current.name))
+    loaded = library.use("bare")
+    assert loaded is library.current and loaded.backbone.sha256 != first
+    assert freed == ["tiny"]
+
+
+def test_dtypes_are_taken(library):
+    assert str(library.use("tiny", "bf16").backbone.dtype) == "torch.bfloat16"
+    assert library.current.heads is not None
+
+
+def test_a_name_that_is_not_there_changes_nothing(library):
+    first = library.current
+    with pytest.raises(SSDError, match="Mona"):
+        library.use("Mona-Lisa")
+    assert library.current is first
+
+
+def test_after_a_failed_load_the_former_is_back(library, monkeypatch):
+    sha256 = library.current.backbone.sha256
+
+    def load(path, **options):
+        if path.name == "bare":
+            raise SSDError("broken file")
+        return load_backbone(path, **options)
+
+    monkeypatch.setattr(library_module, "load_backbone", load)
+    with pytest.raises(SSDError, match="broken file"):
+        library.use("bare")
+    assert library.current.name == "tiny" and library.current.backbone.sha256 == sha256
+
+
+def test_whoever_asks_while_a_backbone_loads_is_told_at_once(library, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*args, **options):
+        begun.set()
+        assert go_on.wait(5)
+        return load_backbone(*args, **options)
+
+    monkeypatch.setattr(library_module, "load_backbone", slow)
+    thread = threading.Thread(target=library.use, args=("bare",))
+    thread.start()
+    assert begun.wait(5)
+    with pytest.raises(SSDError, match="bare is being loaded"):
+        library.current  # noqa: B018 - asking is what fails
+    go_on.set()
+    thread.join(5)
+    assert library.current.name == "bare"
+
+
+# Will it fit
+
+
+@pytest.mark.parametrize("name", ["tiny", "bare", "Janus-Pro-7B"])
+def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
+    line = library.fit(name, Settings(prompt="a"))
+    assert "weights" in line and "keys and values" in line and "\n" not in line
+
+
+def test_an_estimate_for_nothing_is_refused(library):
+    with pytest.raises(SSDError, match="Mona"):
+        library.fit("Mona-Lisa", Settings())
+
+
+def test_room_is_checked_for_the_batch_and_for_parked_runs(library, monkeypatch):
+    library.require_room(Settings(pictures=2))
+    needed = fit.fit(library.current.backbone, Settings().method_on(
+        library.current.backbone.preset, True), device="cpu").needed
+    monkeypatch.setattr(fit, "free_bytes", lambda device: 2 * needed)
+    library.require_room(Settings())
+    with pytest.raises(SSDError, match="start fewer seeds"):
+        library.require_room(Settings(), runs=500)
+    monkeypatch.setattr(fit, "free_bytes", lambda device: 1 << 10)
+    with pytest.raises(SSDError, match="are needed"):
+        library.require_room(Settings(pictures=64))
+
+
+def test_doctor_tells_what_was_found_what_is_loaded_and_what_went_wrong(library, models):
+    before = report(library.doctor_lines())
+    assert "nothing yet, tiny is next" in before and "none since the start" in before
+    sha256 = library.current.backbone.sha256
+    text = report(library.doctor_lines(), "the last line", "gradio 6")
+    for told in (str(models), "bare", sha256[:10], "float32 on cpu", "the last line", "gradio 6",
+                 "torch", "Python"):
+        assert told in text

@@ -1,0 +1,339 @@
+"""Works: drawn pictures are saved and told, stopped ones go on, races measure, seeds are parked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from PIL import Image
+
+from ssd_core import SSDError, generate
+from ssd_core.recipe import read_recipe, recipe_tokens
+from studio import running, runs
+from studio.history import restore
+from studio.library import Library
+from studio.settings import Settings
+
+
+def solo(library, settings, **options):
+    """Tokens of the same settings, straight from the engine."""
+    loaded = library.current
+    method = settings.method_for(loaded.backbone, loaded.heads)
+    heads = loaded.heads if method.uses_heads else None
+    return list(generate(loaded.backbone, [settings.prompt] * settings.pictures, method, heads,
+                         settings.sampling(), **options))[-1].tokens
+
+
+def kinds(job):
+    return [message["kind"] for message in job.messages]
+
+
+def stopping(work, rows=5):
+    """The work of a visitor who presses Stop once so many rows were told."""
+    def run(job):
+        tell = job.tell
+        job.tell = lambda message: (tell(message), message.get("row", 0) >= rows and job.cancel())
+        return work(job)
+    return run
+
+
+# Draw
+
+
+@pytest.mark.parametrize("method", ["ssd", "ar", "exact", "rows"])
+def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, history, settings, ended,
+                                                                 method):
+    settings = replace(settings, method=method)
+    job = ended(runs.draw(library, history, settings))
+    drawn = job.result
+    assert torch.equal(drawn.tokens, solo(library, settings))
+    assert kinds(job)[0] == "started" and kinds(job)[-1] == "finished" and job.progress == 1
+    assert history.entries() == drawn.entries and drawn.stopped_rows is None
+    assert restore(drawn.entries[0].path)[0] == replace(
+        settings, cfg=library.current.backbone.preset.cfg, size="192x192")
+    assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
+    assert drawn.verdict == ("identical" if method == "ar" else "approximate")
+
+
+def test_a_batch_has_a_picture_and_a_seed_each(library, history, settings, ended):
+    drawn = ended(runs.draw(library, history, replace(settings, pictures=2))).result
+    assert [entry.seed for entry in drawn.entries] == [7, 8]
+    assert torch.equal(drawn.tokens, solo(library, replace(settings, pictures=2)))
+
+
+def test_metadata_can_be_left_out(library, history, settings, ended):
+    entry, = ended(runs.draw(library, history, settings, metadata=False)).result.entries
+    with Image.open(entry.path) as image:
+        assert image.info == {}
+
+
+def test_words_that_say_nothing_are_named(library, history, settings, ended):
+    drawn = ended(runs.draw(library, history, replace(settings, prompt="a red gondola"))).result
+    assert drawn.unknown_words == ["gondola"]
+
+
+@pytest.mark.parametrize(("change", "line"), [
+    ({"prompt": " "}, "prompt is empty"), ({"k_v": 9}, "k_v 9"), ({"size": "7x7"}, "size 7x7"),
+    ({"negative": "sun", "cfg": 1.0}, "negative")])
+def test_what_is_wrong_is_told_and_the_next_run_goes_well(library, history, settings, worker,
+                                                         ended, change, line):
+    job = worker.submit("wrong", runs.draw(library, history, replace(settings, **change)))
+    assert job.wait(30) and job.state == "failed" and line in job.error
+    assert ended(runs.draw(library, history, settings)).result.entries
+
+
+def test_the_picture_is_saved_before_it_is_shown_as_finished(library, history, settings, worker):
+    saved = []
+
+    def work(job):
+        tell = job.tell
+        job.tell = lambda message: (message["kind"] == "finished"
+                                    and saved.extend(history.entries()), tell(message))
+        return runs.draw(library, history, settings)(job)
+
+    job = worker.submit("draw", work)
+    assert job.wait(30) and job.result.entries == saved
+
+
+def test_out_of_memory_is_one_line_and_the_next_run_goes_well(library, history, settings, worker,
+                                                              ended, monkeypatch):
+    def short(*args, **options):
+        raise torch.OutOfMemoryError("tried to allocate 9 GiB")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(library.current.backbone), "new_cache", short)
+        job = worker.submit("draw", runs.draw(library, history, settings))
+        assert job.wait(30) and job.state == "failed"
+    assert job.error == f"out of memory: {running.REMEDY}" and kinds(job)[-1] == "cancelled"
+    assert ended(runs.draw(library, history, settings)).result.entries
+
+
+def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, settings, worker,
+                                                           monkeypatch):
+    monkeypatch.setattr("ssd_core.fit.free_bytes", lambda device: 1 << 10)
+    job = worker.submit("draw", runs.draw(library, history, replace(settings, pictures=64)))
+    assert job.wait(30) and "are needed" in job.error and not job.messages
+
+
+# Stop, and go on below
+
+
+def test_stop_keeps_the_rows_that_were_final_and_redo_goes_on(library, history, settings, worker,
+                                                             ended, every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
+    assert job.wait(30) and job.state == "cancelled" and kinds(job)[-1] == "cancelled"
+    left = job.result
+    whole = solo(library, settings)
+    assert 1 <= left.stopped_rows < 24 and history.entries() == []
+    assert torch.equal(left.tokens[:, : left.stopped_rows], whole[:, : left.stopped_rows])
+    assert not left.tokens[:, left.stopped_rows :].any()
+    drawn = ended(runs.draw(library, history, replace(settings, seed=9), left.tokens,
+                            left.stopped_rows)).result
+    assert torch.equal(drawn.tokens, solo(library, replace(settings, seed=9), keep=left.tokens,
+                                          keep_rows=left.stopped_rows))
+    assert read_recipe(drawn.entries[0].path)["keep_rows"] == left.stopped_rows
+
+
+def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, settings, worker, ended,
+                                                        every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
+    assert job.wait(30)
+    left = job.result
+    entry = runs.save_partial(history, library, left)
+    assert entry.kind == "partial" and left.partial == [entry]
+    assert runs.look(entry.path, library.current.backbone) == (
+        "tokens from its recipe", left.stopped_rows)
+    drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
+    assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
+    with Image.open(entry.path) as image:
+        assert image.getpixel((5, 190)) == (128, 128, 128) and image.size == (192, 192)
+
+
+def test_a_stopped_picture_of_another_backbone_is_not_saved(library, history, settings, worker,
+                                                           every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
+    assert job.wait(30)
+    library.use("bare")
+    with pytest.raises(SSDError, match="is loaded now"):
+        runs.save_partial(history, library, job.result)
+
+
+def test_a_run_stopped_before_its_first_row_leaves_nothing_to_save(library, history, settings,
+                                                                  worker, every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings), rows=0))
+    assert job.wait(30) and job.state == "cancelled" and job.result.stopped_rows == 0
+    with pytest.raises(SSDError, match="nothing to save"):
+        runs.save_partial(history, library, job.result)
+
+
+def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended):
+    first = ended(runs.draw(library, history, settings)).result
+    job = ended(runs.redo(library, history, replace(settings, seed=8), first.entries[0].path, 10))
+    drawn = job.result
+    assert drawn.how == "tokens from its recipe"
+    assert torch.equal(drawn.tokens[:, :10], first.tokens[:, :10])
+    assert not torch.equal(drawn.tokens[:, 10:], first.tokens[:, 10:])
+    assert next(m for m in job.messages if m["kind"] == "rows")["kept"]
+
+
+def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
+    Image.new("RGB", (192, 192), "teal").save(tmp_path / "x.png")
+    how, finished = runs.look(tmp_path / "x.png", library.current.backbone)
+    assert how == "encoded: it carries no recipe" and finished is None
+    drawn = ended(runs.redo(library, history, settings, tmp_path / "x.png", 3)).result
+    assert drawn.how == how and len(drawn.entries) == 1
+
+
+def test_a_picture_of_another_size_is_refused(library, history, settings, worker, tmp_path):
+    Image.new("RGB", (64, 192)).save(tmp_path / "x.png")
+    with pytest.raises(SSDError, match="64x192 pixels, postcard takes 192x192"):
+        runs.look(tmp_path / "x.png", library.current.backbone)
+    job = worker.submit("redo", runs.redo(library, history, settings, tmp_path / "x.png", 3))
+    assert job.wait(30) and "64x192" in job.error
+
+
+# Race
+
+
+def test_a_race_tells_two_panels_and_measures(library, history, settings, ended):
+    job = ended(runs.race(library, history, settings, ["ar", "exact"]))
+    raced = job.result
+    assert {message["panel"] for message in job.messages} == {0, 1}
+    assert raced.identical == raced.equal == 1 and raced.verdicts == ["identical", "identical"]
+    assert raced.stats[0]["passes"] == 576 > raced.stats[1]["passes"]
+    assert [entry.method for entry in (raced.left, raced.right)] == ["ar", "exact"]
+    assert raced.sheet.kind == "race" and set(history.entries()) == {
+        raced.left, raced.right, raced.sheet}
+    assert [m["identical"] for m in job.messages if m["kind"] == "finished"] == [1, 1]
+
+
+def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
+    fast = replace(settings, rounds=0, pictures=3)
+    raced = ended(runs.race(library, history, settings, [fast, "rows"])).result
+    assert raced.identical is None and raced.equal < 1
+    assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
+    assert torch.equal(recipe_tokens(read_recipe(raced.left.path)), solo(library, replace(
+        fast, pictures=1))[0])
+
+
+def test_a_race_that_is_stopped_saves_nothing_and_tells_both_panels(library, history, settings,
+                                                                   worker, every_message):
+    job = worker.submit("race", stopping(runs.race(library, history, settings, ["ar", "ssd"])))
+    assert job.wait(30) and job.state == "cancelled" and history.entries() == []
+    assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [0, 1]
+
+
+# Seeds
+
+
+def sown(nursery, ended, settings, count=3, owner="me"):
+    """Jobs by seed, all paused."""
+    works = nursery.start(settings, count, owner=owner)
+    return {seed: ended(work, owner) for seed, work in works}
+
+
+@pytest.mark.parametrize("method", ["ssd", "exact"])
+def test_finished_seeds_equal_their_solo_runs(library, nursery, settings, ended, method):
+    settings = replace(settings, method=method)
+    jobs = sown(nursery, ended, settings)
+    assert list(jobs) == [7, 8, 9] and {job.state for job in jobs.values()} == {"paused"}
+    works = nursery.finish([jobs[8].id, jobs[9].id], "me")
+    for seed, job in zip((8, 9), map(ended, works), strict=True):
+        assert torch.equal(job.result.tokens, solo(library, replace(settings, seed=seed)))
+        assert job.result.entries[0].seed == seed
+
+
+def test_the_first_third_is_drawn_and_the_story_goes_on_from_there(nursery, settings, ended,
+                                                                  every_message):
+    jobs = sown(nursery, ended, settings, 1)
+    first = jobs[7]
+    assert first.progress == pytest.approx(1 / 3) and first.seconds_left > 0
+    seen = len(first.messages)
+    assert max(m["last"] for m in first.messages if m["kind"] == "rows") == 8
+    job = ended(*nursery.finish([first.id], "me"))
+    assert job.messages[:seen] == first.messages[:seen] and len(first.messages) == seen
+    assert kinds(job).count("started") == kinds(job).count("finished") == 1
+    assert first.state == "done" and len({m["run"] for m in job.messages}) == 1
+
+
+def closed(job_or_run):
+    return job_or_run.events.gi_frame is None
+
+
+def test_dropped_seeds_give_their_memory_back(nursery, settings, ended):
+    jobs = sown(nursery, ended, settings)
+    held = [nursery._parked[job.id].run for job in jobs.values()]
+    nursery.drop([jobs[7].id])
+    assert [closed(run) for run in held] == [True, False, False]
+    nursery.drop_owner("you")
+    assert not closed(held[1])
+    nursery.drop_owner("me")
+    assert all(map(closed, held)) and not nursery._parked
+    assert {job.state for job in jobs.values()} == {"cancelled"}
+
+
+def test_a_new_start_frees_what_its_owner_had(nursery, settings, ended):
+    old = sown(nursery, ended, settings, 2)
+    others = sown(nursery, ended, settings, 1, "you")
+    new = sown(nursery, ended, replace(settings, seed=99), 2)
+    assert {job.state for job in old.values()} == {"cancelled"}
+    assert set(nursery._parked) == {job.id for job in (*others.values(), *new.values())}
+    with pytest.raises(SSDError, match="no longer held"):
+        nursery.finish([old[7].id], "me")
+
+
+def test_works_of_a_start_that_was_dropped_draw_nothing(nursery, settings, worker):
+    works = nursery.start(settings, 2, owner="me")
+    nursery.drop_owner("me")
+    jobs = [worker.submit("seed", work, "me") for _, work in works]
+    assert all(job.wait(30) for job in jobs) and {j.state for j in jobs} == {"cancelled"}
+    assert not any(job.messages for job in jobs) and not nursery._parked
+
+
+def test_nobody_finishes_anothers_seeds(nursery, settings, ended):
+    jobs = sown(nursery, ended, settings, 1)
+    with pytest.raises(SSDError, match="no longer held"):
+        nursery.finish([jobs[7].id], "you")
+
+
+def test_a_seed_is_finished_once(nursery, settings, worker, ended):
+    jobs = sown(nursery, ended, settings, 1)
+    (first,), (second,) = (nursery.finish([jobs[7].id], "me") for _ in range(2))
+    ended(first)
+    job = worker.submit("again", second, "me")
+    assert job.wait(30) and "no longer held" in job.error
+
+
+def test_a_seed_that_waits_to_be_finished_is_freed_when_its_owner_leaves(nursery, settings, worker,
+                                                                        ended):
+    jobs = sown(nursery, ended, settings, 1)
+    run = nursery._parked[jobs[7].id].run
+    work, = nursery.finish([jobs[7].id], "me")
+    worker.cancel_owner("me")
+    nursery.drop_owner("me")
+    job = worker.submit("late", work, "me")
+    assert job.wait(30) and job.state == "failed" and closed(run)
+
+
+def test_another_backbone_frees_all_seeds(library, nursery, settings, ended):
+    jobs = sown(nursery, ended, settings, 2)
+    library.use("bare")
+    assert not nursery._parked and {job.state for job in jobs.values()} == {"cancelled"}
+
+
+@pytest.mark.parametrize("count", [0, 65])
+def test_a_senseless_number_of_seeds_is_refused(nursery, settings, count):
+    with pytest.raises(SSDError, match="seeds"):
+        nursery.start(settings, count)
+
+
+def test_settings_that_cannot_run_start_no_seeds(nursery):
+    with pytest.raises(SSDError, match="k_v 9"):
+        nursery.start(Settings(prompt="a", k_v=9))
+
+
+def test_the_bundled_backbone_draws_without_any_folder(history, tmp_path, ended):
+    library = Library(tmp_path / "no-models", device="cpu")
+    drawn = ended(runs.draw(library, history, Settings("a lighthouse by the sea", seed=3))).result
+    assert drawn.stats["passes"] <= 77 and drawn.entries[0].width == 192
