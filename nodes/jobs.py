@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import torch
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.decode import generate
+from ..ssd_core.decode import generate, prompt_branches
 from ..ssd_core.errors import SSDError
 from ..ssd_core.events import Event, Finished
+from ..ssd_core.fit import run_bytes, widest_pass
 from ..ssd_core.labels import label, without_heads
 from ..ssd_core.methods import SSD, Method
 from ..ssd_core.recipe import make_recipe
 from ..ssd_core.sampling import Sampling
 from .types import TokenPictures
-from .weights import Loaded, LoadedBackbone, LoadedHeads, run_bytes
+from .weights import Loaded, LoadedBackbone, LoadedHeads
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class Job:
 
     @property
     def bytes_needed(self) -> int:
-        """Beyond the weights; a pass looks at a block of rows, or at the window of `exact`."""
+        """Beyond the weights: keys and values, the widest pass, or the picture's pixels."""
         module = self.backbone
         cfg = module.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
-        cells = getattr(self.method, "window", None) or (
-            getattr(self.method, "k_v", 1) * module.grid.width)
-        return run_bytes(module, self.pictures, cfg != 1, cells)
+        longest = max(map(len, prompt_branches(module, [self.prompt], self.negative, cfg)))
+        return run_bytes(module, self.pictures, cfg != 1, widest_pass(self.method, module.grid),
+                         self.keep_rows, longest)
 
     def events(self) -> Generator[Event, None, None]:
         """The run; whatever is wrong with the job is told here, before anything is loaded."""

@@ -130,13 +130,3 @@ def out_of_memory(needed: int, remedy: str) -> str:
     return (f"out of memory on {device}: about {needed / 2**20:.0f} MiB are needed, "
             f"{mm.get_free_memory(device) / 2**20:.0f} MiB are free now that all models were "
             f"unloaded: {remedy}")
-
-
-def run_bytes(module: Backbone, pictures: int, guided: bool, cells_a_pass: int) -> int:
-    """What a run takes besides the weights: keys and values, and the distributions of one pass."""
-    shape, rows = module.decoder.shape, pictures * (1 + guided)
-    slots = module.prompt_limit + 2 + module.grid.slots
-    size = module.norm.element_size()
-    cache = 2 * shape.layers * rows * shape.kv_heads * slots * shape.head_dim * size
-    logits = 6 * 4 * rows * cells_a_pass * module.codes  # fp32 copies alive at once, at most
-    return cache + logits

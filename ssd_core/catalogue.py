@@ -46,8 +46,8 @@ class KnownBackbone:
     """`name` is its folder under ssd_backbones; `about_bytes` the download's size, where known.
 
     patch: pixels along a cell. vocabulary: rows of the text embedding. prompt_slots: the prompt
-    that memory is estimated for. codec_*: parameters, channels at full size and frames of the
-    picture codec. text_parameters: an encoder that reads the prompt.
+    that memory is estimated for. codec_*: parameters of the picture codec, and the channels that
+    it has at full size.
     """
 
     name: str
@@ -66,8 +66,6 @@ class KnownBackbone:
     prompt_slots: int = 128
     codec_parameters: int = 71_900_000
     codec_channels: int = 128
-    codec_frames: int = 1
-    text_parameters: int = 0
 
     @property
     def size(self) -> tuple[int, int]:
@@ -93,8 +91,8 @@ APACHE = Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0",
 
 CHAMELEON_VQ = Source("leloy/Anole-7b-v0.1-vqvae-hf", ("model.safetensors",), folder="vq")
 LLAMAGEN_T2I_VQ = Source("peizesun/llamagen_t2i", ("vq_ds16_t2i.pt",), ())
-FLAN_T5_XL = Source("google/flan-t5-xl", ("model*.safetensors",), ("*.json", "spiece.model"),
-                    "flan-t5-xl")
+FLAN_T5_XL = Source("google/flan-t5-xl", ("model*.safetensors", "tokenizer.json"),
+                    folder="flan-t5-xl")
 
 
 def janus(billions: str, shape: DecoderShape, about: float) -> tuple[KnownBackbone, ...]:
@@ -128,7 +126,7 @@ def llamagen_t2i(stage: int, side: int) -> KnownBackbone:
         f"LlamaGen-t2i-XL-{side * 16}", "LlamaGen", f"LlamaGen XL from text, {side * 16} px",
         (own, FLAN_T5_XL), int(14.8 * GB), MIT, Grid(side, side), LLAMAGEN["XL"],
         16384, 120, Preset(cfg=7.5), "most of the download is the text encoder, flan-T5-XL "
-        "(Apache-2.0)", prompt_slots=120, text_parameters=1_223_000_000)
+        "(Apache-2.0)", prompt_slots=120)
 
 
 def lumina(side: int) -> KnownBackbone:
@@ -173,7 +171,7 @@ EMU3_GEN = KnownBackbone(
      Source("Emu3-community/Emu3-Gen-hf", (), ("tokenizer.json",))),
     int(35.1 * GB), APACHE, Grid(90, 90, True), EMU3, 32768, 184622, PAPER_PRESETS["Emu3"],
     "float32 files, cast while loading; tokenizer.json comes from the transformers port", patch=8,
-    codec_parameters=270_700_000, codec_channels=256, codec_frames=4)
+    codec_parameters=270_700_000, codec_channels=512)
 
 CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
     *janus("1B", JANUS_1B, 4.2), *janus("7B", JANUS_7B, 14.8),

@@ -1,0 +1,64 @@
+"""`ssd fit`: the memory that a run would take, before anything is downloaded or loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..backbones.base import Backbone
+from ..catalogue import CATALOGUE, KnownBackbone, known
+from ..errors import SSDError
+from ..fit import fit
+from ..load import load_backbone
+from .options import Json, Knobs, Loading, Picture, flag
+from .output import Reporter
+from .session import find_backbone
+
+Name = Annotated[str, typer.Argument(metavar="NAME_OR_PATH", show_default=False,
+                                     help="Backbone: bundled, known (download --list) or a path.")]
+PARTS = ("weights", "cache", "activations", "pixels", "needed", "free")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of what run."""
+
+    batch: int = flag(1, "Pictures at once.")
+    dtype: str = flag("auto", "auto, fp32, bf16, fp16, int8, int4.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    cfg: float | None = flag(None, "Guidance; 1 is one branch. Default: the backbone's own.")
+    size: str | None = flag(None, "WxH in pixels. Default: the backbone's own.")
+    offload: bool = flag(False, "Decoder and picture codec take turns on the device.")
+    models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
+
+
+def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) -> None:
+    """Estimate what a run takes of the device's memory, and say which setting would fit."""
+    report = Reporter(json)
+    guided = None if estimate.cfg is None else estimate.cfg != 1
+    target = described(name, estimate.models_dir)
+    size = Picture(size=estimate.size).pixels()
+    if isinstance(target, Backbone):
+        target = target.resized(size)
+    told = fit(target, knobs.chosen(), estimate.batch, estimate.dtype, guided, size,
+               estimate.device, offload=estimate.offload)
+    rows = [{"part": part, "gib": value if value is None else value / 2**30}
+            for part, value in told.to_json().items() if part in PARTS]
+    report.table({"of the memory": "part", "GiB": "gib"}, rows)
+    report.say(f"{target.name}: {told.advice}")
+    report.result({"name": target.name, "method": knobs.method, "batch": estimate.batch,
+                   **told.to_json()})
+
+
+def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
+    """What the files' headers say of a path or a bundled name; else a row of the catalogue."""
+    path = find_backbone(Loading(name, models_dir=models_dir))
+    if name.lower() in map(str.lower, CATALOGUE) and not Path(path).exists():
+        return known(name)
+    try:
+        return load_backbone(path, "meta")
+    except SSDError as error:
+        raise SSDError(f"{error}; known without its weights: {', '.join(CATALOGUE)}") from error

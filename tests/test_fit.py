@@ -1,0 +1,323 @@
+"""The estimate of memory: equal to what is allocated where that is exact, and lawful elsewhere."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from mock_backbone import MockBackbone, events, random_heads, tiny_postcard
+
+from ssd_core import Grid, Sampling, SSDError, methods
+from ssd_core import fit as fit_module
+from ssd_core.backbones import postcard
+from ssd_core.backbones.vqgan import VQGAN, VQGANShape
+from ssd_core.catalogue import CATALOGUE
+from ssd_core.cli import main
+from ssd_core.fit import WEIGHT_BYTES, figures_of, fit, run_bytes, widest_pass
+
+GIB = 2**30
+METHODS = st.sampled_from([methods.AR(), methods.MTP(k_h=3), methods.SSD(k_h=3, k_v=2, rounds=1),
+                           methods.Strict(k_h=3), methods.Exact(window=40),
+                           methods.Rows(k_h=3, k_v=4, rounds=2, fused_commit=True)])
+ROWS = st.sampled_from(list(CATALOGUE.values()))
+DTYPES = st.sampled_from(list(WEIGHT_BYTES))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def steady():
+    """The free memory of a busy machine changes from call to call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_module, "free_bytes", lambda device: 16 * GIB)
+        yield
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Says how much is free: memory(bytes)."""
+    def says(free):
+        monkeypatch.setattr(fit_module, "free_bytes", lambda device: free)
+
+    return says
+
+
+def estimate(row, method, batch=1, dtype="bf16", guided=True, **options):
+    return fit(row, method, batch, dtype, guided, device="cpu", **options)
+
+
+# Equal to what is really there
+
+
+@pytest.mark.parametrize("batch, cfg", [(1, 2.0), (3, 2.0), (2, 1.0)])
+def test_the_cache_is_what_a_run_allocates(batch, cfg):
+    backbone, method = tiny_postcard(), methods.Rows(rounds=0)
+    told = fit(backbone, method, batch, guided=cfg != 1, device="cpu")
+    run = events(backbone, method, ["a sun"] * batch, sampling=Sampling(cfg=cfg))
+    assert told.cache == run[-1].stats["cache_bytes"]
+    assert told.cache == backbone.new_cache(batch * (1 + (cfg != 1)), 40 + 576).nbytes
+
+
+@pytest.mark.parametrize("grid", [Grid(4, 5), Grid(3, 3, True)])
+def test_the_cache_follows_the_prompt_and_the_row_ends(grid):
+    backbone = MockBackbone(grid)
+    told = fit(backbone, methods.AR(), 1, guided=False, device="cpu", prompt_slots=7)
+    assert told.cache == backbone.new_cache(1, 7 + grid.slots).nbytes
+
+
+def test_weights_are_counted_to_the_byte():
+    backbone = tiny_postcard()
+    told = fit(backbone, methods.AR(), device="cpu")
+    assert told.weights == sum(weight.numel() * 4 for weight in backbone.parameters())
+    heads = random_heads(backbone, 2, 1)
+    with_heads = fit(backbone, methods.SSD(k_h=1, k_v=1), device="cpu", heads=heads)
+    assert with_heads.weights - told.weights == 4 * sum(w.numel() for w in heads.parameters())
+    assert fit(backbone, methods.AR(), device="cpu", heads=heads).weights == told.weights
+    needed = fit(backbone, methods.SSD(k_h=2, k_v=1), device="cpu").weights
+    assert with_heads.weights - needed == 4 * 3 * backbone.hidden_size  # the norms are left out
+
+
+def test_half_of_the_bytes_in_bf16():
+    backbone = tiny_postcard()
+    codec = backbone.picture_codec
+    whole = sum(weight.numel() for weight in backbone.parameters())
+    in_codec = sum(weight.numel() for weight in codec.parameters())
+    told = fit(backbone, methods.AR(), dtype="bf16", device="cpu")
+    assert told.weights == 2 * (whole - in_codec) + 4 * in_codec
+
+
+def test_a_row_of_the_catalogue_counts_as_its_model():
+    """Janus-Pro-7B takes 14.9 GB by itself where others measured it (transformers, batch 1)."""
+    told = estimate(CATALOGUE["Janus-Pro-7B"], methods.AR())
+    assert 13.2e9 < told.weights < 15e9
+    assert told.cache == 2 * 480 * 1024 * (128 + 576)
+
+
+def test_a_codec_with_levels_tells_its_channels():
+    backbone = tiny_postcard()
+    backbone.picture_codec = VQGAN(VQGANShape(channels=32, multipliers=(1, 2), z_channels=32))
+    assert figures_of(backbone).codec_channels == 64
+
+
+def packed(numbers: int, scales: int) -> SimpleNamespace:
+    """What torchao makes of 64 weights, to the estimate: some bytes and some scales."""
+    parts = {"data": torch.zeros(numbers, dtype=torch.int8), "scale": torch.zeros(scales)}
+    return SimpleNamespace(**parts, numel=lambda: 64, __tensor_flatten__=lambda: (parts, None))
+
+
+@pytest.mark.parametrize("numbers, scales, dtype", [(64, 2, "int8"), (32, 2, "int4")])
+def test_quantised_weights_are_seen(numbers, scales, dtype):
+    weight = packed(numbers, scales)
+    backbone = SimpleNamespace(decoder=SimpleNamespace(layers=[SimpleNamespace(qkv=weight)]))
+    assert fit_module.stored_bytes(weight) == numbers + 4 * scales
+    assert fit_module.stored_dtype(backbone) == dtype
+    assert fit_module.stored_dtype(MockBackbone()) == "fp32"
+
+
+def test_a_backbone_that_offloads_is_estimated_so():
+    backbone = tiny_postcard()
+    plain = fit(backbone, methods.AR(), device="meta")
+    backbone.turns = object()
+    told = fit(backbone, methods.AR(), device="meta")
+    assert told.needed < plain.needed == fit(backbone, methods.AR(), device="meta",
+                                             offload=False).needed
+    with pytest.raises(SSDError, match="offload"):
+        fit(backbone, methods.AR(), device="cpu")
+
+
+# Laws
+
+
+@given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8))
+def test_more_pictures_or_branches_never_need_less(row, method, dtype, guided, batch):
+    one = estimate(row, method, batch, dtype, guided)
+    assert estimate(row, method, batch + 1, dtype, guided).needed >= one.needed
+    assert estimate(row, method, batch, dtype, True).needed >= one.needed
+    more = estimate(row, method, batch + 1, dtype, guided)
+    assert more.cache > one.cache and more.weights == one.weights and more.pixels == one.pixels
+
+
+@given(ROWS, METHODS, st.integers(1, 4))
+def test_narrower_weights_never_need_more(row, method, batch):
+    needed = [estimate(row, method, batch, dtype).needed
+              for dtype in ("fp32", "bf16", "int8", "int4")]
+    assert needed == sorted(needed, reverse=True) and len(set(needed)) == 4
+    assert estimate(row, method, batch, "fp16") == estimate(row, method, batch, "bf16")
+
+
+@given(ROWS, st.integers(1, 4), st.integers(0, 6))
+def test_wider_passes_never_need_less(row, k_v, keep_rows):
+    narrow, wide = (estimate(row, methods.Rows(k_v=k, rounds=1)).activations
+                    for k in (k_v, k_v + 1))
+    assert wide >= narrow
+    kept = estimate(row, methods.AR(), keep_rows=keep_rows).activations
+    assert estimate(row, methods.AR(), keep_rows=keep_rows + 1).activations >= kept
+
+
+@given(ROWS, st.integers(8, 40), st.integers(8, 40))
+def test_larger_pictures_never_need_less(row, columns, rows):
+    small, large = (estimate(row, methods.AR(), size=(c * row.patch, rows * row.patch))
+                    for c in (columns, columns + 1))
+    assert large.needed >= small.needed and large.pixels > small.pixels
+    assert large.cache > small.cache
+
+
+@given(METHODS, st.integers(3, 9), st.integers(3, 9), st.booleans())
+def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
+    grid = Grid(rows, columns, row_end)
+    backbone = MockBackbone(grid)
+    method = method.resolved(backbone.preset)
+    assume(getattr(method, "window", 0) <= grid.slots)
+    told = events(backbone, method, heads=random_heads(backbone))
+    fed = [event.cells.shape[1] for event in told if type(event).__name__ == "Pass"][1:]
+    assert max(fed) <= widest_pass(method, grid)
+
+
+# Advice
+
+
+@given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8), st.floats(0.5, 100))
+def test_advice_holds(row, method, dtype, guided, batch, gib):
+    free = int(gib * GIB)
+    run = fit_module.Run(figures_of(row), method.resolved(row.preset),
+                         fit_module.Setting(batch, dtype, guided))
+    text = fit_module.advice(run, free)
+    fitting = [words for words, changed in fit_module.changes(run) if changed.needed <= free]
+    if run.needed <= free:
+        assert text.startswith("fits")
+    elif fitting:
+        assert f"{fitting[0]} would fit" in text
+    else:
+        assert "does not fit" in text
+    assert "\n" not in text
+
+
+CASES = [("fp32", 1, 20, "dtype bf16 would fit"), ("bf16", 4, 16.5, "batch 1 would fit"),
+         ("bf16", 1, 12, "int8 weights would fit"), ("bf16", 1, 6.7, "int4 weights would fit"),
+         ("bf16", 8, 6.7, "batch 1 plus int4 weights would fit"),
+         ("bf16", 1, 5.4, "int4 weights plus offloading decoder and codec in turn would fit"),
+         ("bf16", 1, 1, "does not fit by any setting"), ("bf16", 1, 40, "fits")]
+
+
+@pytest.mark.parametrize("dtype, batch, gib, words", CASES)
+def test_the_first_setting_that_fits_is_named(memory, dtype, batch, gib, words):
+    memory(int(gib * GIB))
+    told = fit(CATALOGUE["Janus-Pro-7B"], methods.AR(), batch, dtype, True, device="meta")
+    assert words in told.advice and told.fits == words.startswith("fits")
+    assert told.free == int(gib * GIB)
+
+
+def test_the_cpu_is_not_advised_to_offload(memory):
+    memory(int(5.4 * GIB))
+    told = estimate(CATALOGUE["Janus-Pro-7B"], methods.AR())
+    assert "int4 weights plus cfg 1 (no guidance) would fit" in told.advice
+
+
+def test_nothing_is_claimed_where_nothing_is_known(memory):
+    memory(None)
+    told = estimate(CATALOGUE["Emu3-Gen"], methods.AR())
+    assert told.fits is None and told.free is None and "unknown" in told.advice
+
+
+def test_what_the_backbone_holds_counts_as_free(memory):
+    memory(1000)
+    backbone = tiny_postcard()
+    assert fit(backbone, methods.AR(), device="cpu").free == 1000 + sum(
+        weight.numel() * 4 for weight in backbone.parameters())
+    assert estimate(CATALOGUE["Emu3-Gen"], methods.AR()).free == 1000
+
+
+# A run besides its weights
+
+
+def test_run_bytes_is_the_estimate_without_the_weights():
+    backbone, method = tiny_postcard(), methods.Rows(k_v=2, rounds=1)
+    told = fit(backbone, method, 2, guided=True, device="cpu")
+    besides = run_bytes(backbone, 2, True, 48)
+    assert besides == max(told.cache + told.activations, told.pixels)
+
+
+# Free memory
+
+
+FREE_BYTES = fit_module.free_bytes
+
+
+def test_free_memory_of_this_machine():
+    free = FREE_BYTES(torch.device("cpu"))
+    assert free is None or 0 < free < 2**50
+
+
+def test_linux_tells_without_psutil(tmp_path):
+    path = tmp_path / "meminfo"
+    path.write_text("MemTotal: 100 kB\nMemAvailable:      42 kB\n")
+    assert fit_module.free_linux_memory(path) == 42 * 1024
+    path.write_text("nonsense")
+    assert fit_module.free_linux_memory(path) is None
+    assert fit_module.free_linux_memory(tmp_path / "gone") is None
+
+
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_cards_are_asked_themselves(monkeypatch, kind):
+    monkeypatch.setattr(torch, kind, SimpleNamespace(mem_get_info=lambda device: (7, 9)))
+    assert FREE_BYTES(torch.device(kind, 0)) == 7
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"dtype": "fp8"}, "fp8.*int4"), ({"batch": 0}, "batch 0"), ({"size": (385, 384)}, "steps"),
+    ({"device": "abacus"}, "abacus")])
+def test_wrong_settings_are_refused(options, words):
+    with pytest.raises(SSDError, match=words):
+        fit(CATALOGUE["Janus-Pro-1B"], methods.AR(), **{"device": "cpu", **options})
+
+
+# The command
+
+
+def test_the_command_needs_no_weights(memory, capsys):
+    memory(12 * GIB)
+    assert main(["fit", "janus-pro-7b", "--method", "ar", "--batch", "2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["name"] == "Janus-Pro-7B"
+    assert told["fits"] is False and "would fit" in told["advice"]
+    assert told["needed"] > told["weights"] > 13e9
+
+
+def test_the_command_takes_folders_and_bundled_names(memory, capsys, tmp_path):
+    """A folder's files count, even under a name of the catalogue."""
+    memory(40 * GIB)
+    assert main(["fit", "postcard", "--cfg", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "weights" in out and "postcard: fits" in out
+    folder = tmp_path / "ssd_backbones" / "Emu3-Gen"
+    folder.mkdir(parents=True)
+    postcard.save(tiny_postcard(), folder / "backbone.safetensors")
+    for arguments in (["Emu3-Gen", "--models-dir", str(tmp_path)], [str(folder)]):
+        assert main(["fit", *arguments, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["name"] == "postcard"
+
+
+def test_every_flag_counts(memory, capsys):
+    memory(100 * GIB)
+
+    def told(*flags):
+        assert main(["fit", "Lumina-mGPT-7B-768", "--json", *flags]) == 0
+        return json.loads(capsys.readouterr().out)["needed"]
+
+    plain = told()
+    for flags in (["--batch", "2"], ["--dtype", "int4"], ["--cfg", "1"], ["--size", "512x512"],
+                  ["--device", "meta", "--offload"],
+                  ["--method", "rows", "--k-v", "40", "--rounds", "1"]):
+        assert told(*flags) != plain, flags
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["postcard", "--size", "9x9"],
+                                       ["Emu3-Gen", "--dtype", "fp8"],
+                                       ["Emu3-Gen", "--method", "paint"]])
+def test_wrong_input_is_one_line(capsys, arguments):
+    assert main(["fit", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and len(err.splitlines()) == 1
