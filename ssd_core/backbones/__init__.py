@@ -4,7 +4,7 @@ A family is a module with FAMILY (its name), claims(checkpoint) -> bool, by the 
 and load(checkpoint, device, dtype) -> Backbone. One row each.
 """
 
-from . import chameleon, janus, postcard
+from . import chameleon, janus, llamagen, postcard
 
-FAMILIES = (postcard, janus, chameleon)
+FAMILIES = (postcard, janus, llamagen, chameleon)
 BACKBONES = ("postcard",)  # those whose weights are bundled

@@ -1,0 +1,208 @@
+"""LlamaGen: pictures of ImageNet classes (c2i: B, L, XL, XXL, 3B) and of texts (t2i XL).
+
+Positions turn with a picture's cell; conditions stand before it in slots whose queries and keys
+are turned to nothing. Reads the original .pt files and those with Hugging Face's names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..grid import Grid
+from ..transformer import Decoder, DecoderShape, axial_angles
+from .base import Backbone, Preset
+from .checkpoint import Checkpoint
+from .codecs import holds_codec, read_codec, require_codes
+from .flan_t5 import SLOTS, FlanT5
+from .imagenet import class_of
+from .weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
+
+FAMILY = "LlamaGen"
+HIDDEN, NO_TEXT = -1, -2  # in place of a text's ids: nothing, and the learned features
+CLASSES, NO_CAPTION = "cls_embedding.embedding_table.weight", "cls_embedding.uncond_embedding"
+CAPTION = ("cls_embedding.cap_proj.fc1.weight", "cls_embedding.cap_proj.fc2.weight")
+TABLE = "freqs_cis"  # of rotary positions, which some files carry along
+HEADS = {3200: 32, 4096: 32}  # 3B and 7B; all others have 64 numbers a head
+SIZES = {768: "-b", 1024: "-l", 1280: "-xl", 1536: "-xxl", 3200: "-3b"}
+EPS = 1e-5  # whatever a config.json says
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a kind of file calls its parts, but for the conditions."""
+
+    prefix: str
+    layers: Names
+    embedding: str
+    head: str
+
+
+LAYOUTS = (Layout("", LLAMAGEN, "tok_embeddings.weight", "output.weight"),
+           Layout("model.", HF, "model.embed_tokens.weight", "lm_head.weight"))
+
+
+def empty(*sizes: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(sizes))
+
+
+class LlamaGen(Backbone):
+    """What both kinds share: all but the conditions."""
+
+    condition_slots: int
+    kinds: tuple[str, str]  # in names of files: this one, and the one whose codec is another
+    sides: tuple[int, ...]  # cells of the published squares
+
+    def __init__(self, shape: DecoderShape, codes: int) -> None:
+        super().__init__()
+        self.codes = codes
+        self.decoder = Decoder(shape)
+        self.code_embedding, self.head = empty(codes, shape.hidden), empty(codes, shape.hidden)
+        self.norm = empty(shape.hidden)
+
+    def lay_out(self) -> None:
+        width, height = self.size
+        patch = self.picture_codec.shape.patch
+        self.grid = Grid(height // patch, width // patch)
+        y, x = self.grid.coordinates.T
+        cells = axial_angles(y, x, self.decoder.shape.head_dim)
+        conditions = cells.new_zeros(self.condition_slots, cells.shape[1])
+        self.angles = torch.cat((conditions, cells)).to(self.device)
+
+
+class ClassLlamaGen(LlamaGen):
+    """One condition slot: an ImageNet class, or the row behind the last for none."""
+
+    condition_slots = prompt_limit = 1
+    kinds, sides = ("c2i", "t2i"), (24, 16)
+    takes_negative = False
+    preset = Preset(cfg=4.0)
+
+    def __init__(self, shape: DecoderShape, codes: int, classes: int) -> None:
+        super().__init__(shape, codes)
+        self.classes = classes
+        self.class_embedding = empty(classes + 1, shape.hidden)
+
+    def tokenize(self, prompt: str) -> list[int]:
+        return [class_of(prompt, self.classes)]
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return [self.classes]
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        return F.embedding(ids, self.class_embedding)
+
+
+class TextLlamaGen(LlamaGen):
+    """Features of flan-T5 in the last of 120 condition slots; nobody sees the slots before them.
+
+    The branch without text has learned features instead, of which as many slots are seen.
+    """
+
+    condition_slots = prompt_limit = SLOTS
+    kinds, sides = ("t2i", "c2i"), (16, 32)
+    preset = Preset(cfg=7.5)
+    reader: FlanT5
+
+    def __init__(self, shape: DecoderShape, codes: int, width: int) -> None:
+        super().__init__(shape, codes)
+        self.no_text = empty(SLOTS, width)
+        self.caption_in = empty(shape.hidden, width)
+        self.caption_out = empty(shape.hidden, shape.hidden)
+
+    def tokenize(self, prompt: str) -> list[int]:
+        ids = self.reader.tokenize(prompt, self.name)
+        return [HIDDEN] * (SLOTS - len(ids)) + ids
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return [HIDDEN if i == HIDDEN else NO_TEXT for i in prompt_ids]
+
+    def hidden_slots(self, prompt_ids: list[int]) -> int:
+        return prompt_ids.count(HIDDEN)
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        features = torch.stack([self.features(row) for row in ids.tolist()])
+        features = F.gelu(F.linear(features, self.caption_in), approximate="tanh")
+        return F.linear(features, self.caption_out)
+
+    def features(self, ids: list[int]) -> torch.Tensor:
+        """[SLOTS, width] of one row: zeros where hidden, then the text's or the learned ones."""
+        if NO_TEXT in ids:
+            return self.no_text
+        ids = tuple(i for i in ids if i != HIDDEN)
+        seen = self.reader.features(ids, self.dtype).to(self.no_text)
+        return F.pad(seen, (0, 0, SLOTS - len(seen), 0))
+
+
+
+
+def claims(checkpoint: Checkpoint) -> bool:
+    """Whether these are LlamaGen's tensors, of either layout."""
+    return layout_of(checkpoint) is not None
+
+
+def layout_of(checkpoint: Checkpoint) -> Layout | None:
+    """The layout whose head is there beside a condition of LlamaGen's, and no table of Tar's."""
+    return next((layout for layout in LAYOUTS
+                 if layout.head in checkpoint.shapes and "abs_pe" not in checkpoint.shapes
+                 and any(layout.prefix + name in checkpoint.shapes
+                         for name in (CLASSES, NO_CAPTION))), None)
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> LlamaGen:
+    """Read a LlamaGen; SSDError names the file and what is wrong with it."""
+    layout = layout_of(checkpoint)
+    codes, hidden = two_sizes(checkpoint, layout.head)
+    shape = decoder_shape(checkpoint, layout.prefix, HEADS.get(hidden, max(hidden // 64, 1)),
+                          layout.layers, checkpoint.config(), "interleaved", EPS)
+    backbone, conditions = with_conditions(checkpoint, layout.prefix, shape, codes)
+    sources = {"code_embedding": layout.embedding, "norm": f"{layout.prefix}norm.weight",
+               "head": layout.head, **conditions,
+               **decoder_sources(layout.prefix, shape.layers, layout.layers)}
+    backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
+    kind, other = backbone.kinds
+    backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"
+    backbone.picture_codec = read_codec(
+        checkpoint, device, f"put LlamaGen's vq_ds16_{kind}.pt beside these weights",
+        lambda found: holds_codec(found) and other not in found.files[0].stem)
+    require_codes(backbone.picture_codec, codes, backbone.name)
+    backbone.sizes = trained_sizes(backbone, checkpoint, layout.prefix)
+    backbone.lay_out()
+    return backbone.eval()
+
+
+def with_conditions(checkpoint: Checkpoint, prefix: str, shape: DecoderShape,
+                    codes: int) -> tuple[LlamaGen, dict[str, str]]:
+    """A backbone on the meta device, and where its conditions' parameters come from."""
+    if (classes := prefix + CLASSES) in checkpoint.shapes:
+        with torch.device("meta"):
+            backbone = ClassLlamaGen(shape, codes, two_sizes(checkpoint, classes)[0] - 1)
+        return backbone, {"class_embedding": classes}
+    width = two_sizes(checkpoint, prefix + NO_CAPTION)[1]
+    with torch.device("meta"):
+        text_backbone = TextLlamaGen(shape, codes, width)
+    text_backbone.reader = FlanT5(checkpoint.root, width)
+    caption_in, caption_out = (prefix + name for name in CAPTION)
+    return text_backbone, {"no_text": prefix + NO_CAPTION, "caption_in": caption_in,
+                           "caption_out": caption_out}
+
+
+def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
+                  prefix: str) -> tuple[tuple[int, int], ...]:
+    """Sizes that these weights were trained for.
+
+    No weight tells. A table of positions in the file does, or else the pixels in the name of the
+    file or of its folder (c2i_L_384.pt); where neither speaks, all published ones are legal.
+    """
+    table = checkpoint.shapes.get(prefix + TABLE)
+    names = f"{checkpoint.files[0].stem} {checkpoint.folder.name}"
+    told = [int(pixels) // 16 for pixels in re.findall(r"(?<!\d)(256|384|512)(?!\d)", names)]
+    if table:
+        told = [round((table[0] - backbone.condition_slots) ** 0.5)]
+    sides = [side for side in told[:1] if side in backbone.sides] or backbone.sides
+    patch = backbone.picture_codec.shape.patch
+    return tuple((side * patch, side * patch) for side in sides)
