@@ -6,12 +6,13 @@
 import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { Frame } from "./frame.js";
+import { HeldElement } from "./held.js";
 import { pageWords } from "./host.js";
 import { Slider } from "./slider.js";
 
 const RANGE = { min: 0, max: 100, whole: 100, step: 1, leap: 10, down: -1 }; // %
 
-export class SsdDivider extends HTMLElement {
+export class SsdDivider extends HeldElement {
   static observedAttributes = ["left", "right", "left-label", "right-label"];
   #frame = null;
 
@@ -41,7 +42,7 @@ export class SsdDivider extends HTMLElement {
       move: (share) => this.#show(share),
     });
     this.#show(50);
-    this.replaceChildren(this.#frame.element);
+    this.show(this.#frame.element);
   }
 
   #layer(side, index) {

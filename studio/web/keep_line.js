@@ -6,12 +6,13 @@
 import { make, setText } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { Frame } from "./frame.js";
+import { HeldElement } from "./held.js";
 import { Target, pageWords, type } from "./host.js";
 import { Slider, clamp } from "./slider.js";
 
 const LEAP = 4; // rows at Page Up and Page Down
 
-export class SsdKeepLine extends HTMLElement {
+export class SsdKeepLine extends HeldElement {
   static observedAttributes = ["src", "rows", "row", "target"];
   #frame = null;
   #target = null;
@@ -43,7 +44,7 @@ export class SsdKeepLine extends HTMLElement {
     });
     this.slider.handle.append(this.tag);
     this.#show(clamp(Number(this.getAttribute("row")), this.#range()));
-    this.replaceChildren(this.#frame.element);
+    this.show(this.#frame.element);
   }
 
   get #input() {

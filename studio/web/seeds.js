@@ -7,6 +7,7 @@ import { make, setText } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { say } from "./core/strings.js";
 import { Feed } from "./feed.js";
+import { HeldElement } from "./held.js";
 import { Target, listOf, pageLanguage, pageWords } from "./host.js";
 import { seedText } from "./status.js";
 
@@ -51,7 +52,7 @@ class Seed {
   }
 }
 
-export class SsdSeeds extends HTMLElement {
+export class SsdSeeds extends HeldElement {
   static observedAttributes = ["jobs", "seeds", "target"];
   #seeds = [];
   #feed = null;
@@ -76,7 +77,7 @@ export class SsdSeeds extends HTMLElement {
     this.#target = new Target(this.getAttribute("target"), () => this.#follow());
     this.#seeds = listOf(this, "seeds").map(
       (seed) => new Seed(seed, words, language, () => this.#twin(seed)?.click()));
-    this.replaceChildren(make("ul", "ssd-seed-grid", { "aria-label": words.seeds },
+    this.show(make("ul", "ssd-seed-grid", { "aria-label": words.seeds },
       this.#seeds.map((seed) => seed.element)));
     this.#feed = new Feed(jobs, {
       take: (id, entry) => this.#seeds[jobs.indexOf(id)]?.take(entry),

@@ -7,6 +7,7 @@
 import { make, setText } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { Feed } from "./feed.js";
+import { HeldElement } from "./held.js";
 import { listOf, pageLanguage, pageWords } from "./host.js";
 import { statusText } from "./status.js";
 
@@ -47,7 +48,7 @@ export class Run {
   }
 }
 
-export class SsdStage extends HTMLElement {
+export class SsdStage extends HeldElement {
   static observedAttributes = ["jobs"];
   #runs = new Map();
   #feed = null;
@@ -70,7 +71,7 @@ export class SsdStage extends HTMLElement {
     const jobs = listOf(this, "jobs");
     const [words, language] = [pageWords(), pageLanguage()];
     for (const id of jobs.length ? jobs : [""]) this.#runs.set(id, new Run(words, language));
-    this.replaceChildren(...[...this.#runs.values()].map((run) => run.element));
+    this.show(...[...this.#runs.values()].map((run) => run.element));
     this.#feed = new Feed(jobs, {
       take: (id, entry) => this.#runs.get(id).take(entry),
       lost: (lost) => this.#runs.forEach((run) => run.tell(lost)),
