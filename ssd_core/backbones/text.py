@@ -32,6 +32,13 @@ class Text:
                            "belongs to this model")
         return found
 
+    def require_ids(self, vocabulary: int) -> None:
+        """SSDError where the tokenizer knows ids beyond a model's `vocabulary`."""
+        largest = max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+        if largest >= vocabulary:
+            raise SSDError(f"{self.source}: its ids reach {largest}, the model's vocabulary has "
+                           f"{vocabulary}: take the tokenizer that belongs to this model")
+
     def encode(self, text: str) -> list[int]:
         """Ids of a text, and no others: special tokens only where the text spells them."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -53,11 +60,9 @@ def read_text(path: Path, vocabulary: int) -> Text:
     except Exception as error:  # the library raises plain Exception for whatever is in the file
         raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
                        "get it again") from error
-    largest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
-    if largest >= vocabulary:
-        raise SSDError(f"{path}: its ids reach {largest}, the model's vocabulary has {vocabulary}: "
-                       "take the tokenizer.json that belongs to this model")
-    return Text(tokenizer, path)
+    text = Text(tokenizer, path)
+    text.require_ids(vocabulary)
+    return text
 
 
 def require_length(name: str, ids: Sequence[int], limit: int) -> None:
