@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from preview_run import chromium
+
+__all__ = ["chromium"]  # one browser for all tests: Playwright starts only once in a process
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))

@@ -1,9 +1,7 @@
 """The page in a browser, and messages of a run whose strips are plain colours."""
 
 import pytest
-from preview_run import Run, base64_png, chromium, preview_page, watched
-
-__all__ = ["chromium"]
+from preview_run import Run, base64_png, preview_page, watched
 
 
 @pytest.fixture(scope="session")

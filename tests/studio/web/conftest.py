@@ -10,9 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from PIL import Image
-from preview_run import Run, chromium, preview_page, watched
-
-__all__ = ["chromium"]
+from preview_run import Run, preview_page, watched
 
 ROOT = Path(__file__).resolve().parents[3]
 WEB = {"/studio/web/core/": ROOT / "web", "/studio/web/": ROOT / "studio" / "web"}
