@@ -83,10 +83,11 @@ class Library:
         finally:
             self._lock.release()
 
-    def use(self, name: str, dtype: str = AUTO) -> Loaded:
+    def use(self, name: str, dtype: str = AUTO) -> None:
         """Load another backbone in place of the present one, which is dropped first.
 
-        Where that fails the present one is loaded again, and SSDError says why.
+        Where that fails the present one is loaded again, and SSDError says why. Returns nothing, so
+        that no job's result keeps a backbone alive.
         """
         self._path(name)
         with self._lock:
@@ -101,7 +102,6 @@ class Library:
                 self._asked = former
                 self._loaded = self._load(*former)
                 raise
-            return self._loaded
 
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self._path(name)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import threading
+import weakref
 
 import pytest
 
 from ssd_core import SSDError, fit, load_backbone
 from ssd_core.doctor import report
 from studio import library as library_module
+from studio import runs
 from studio.library import Library
 from studio.settings import Settings
 
@@ -84,13 +87,26 @@ def test_another_backbone_takes_the_place_of_the_first(library):
     first = library.current.backbone.sha256
     freed = []
     library.before_switch.append(lambda: freed.append(library.current.name))
-    loaded = library.use("bare")
-    assert loaded is library.current and loaded.backbone.sha256 != first
+    library.use("bare")
+    assert library.current.name == "bare" and library.current.backbone.sha256 != first
     assert freed == ["tiny"]
 
 
+def test_the_former_backbone_is_let_go(library, history, nursery, settings, ended):
+    """Whatever was done with it: neither jobs nor parked runs nor saved pictures hold it."""
+    former = weakref.ref(library.current.backbone)
+    ended(runs.draw(library, history, settings))
+    ended(runs.race(library, history, settings, ["ar", "ssd"]))
+    for _, work in nursery.start(settings, 2, owner="me"):
+        ended(work)
+    ended(lambda job: library.use("bare"))
+    gc.collect()
+    assert former() is None
+
+
 def test_dtypes_are_taken(library):
-    assert str(library.use("tiny", "bf16").backbone.dtype) == "torch.bfloat16"
+    library.use("tiny", "bf16")
+    assert str(library.current.backbone.dtype) == "torch.bfloat16"
     assert library.current.heads is not None
 
 
