@@ -42,12 +42,14 @@ def flag(default: Any, text: str) -> Any:
 class Loading:
     """What to load, from where and onto what."""
 
-    backbone: str = flag("postcard", "Bundled name, file or folder.")
+    backbone: str = flag("postcard", "Bundled name, file, folder, or the folder's parent.")
     heads: str | None = flag(None, "Draft heads: file, folder, or none. By default those that lie "
                                    "with the backbone, for methods that use them.")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto, fp32, bf16, fp16.")
+    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16, or fp16 without it), "
+                              "fp32, bf16, fp16; int8, int4: the decoder's matrices so (torchao).")
+    offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def takes_groups(command: Callable) -> Callable:
 def as_parameter(f: Field, group: type) -> inspect.Parameter:
     written = not group.__doc__.startswith(f"{group.__name__}(")  # dataclasses makes one up
     panel = group.__doc__.splitlines()[0].rstrip(".") if written else None
-    option = typer.Option(help=f.metadata.get("help"), rich_help_panel=panel)
+    option = typer.Option(*f.metadata.get("names", ()), help=f.metadata.get("help"),
+                          rich_help_panel=panel)
     default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[get_type_hints(group)[f.name], option])

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
-from ..backbones import postcard
 from ..backbones.base import Backbone
+from ..backbones.postcard import Postcard
 from ..decode import plan
 from ..errors import SSDError
 from ..grid import Grid
-from ..load import BACKBONE_FILE, resolve
+from ..load import load_backbone
 from .options import Json, Knobs, Loading, flag
 from .output import Reporter
 from .session import find_backbone
-
-# Backbones whose grid and preset are known without their weights, by name and by file format.
-UNLOADED: dict[str, type[Backbone]] = {"postcard": postcard.Postcard,
-                                       postcard.FORMAT: postcard.Postcard}
 
 
 @dataclass(frozen=True)
@@ -31,7 +24,7 @@ class Target:
     grid: str | None = flag(None, "RxC, rows x columns, instead of a backbone.")
     row_end: bool = flag(False, "The grid's rows are closed by a forced token.")
 
-    def resolved(self) -> Grid | type[Backbone]:
+    def resolved(self) -> Grid | type[Backbone] | Backbone:
         if self.grid is None:
             if self.row_end:
                 raise SSDError("--row-end belongs to --grid: a backbone knows its own rows")
@@ -41,25 +34,10 @@ class Target:
         return Grid.parse(self.grid, self.row_end)
 
 
-def unloaded(loading: Loading) -> type[Backbone]:
-    """The class of a backbone: its grid and preset, from a file's header at most."""
+def unloaded(loading: Loading) -> type[Backbone] | Backbone:
+    """A backbone's grid and preset, from its class or its files, without any values."""
     name = find_backbone(loading)
-    if name in UNLOADED:
-        return UNLOADED[name]
-    path = resolve(name, BACKBONE_FILE, "backbone")
-    found = format_of(path)
-    if found not in UNLOADED:
-        raise SSDError(f"{path}: its format is {str(found)[:40]!r}, which is no backbone known "
-                       "here")
-    return UNLOADED[found]
-
-
-def format_of(path: Path) -> str | None:
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format")
-    except (SafetensorError, OSError) as error:
-        raise SSDError(f"{path}: not a whole safetensors file ({error}): get it again") from error
+    return Postcard if name == Postcard.name else load_backbone(name, "meta")
 
 
 def command(knobs: Knobs, target: Target, json: Json = False) -> None:

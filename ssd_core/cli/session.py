@@ -34,7 +34,8 @@ def load(loading: Loading, methods: Iterable[Method],
     """The backbone drawing `size`, and the heads where one of the methods has a use for them."""
     if loading.models_dir and not Path(loading.models_dir).is_dir():
         raise SSDError(f"models-dir {loading.models_dir}: no such folder")
-    backbone = load_backbone(find_backbone(loading), loading.device, loading.dtype).resized(size)
+    backbone = load_backbone(find_backbone(loading), loading.device, loading.dtype,
+                             loading.offload).resized(size)
     path = find_heads(loading) if any(method.uses_heads for method in methods) else None
     return Loaded(backbone, load_heads(path, backbone) if path else None)
 
