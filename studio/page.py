@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from html import escape
 
 import gradio as gr
@@ -36,11 +35,29 @@ def build(services: Services) -> gr.Blocks:
             with gr.Column(scale=5, min_width=320, elem_id="work"), \
                     gr.Tabs(selected="create", elem_id="tabs") as tabs:
                 fill(services, t, controls, tabs, demo)
-        demo.load(partial(head_line, services), None, head, **PRIVATE)
+        visit = Visit(services)
+        demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
             controls.tell, controls.inputs, [controls.plan, controls.remembered], **PRIVATE)
-        demo.unload(partial(leave, services))
+        demo.unload(visit.leave)
     return demo
+
+
+class Visit:
+    """What happens when a browser tab comes and goes."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    def head_line(self, request: gr.Request) -> str:
+        language = language_of(request, self.services.language)
+        return (f'<header class="studio-head"><h1>{TITLE}</h1>'
+                f'<p>{escape(say(language, "tagline"))}</p>'
+                f'<p class="studio-version">{__version__}</p></header>')
+
+    def leave(self, request: gr.Request) -> None:
+        """The tab was closed or reloaded: nothing goes on for it."""
+        self.services.leave(owner_of(request))
 
 
 def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
@@ -67,18 +84,6 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     history.wire(history_tab, tabs, redo, demo.load)
     backbones.wire(backbones_tab)
     doctor.wire(doctor_tab)
-
-
-def head_line(services: Services, request: gr.Request) -> str:
-    language = language_of(request, services.language)
-    return (f'<header class="studio-head"><h1>{TITLE}</h1>'
-            f'<p>{escape(say(language, "tagline"))}</p>'
-            f'<p class="studio-version">{__version__}</p></header>')
-
-
-def leave(services: Services, request: gr.Request) -> None:
-    """A tab was closed or reloaded."""
-    services.leave(owner_of(request))
 
 
 def remembered(raw: dict | None) -> list:

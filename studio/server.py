@@ -87,6 +87,11 @@ def head(language: str) -> str:
             '<script type="module" src="/studio/web/studio.js"></script>')
 
 
+def theme() -> gr.Theme:
+    """Gradio's own look in calmer colours and with the fonts of the system."""
+    return gr.themes.Default(primary_hue="teal", neutral_hue="slate", font=FONTS, font_mono=MONO)
+
+
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
           block: bool = True) -> gr.Blocks:
     """Open the app, in a browser too if `browser`; `block` keeps it open until Ctrl-C."""
@@ -95,7 +100,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
     demo.launch(
         server_name=host, server_port=port, share=share, inbrowser=browser,
         prevent_thread_lock=True, quiet=not block,
-        theme=gr.themes.Default(font=FONTS, font_mono=MONO), head=head(services.language),
+        theme=theme(), head=head(services.language),
         i18n=translations(services.language), footer_links=[], max_file_size=LARGEST_UPLOAD,
         allowed_paths=[str(services.history.folder)], ssr_mode=False, enable_monitoring=False,
         app_kwargs={"routes": routes(services), "middleware": middleware(host, share)})

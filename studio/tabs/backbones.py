@@ -48,6 +48,7 @@ class Backbones:
     def wire(self, tab: gr.Tab) -> None:
         knobs = self.controls.inputs
         tab.select(self.look, None, [self.found, self.name], **PRIVATE)
+        tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.fit.click(self.will_fit, [self.name, self.dtype, *knobs], self.status,
                        api_name="fit", show_progress="hidden")
         self.use.click(self.load, [self.name, self.dtype], [self.status, self.found],
@@ -69,7 +70,7 @@ class Backbones:
         table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
         return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
 
-    def will_fit(self, name: str, dtype: str, *values: object, request: gr.Request) -> str:
+    def will_fit(self, request: gr.Request, name: str, dtype: str, *values: object) -> str:
         language = language_of(request, self.services.language)
         try:
             settings = self.controls.read(values)

@@ -61,8 +61,9 @@ def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State)
 
 def pictures(t: gr.I18n, elem_id: str) -> gr.Gallery:
     """Saved pictures, offered byte for byte as they lie on the disk."""
-    return gr.Gallery(label=t("result"), format="png", elem_id=elem_id, columns=4, height="auto",
-                      object_fit="contain", interactive=False, buttons=["download", "fullscreen"])
+    return gr.Gallery(label=t("result"), format="png", elem_id=elem_id, columns=6, height=230,
+                      object_fit="contain", fit_columns=False, interactive=False,
+                      buttons=["download", "fullscreen"])
 
 
 def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:

@@ -35,12 +35,11 @@ class Controls:
         self.services = services
         self.parts: dict[str, gr.components.Component] = {}
         start = Settings()
-        with gr.Group():
-            self._words(t, start)
-            self._seed(t, start)
-            self.speed = gr.Slider(0, len(SPEEDS) - 1, stop_of(start), step=1, elem_id="speed",
-                                   label=t("speed"), info=t("speed_hint"), buttons=[])
-            self.plan = gr.HTML(elem_id="plan", js_on_load=None, padding=True)
+        self._words(t, start)
+        self._seed(t, start)
+        self.speed = gr.Slider(0, len(SPEEDS) - 1, stop_of(start), step=1, elem_id="speed",
+                               label=t("speed"), info=t("speed_hint"), buttons=[])
+        self.plan = gr.HTML(elem_id="plan", js_on_load=None)
         with gr.Accordion(t("expert"), open=False, elem_id="expert"):
             self._expert(t, start)
         self.metadata = gr.Checkbox(True, label=t("metadata"), elem_id="metadata")
@@ -65,11 +64,13 @@ class Controls:
             # Text, because a browser's numbers end at 2^53 and seeds at 2^64.
             self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
-            self.dice = gr.Button(t("dice"), elem_id="dice", scale=1, min_width=90)
             self._add("pictures", gr.Number(start.pictures, label=t("pictures"), precision=0,
                                             minimum=1, maximum=64, elem_id="pictures", scale=1,
                                             min_width=90))
-        self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock")
+        with gr.Row():
+            self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=90)
+            self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
+                                    min_width=120)
 
     def _expert(self, t: gr.I18n, start: Settings) -> None:
         self._add("method", gr.Dropdown(list(METHODS), value=start.method, label=t("method"),
@@ -150,7 +151,7 @@ class Controls:
             return gr.skip()
         return gr.skip() if stop is None else stop
 
-    def tell(self, *values: object, request: gr.Request) -> tuple[str, dict | None]:
+    def tell(self, request: gr.Request, *values: object) -> tuple[str, dict | None]:
         """The plan as HTML, and the settings for this browser to remember."""
         language = language_of(request, self.services.language)
         try:

@@ -45,7 +45,8 @@ class Create:
             self.keep = gr.Button(t("keep_top"), elem_id="keep-top")
             self.discard = gr.Button(t("discard"), elem_id="discard")
         self.result = pictures(t, "create-result")
-        self.again = gr.Button(t("to_redo"), visible=False, elem_id="create-to-redo")
+        self.again = gr.Button(t("to_redo"), visible=False, size="md",
+                               elem_id="create-to-redo")
         self.last = gr.State(None)  # entry id of the first finished picture
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
@@ -62,8 +63,8 @@ class Create:
         self.again.click(lambda: gr.update(selected="redo"), None, tabs, **PRIVATE).then(
             redo.show, self.last, redo.shown, **PRIVATE)
 
-    async def run(self, locked: bool, metadata: bool, *values: object, request: gr.Request
-                  ) -> AsyncIterator[dict]:
+    async def run(self, request: gr.Request, locked: bool, metadata: bool,
+                  *values: object) -> AsyncIterator[dict]:
         """Draw; the picture grows on the stage meanwhile."""
         services, language = self.services, language_of(request, self.services.language)
         try:

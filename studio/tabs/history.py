@@ -26,7 +26,8 @@ class HistoryTab:
         self.ids, self.selected, self.limit = gr.State([]), gr.State(None), gr.State(PAGE)
         self.hint = gr.HTML(elem_id="history-hint", js_on_load=None)
         self.gallery = gr.Gallery(label=t("history"), show_label=False, format="png", columns=6,
-                                  height="auto", object_fit="contain", elem_id="history",
+                                  height="auto", object_fit="contain", fit_columns=False,
+                                  elem_id="history",
                                   interactive=False, buttons=["download", "fullscreen"])
         self.more = gr.Button(t("more"), size="sm", visible=False, elem_id="history-more")
         with gr.Row():

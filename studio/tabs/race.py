@@ -55,8 +55,8 @@ class Race:
             [controls.parts["seed"], self.stage, self.status, self.divider, self.sheet,
              self.running, self.stop], api_name="race", show_progress="hidden")
 
-    async def run(self, left: str, right: str, locked: bool, metadata: bool, *values: object,
-                  request: gr.Request) -> AsyncIterator[dict]:
+    async def run(self, request: gr.Request, left: str, right: str, locked: bool,
+                  metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Race; both pictures grow on the stage meanwhile."""
         services, language = self.services, language_of(request, self.services.language)
         try:

@@ -43,6 +43,7 @@ class Redo:
         with gr.Row():
             self.recent = gr.Gallery(label=t("recent"), elem_id="redo-recent", columns=6,
                                      height=150, format="png", allow_preview=False,
+                                     fit_columns=False,
                                      interactive=False, buttons=[], scale=3)
             self.upload = gr.File(label=t("upload"), file_types=[".png"], elem_id="redo-upload",
                                   height=150, scale=1, min_width=180)
@@ -72,7 +73,8 @@ class Redo:
     # Choosing a picture
 
     def refresh(self) -> tuple:
-        entries = self.services.history.entries(RECENT)
+        entries = [entry for entry in self.services.history.entries(2 * RECENT)
+                   if entry.kind != "race"][:RECENT]
         return files(entries), [entry.id for entry in entries]
 
     def pick(self, ids: list[str], event: gr.SelectData, request: gr.Request) -> list:
@@ -110,8 +112,8 @@ class Redo:
 
     # Running
 
-    async def run(self, source: str | None, rows: int, locked: bool, metadata: bool,
-                  *values: object, request: gr.Request) -> AsyncIterator[dict]:
+    async def run(self, request: gr.Request, source: str | None, rows: int, locked: bool,
+                  metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Draw below the line; the kept rows stand on the stage from the start."""
         services, language = self.services, language_of(request, self.services.language)
         try:

@@ -49,8 +49,8 @@ class Seeds:
             [self.status, self.result, self.ticks, self.grid, self.held, self.running, self.stop,
              self.start, self.finish], api_name="seeds_finish", show_progress="hidden")
 
-    async def begin(self, count: int, locked: bool, *values: object, request: gr.Request
-                    ) -> AsyncIterator[dict]:
+    async def begin(self, request: gr.Request, count: int, locked: bool,
+                    *values: object) -> AsyncIterator[dict]:
         """Draw the first part of `count` seeds, one after the other, and leave them waiting."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(request)
