@@ -16,6 +16,7 @@ from .methods import PAPER_PRESETS
 from .transformer import DecoderShape
 
 GB = 10**9
+LICENCE = "LICENSE*"  # comes along where a repository has one
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Source:
 
     repo: str
     files: tuple[str, ...]
-    extras: tuple[str, ...] = ("*.json",)
+    extras: tuple[str, ...] = ("*.json", LICENCE)
     folder: str = ""
 
 
@@ -111,7 +112,7 @@ def janus(billions: str, shape: DecoderShape, about: float) -> tuple[KnownBackbo
 def llamagen(name: str, side: int, shape: DecoderShape, about: float,
              file: str) -> KnownBackbone:
     """A class-conditional LlamaGen: one condition slot, an ImageNet class."""
-    source = Source("FoundationVision/LlamaGen", (file, "vq_ds16_c2i.pt"), ())
+    source = Source("FoundationVision/LlamaGen", (file, "vq_ds16_c2i.pt"), (LICENCE,))
     return KnownBackbone(
         f"LlamaGen-c2i-{name}-{side * 16}", "LlamaGen", f"LlamaGen {name}, {side * 16} px",
         (source,), int(about * GB), MIT, Grid(side, side), shape, 16384, 1001, Preset(cfg=4.0),
@@ -121,7 +122,7 @@ def llamagen(name: str, side: int, shape: DecoderShape, about: float,
 def llamagen_t2i(stage: int, side: int) -> KnownBackbone:
     """A text-conditional LlamaGen: 120 slots of flan-T5-XL features."""
     own = Source("peizesun/llamagen_t2i",
-                 (f"t2i_XL_stage{stage}_{side * 16}.pt", "vq_ds16_t2i.pt"), ())
+                 (f"t2i_XL_stage{stage}_{side * 16}.pt", "vq_ds16_t2i.pt"), (LICENCE,))
     return KnownBackbone(
         f"LlamaGen-t2i-XL-{side * 16}", "LlamaGen", f"LlamaGen XL from text, {side * 16} px",
         (own, FLAN_T5_XL), int(14.8 * GB), MIT, Grid(side, side), LLAMAGEN["XL"],
@@ -139,7 +140,7 @@ def lumina(side: int) -> KnownBackbone:
 
 
 def tar(side: int) -> KnownBackbone:
-    own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), ())
+    own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), (LICENCE,))
     return KnownBackbone(
         f"Tar-AR-DTok-{side}", "Tar", f"Tar AR-DTok, {side} px", (own, LLAMAGEN_T2I_VQ),
         None, APACHE, Grid(side // 16, side // 16), TAR, 16384, 0, Preset(cfg=4.0),
@@ -166,7 +167,8 @@ ANOLE = KnownBackbone(
 
 EMU3_GEN = KnownBackbone(
     "Emu3-Gen", "Emu3", "Emu3-Gen 8B",
-    (Source("BAAI/Emu3-Gen", ("*.safetensors",), ("*.json", "*.tiktoken", "*.txt")),
+    (Source("BAAI/Emu3-Gen", ("*.safetensors",),
+            ("*.json", "*.tiktoken", "*.txt", LICENCE)),
      Source("BAAI/Emu3-VisionTokenizer", ("*.safetensors",), folder="vq"),
      Source("Emu3-community/Emu3-Gen-hf", (), ("tokenizer.json",))),
     int(35.1 * GB), APACHE, Grid(90, 90, True), EMU3, 32768, 184622, PAPER_PRESETS["Emu3"],

@@ -65,7 +65,7 @@ def quote(name: str, models_dir: str | Path = "models", revision: str | None = N
     `revision` is a branch, tag or commit of its first repository. Raises SSDError.
     """
     row = known(name)
-    check_online(row.sources)
+    check_online(source.repo for source in row.sources)
     files: dict[str, HubFile] = {}  # by target: where two sources have one, the first counts
     for index, source in enumerate(row.sources):
         for file in files_of(source, revision if index == 0 else None):
@@ -112,7 +112,7 @@ def download(name: str, models_dir: str | Path = "models", progress: Progress | 
 def fetch(asked: Quote, progress: Progress | None = None,
           cancelled: Callable[[], bool] | None = None) -> Path:
     """`download` of what was quoted, which the user may have agreed to."""
-    check_online(())
+    check_online(file.repo for file in asked.files)
     transfer = Transfer(asked)
 
     def tell() -> None:

@@ -7,7 +7,7 @@ count here too. Every refusal becomes one SSDError. Knows nothing about folders 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -39,14 +39,14 @@ class HubFile:
         return f"{self.target.replace('/', '--')}.{self.digest[:16]}"
 
 
-def check_online(sources: tuple[Source, ...]) -> None:
+def check_online(repos: Iterable[str]) -> None:
     """Raise SSDError where the environment forbids the network or names no usable address."""
     from huggingface_hub import constants
 
-    repos = " and ".join(source.repo for source in sources)
     if constants.HF_HUB_OFFLINE:
+        named = " and ".join(dict.fromkeys(repos))
         raise SSDError(f"HF_HUB_OFFLINE is set, so nothing is downloaded: unset it, or copy the "
-                       f"files of {repos} by hand")
+                       f"files of {named} by hand")
     if (url := endpoint()) and not url.startswith(("http://", "https://")):
         raise SSDError(f"HF_ENDPOINT {url!r}: write a whole address, like https://huggingface.co")
 

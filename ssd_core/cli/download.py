@@ -58,8 +58,7 @@ def show_catalogue(report: Reporter) -> None:
              "size": "{}x{}".format(*row.size), "licence": row.licence.name, "note": row.note,
              "repositories": [source.repo for source in row.sources],
              "restricts": row.licence.restricts} for row in CATALOGUE.values()]
-    report.table({"name": "name", "about GB": "gb", "pixels": "size", "licence": "licence",
-                  "note": "note"}, rows)
+    report.table({"name": "name", "about GB": "gb", "pixels": "size", "licence": "licence"}, rows)
     report.result({"results": rows})
 
 
@@ -71,6 +70,8 @@ def tell(report: Reporter, quote: hub.Quote) -> None:
                f"to {quote.destination.absolute()}\n"
                f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}\n"
                f"licence: {quote.licence.name} ({quote.licence.link}): {quote.licence.restricts}")
+    if remark := CATALOGUE[quote.name].note:
+        report.say(f"note: {remark}")
 
 
 def gigabytes(count: int) -> str:
