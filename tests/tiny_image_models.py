@@ -217,3 +217,52 @@ def in_hugging_face_names(name: str) -> str:
         if not dot and name.startswith(own):
             return theirs + name.removeprefix(own)
     raise KeyError(name)
+
+
+# Tar: AR-DTok in LlamaGen's names, hidden 128; TA-Tok of width 24 with 12 heads
+
+TA_TOK = {"codes": 50, "dim": 20, "width": 24, "ffn": 32, "layers": 2}
+
+
+def tar_tensors(seed: int = 0, cells: int = 256) -> Tensors:
+    return random_tensors({
+        **llamagen_shapes(), **linear_shapes("clip_proj", TA_TOK["width"], 128),
+        "abs_pe": (1, cells + 729 - 1, 128)}, seed, std=0.1)
+
+
+def ta_tok_tensors(seed: int = 0) -> Tensors:
+    """The decoder, the bottleneck and a little of the encoder."""
+    dim, width, ffn = TA_TOK["dim"], TA_TOK["width"], TA_TOK["ffn"]
+    body, bottleneck = "decoder.vision_model.", "bottleneck."
+    shapes = {f"{bottleneck}regularizer.embedding.weight": (TA_TOK["codes"], dim),
+              **linear_shapes(f"{bottleneck}regularizer.embedding_proj", dim, dim),
+              **linear_shapes(f"{bottleneck}in_linear", width, dim),
+              **linear_shapes(f"{bottleneck}out_linear", dim, dim),
+              **linear_shapes(f"{body}embeddings.patch_embedding", dim, width),
+              f"{body}embeddings.position_embedding.weight": (256, width),
+              **linear_shapes("encode_task_layer.0", width, width),
+              **linear_shapes("decode_task_layer.0", width, width),
+              **linear_shapes("decode_task_layer.2", width, width),
+              "encoder.post_layernorm.weight": (width,), "scale_layer.scale": (1, 3, 1, 1)}
+    norms = [f"{body}post_layernorm"]
+    for i in range(TA_TOK["layers"]):
+        layer = f"{body}encoder.layers.{i}."
+        norms += [f"{layer}layer_norm1", f"{layer}layer_norm2"]
+        for name in ("q", "k", "v", "out"):
+            shapes |= linear_shapes(f"{layer}self_attn.{name}_proj", width, width)
+        shapes |= {**linear_shapes(f"{layer}mlp.fc1", width, ffn),
+                   **linear_shapes(f"{layer}mlp.fc2", ffn, width)}
+    shapes |= {f"{name}.{kind}": (width,) for name in norms for kind in ("weight", "bias")}
+    return random_tensors(shapes, seed)
+
+
+def tar(folder: Path, cells: int = 256) -> Path:
+    """csuhan/TA-Tok's ar_dtok_lp_*px.pth and ta_tok.pth, with LlamaGen's codec."""
+    folder.mkdir(parents=True)
+    file = f"ar_dtok_lp_{16 * round(cells**0.5)}px.pth"
+    torch.save({"model": {"name": "llama-abs-LP", "args": {"cls_token_num": 729},
+                          "sd": tar_tensors(cells=cells)}}, folder / file)
+    torch.save({"model": {"args": {"bottleneck_token_num": 729}, "sd": ta_tok_tensors()}},
+               folder / "ta_tok.pth")
+    torch.save({"model": codec_tensors("llamagen", "")}, folder / "vq_ds16_t2i.pt")
+    return folder

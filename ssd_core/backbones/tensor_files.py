@@ -10,6 +10,7 @@ import argparse
 import json
 import pickle
 import zipfile
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,9 @@ SAFETENSORS = ".safetensors"
 TORCH = (".bin", ".pt", ".pth", ".ckpt")
 WRAPPERS = ("model", "module", "state_dict", "sd")  # dicts that training scripts put around one
 PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # what lies beside a cut-off download
+# Under this name TA-Tok pickled its arguments; what they become here is a plain dict.
+EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
+                                  "__new__": lambda cls: OrderedDict()})
 LFS_POINTER = b"version https://git-lfs"
 
 
@@ -112,7 +116,7 @@ def declared_size(path: Path) -> int | None:
 def load_pickle(path: Path) -> object:
     """What torch saved, mapped into memory where it is a zip; plain data and tensors only."""
     try:
-        with torch.serialization.safe_globals([argparse.Namespace]):  # a script's arguments
+        with torch.serialization.safe_globals([argparse.Namespace, EASY_DICT]):  # arguments
             return torch.load(path, map_location="cpu", weights_only=True,
                               mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:

@@ -1,0 +1,153 @@
+"""Tar's AR-DTok: TA-Tok codes of a picture to the picture itself, at 256, 512 or 1024 px.
+
+Its decoder knows positions from an added table alone. The condition slots hold TA-Tok's features
+of a square of codes; the branch without them has zeros. A prompt names a file of such codes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..errors import SSDError
+from ..grid import Grid
+from ..transformer import Decoder, DecoderShape
+from . import ta_tok
+from .base import Backbone, Preset
+from .checkpoint import Checkpoint
+from .codecs import holds_codec, read_codec, require_codes
+from .weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
+
+FAMILY = "Tar AR-DTok"
+SCHEME = "codes:"
+HEAD_DIM = 64  # of every size
+COUNTS = (729, 169, 81)  # TA-Tok codes of a picture: squares of 27, 13 or 9
+SIDES = (64, 32, 16)  # cells
+TABLE, CONDITION = "abs_pe", "clip_proj"
+ENDED, NO_CODES = 0, -1  # behind a shorter prompt of a batch; the branch without codes
+
+
+class Tar(Backbone):
+    """Prompt ids are codes plus one."""
+
+    prompt_limit = max(COUNTS)
+    takes_negative = False
+    preset = Preset(cfg=4.0)
+    read: Callable[[tuple[int, ...]], torch.Tensor]  # codes to features [n, width]
+    ta_tok_codes: int
+
+    def __init__(self, shape: DecoderShape, codes: int, positions: int, width: int) -> None:
+        super().__init__()
+        def empty(*sizes: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(sizes))
+
+        d = shape.hidden
+        self.codes = codes
+        self.decoder = Decoder(shape)
+        self.code_embedding, self.head, self.norm = empty(codes, d), empty(codes, d), empty(d)
+        self.condition, self.condition_bias = empty(d, width), empty(d)
+        self.slot_embedding = empty(1, positions, d)
+
+    def lay_out(self) -> None:
+        """One size a file; the row behind the last position is that of a slot never read."""
+        cells = self.size[0] // self.picture_codec.shape.patch
+        self.grid = Grid(cells, cells)
+        self.positions = F.pad(self.slot_embedding[0], (0, 0, 0, 1))
+
+    def tokenize(self, prompt: str) -> list[int]:
+        if not prompt.strip().startswith(SCHEME):
+            raise SSDError(f"{self.name} draws from TA-Tok codes: write {SCHEME}FILE, a .npy or "
+                           f".json with {', '.join(map(str, COUNTS))} numbers, as Tar's language "
+                           "model makes them from text")
+        codes = read_codes(Path(prompt.strip().removeprefix(SCHEME)).expanduser())
+        limit = self.positions.shape[0] - self.grid.cells
+        if len(codes) not in COUNTS or len(codes) > limit:
+            legal = ", ".join(str(count) for count in COUNTS if count <= limit)
+            raise SSDError(f"{prompt.strip()}: {len(codes)} codes, expected {legal}")
+        if min(codes) < 0 or max(codes) >= self.ta_tok_codes:
+            raise SSDError(f"{prompt.strip()}: codes must lie in 0 .. {self.ta_tok_codes - 1}")
+        return [code + 1 for code in codes]
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return [NO_CODES] * len(prompt_ids)
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        features = torch.stack([self.features(row) for row in ids.tolist()])
+        return F.linear(features, self.condition, self.condition_bias)
+
+    def features(self, ids: list[int]) -> torch.Tensor:
+        """[slots, width] of one row: TA-Tok's, or zeros."""
+        features = torch.zeros(len(ids), self.condition.shape[1]).to(self.condition)
+        codes = tuple(i - 1 for i in ids if i > ENDED)
+        if codes:
+            features[: len(codes)] = self.read(codes)
+        return features
+
+
+def claims(checkpoint: Checkpoint) -> bool:
+    """Whether these are AR-DTok's tensors, of the kind that reads TA-Tok's features."""
+    return TABLE in checkpoint.shapes and f"{CONDITION}.weight" in checkpoint.shapes
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Tar:
+    """Read an AR-DTok; SSDError names the file and what is wrong with it, or what lacks."""
+    codes, hidden = two_sizes(checkpoint, "output.weight")
+    shape = decoder_shape(checkpoint, "", max(hidden // HEAD_DIM, 1), LLAMAGEN, rotary="none",
+                          eps=1e-5)
+    positions = (*shape_of(checkpoint, TABLE), 0, 0)[1]
+    side = next((side for side in SIDES if side**2 < positions), None)
+    if side is None:
+        raise SSDError(f"{checkpoint.file_of(TABLE)}: {TABLE} has {positions} positions, too few "
+                       f"for {SIDES[-1]}x{SIDES[-1]} cells: not the model it was taken for")
+    with torch.device("meta"):
+        backbone = Tar(shape, codes, positions, two_sizes(checkpoint, f"{CONDITION}.weight")[1])
+    backbone.name = f"tar-ar-dtok-{16 * side}"
+    sources = {"code_embedding": "tok_embeddings.weight", "norm": "norm.weight",
+               "head": "output.weight", "condition": f"{CONDITION}.weight",
+               "condition_bias": f"{CONDITION}.bias", "slot_embedding": TABLE,
+               **decoder_sources("", shape.layers, LLAMAGEN)}
+    backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
+    reader = read_reader(checkpoint, backbone)
+    backbone.read, backbone.ta_tok_codes = reader.features, reader.codes
+    backbone.picture_codec = read_codec(
+        checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
+        lambda found: holds_codec(found) and "c2i" not in found.files[0].stem)
+    require_codes(backbone.picture_codec, codes, backbone.name)
+    backbone.sizes = ((side * backbone.picture_codec.shape.patch,) * 2,)
+    backbone.lay_out()
+    return backbone.eval()
+
+
+def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
+    """The TA-Tok beside the weights."""
+    found = checkpoint.companion(ta_tok.claims)
+    if found is None:
+        raise SSDError(f"{checkpoint.root}: TA-Tok is missing, whose codes {backbone.name} "
+                       "reads: put csuhan/TA-Tok's ta_tok.pth beside these weights")
+    reader = ta_tok.read_ta_tok(found)
+    if (made := reader.width) != (read := backbone.condition.shape[1]):
+        raise SSDError(f"{found.files[0]}: its features have {made} numbers, {backbone.name} "
+                       f"reads {read}: files of two models")
+    return reader
+
+
+def read_codes(path: Path) -> list[int]:
+    """Whole numbers in raster order from a .npy or .json; SSDError for anything else."""
+    if path.suffix not in (".npy", ".json"):
+        raise SSDError(f"{path}: codes come from a .npy or .json file")
+    try:
+        if path.suffix == ".npy":
+            found = np.load(path, allow_pickle=False)
+        else:
+            found = np.asarray(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise SSDError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from error
+    if found.dtype.kind not in "iu" or not found.size:
+        raise SSDError(f"{path}: expected whole numbers, found {found.dtype}")
+    return found.flatten().tolist()
