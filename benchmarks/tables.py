@@ -112,7 +112,7 @@ def heads_for(row: Row, backbone: Backbone, bundled: str, runs: Path) -> DraftHe
     if not (out / "heads.safetensors").exists():
         print(f"training heads {name}", file=sys.stderr)
         result = heads_stage.train(heads_stage.HeadsRecipe(
-            out, backbone=str(runs), drawn=str(runs), **dict(row.recipe)))
+            out, backbone=str(runs), data=str(runs), **dict(row.recipe)))
         (out / "heads.json").write_text(json.dumps(result, indent=1) + "\n")
     return load_heads(out, backbone)
 

@@ -59,7 +59,8 @@ class Space:
         """Draft logits, float32 [..., codes]; an e is read by its distance to every code's."""
         if self.target != "e":
             return backbone.logits(estimate)
-        distance = torch.cdist(estimate.float(), backbone.code_embedding.float()).square()
+        codes = backbone.code_embedding[: backbone.codes].float()  # without the row end
+        distance = torch.cdist(estimate.float(), codes).square()
         return -distance / (2 * self.variance)
 
 

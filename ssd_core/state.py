@@ -43,6 +43,24 @@ class Stopwatch:
         self._mark = now
 
 
+def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """[rows, P + n, d]: each row's own prompt, the kept tokens [rows, n, d] right behind, padding.
+
+    lengths: [rows] int64, of the prompts in prompt [rows, P, d].
+    """
+    n = kept.shape[1]
+    x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
+    at = lengths[:, None] + torch.arange(n, device=x.device)
+    x[torch.arange(len(x), device=x.device)[:, None], at] = kept
+    return x
+
+
+def predicting(out: torch.Tensor, lengths: torch.Tensor, count: int) -> torch.Tensor:
+    """h [rows, count, d] of the first image slots, from the states [rows, n, d] of a prefill."""
+    source = (lengths - 1)[:, None] + torch.arange(count, device=out.device)
+    return out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))
+
+
 class DecodeState:
     """One batch of B pictures on its way; `rows` = B, or 2B [cond; uncond] under guidance."""
 
@@ -87,21 +105,12 @@ class DecodeState:
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
         x = self.backbone.embed_prompt(ids.to(self.lengths.device))
         if stop:
-            x = self._followed(x, self.both(self.backbone.embed(self.tokens[:, :stop])))
+            x = followed(x, self.lengths, self.both(self.backbone.embed(self.tokens[:, :stop])))
         self.cache.seek(0, x.shape[1])
         out = self.backbone(x, self.cache)
-        source = (self.lengths - 1)[:, None] + torch.arange(stop + 1, device=out.device)
-        self.hidden[:, : stop + 1] = out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))
+        self.hidden[:, : stop + 1] = predicting(out, self.lengths, stop + 1)
         self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
-
-    def _followed(self, prompt: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-        """[rows, P + n, d]: each row's own prompt, the kept tokens right behind, padding last."""
-        n = kept.shape[1]
-        x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
-        at = self.lengths[:, None] + torch.arange(n, device=x.device)
-        x[torch.arange(len(x), device=x.device)[:, None], at] = kept
-        return x
 
     def feed(self, stop: int) -> None:
         """One pass over all stale slots before `stop` with their present tokens.

@@ -67,7 +67,7 @@ def test_the_outcome_loads_and_draws(folder):
 def test_heads_learn_by_every_loss(folder, tmp_path, loss, target):
     source = "e" if target == "e" else "h_pre+e"
     result = heads.train(heads.HeadsRecipe(
-        tmp_path, backbone=str(folder[0]), drawn=str(folder[0]), k_h=1, k_v=1, epochs=1, batch=2,
+        tmp_path, backbone=str(folder[0]), data=str(folder[0]), k_h=1, k_v=1, epochs=1, batch=2,
         held_out=1, loss=loss, source=source, target=target, device="cpu"))
     assert (result["loss"], result["target"]) == (loss, target)
     assert (result["variance"] != 1) == (target == "e") and result["scale"] > 0
@@ -77,7 +77,7 @@ def test_heads_learn_by_every_loss(folder, tmp_path, loss, target):
 
 def test_an_unknown_loss_is_named(folder, tmp_path):
     with pytest.raises(SSDError, match="loss 'l2'"):
-        heads.train(heads.HeadsRecipe(tmp_path, backbone=str(folder[0]), drawn=str(folder[0]),
+        heads.train(heads.HeadsRecipe(tmp_path, backbone=str(folder[0]), data=str(folder[0]),
                                       loss="l2", device="cpu"))
 
 

@@ -1,19 +1,22 @@
-"""`ssd train STAGE`: the bundled backbone's training; flags are the fields of the recipes."""
+"""`ssd train STAGE`: train the bundled backbone, or draft heads of any; flags are recipe fields."""
 
 from __future__ import annotations
 
 import importlib
 import json as json_module
+from functools import partial
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from .options import Json, takes_groups
+from .output import note
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
           "classifier": "ClassifierRecipe"}
+TELL_COSTS = ("self-distill", "heads")  # stages for any backbone: they may take days
 
 
 class Stages(TyperGroup):
@@ -26,7 +29,8 @@ class Stages(TyperGroup):
         return stage_command(cmd_name) if cmd_name in STAGES else None
 
 
-app = typer.Typer(cls=Stages, help="Train a stage of the bundled backbone.")
+app = typer.Typer(cls=Stages, help="Train a stage of the bundled backbone; self-distill and heads "
+                                   "make draft heads for any backbone.")
 
 
 @app.callback()
@@ -39,7 +43,8 @@ def stage_command(stage: str) -> Any:
     module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
 
     def command(recipe: Any, json: Json = True) -> None:
-        typer.echo(json_module.dumps(module.train(recipe)))
+        train = partial(module.train, say=note) if stage in TELL_COSTS else module.train
+        typer.echo(json_module.dumps(train(recipe)))
 
     command.__annotations__["recipe"] = getattr(module, STAGES[stage])
     command.__doc__ = module.__doc__

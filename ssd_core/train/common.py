@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,6 +15,25 @@ from tqdm import tqdm
 
 from ..errors import SSDError
 from ..files import written_whole
+
+REQUIRED = dataclasses.MISSING
+Say = Callable[[str], None]
+
+
+def silent(line: str) -> None:
+    """What a stage says where nobody listens."""
+
+
+def option(default: Any, text: str, *names: str) -> Any:
+    """A recipe's field whose flag explains itself; `names` where the flag has others.
+
+    default REQUIRED: there is none.
+    """
+    return dataclasses.field(default=default, metadata={"help": text, "names": names})
+
+
+def gigabytes(count: float) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def cosine(step: int, steps: int, warmup: int, floor: float = 0.0) -> float:
@@ -49,12 +70,16 @@ def muon_and_adamw(decoder: nn.Module, others: list[nn.Parameter],
 def descend(loss: torch.Tensor, optimizers: list[torch.optim.Optimizer],
             weights: list[nn.Parameter]) -> None:
     """One step down, the gradient's norm clipped at 1."""
-    for optimizer in optimizers:
-        optimizer.zero_grad(set_to_none=True)
     loss.backward()
+    take_step(optimizers, weights)
+
+
+def take_step(optimizers: list[torch.optim.Optimizer], weights: list[nn.Parameter]) -> None:
+    """One step along gradients that are there, their norm clipped at 1; they are gone after it."""
     torch.nn.utils.clip_grad_norm_(weights, 1.0)
     for optimizer in optimizers:
         optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
 
 
 def multiplies_bfloat16(device: str) -> bool:

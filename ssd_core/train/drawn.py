@@ -1,0 +1,123 @@
+"""Files of self-drawn pictures: tokens, the prompts' ids, and which pictures are there already.
+
+Knows nothing about drawing or learning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..backbones.base import Backbone
+from ..errors import SSDError
+from ..files import read_safetensors
+
+FORMAT = "ssd-pictures/1"
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Tokens [n, R, C], the ids of each picture's prompt, (width, height) in px."""
+
+    tokens: torch.Tensor
+    prompts: tuple[torch.Tensor, ...]
+    size: tuple[int, int]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def pick(self, numbers: list[int]) -> Pictures:
+        """These pictures, in this order."""
+        return Pictures(self.tokens[numbers], tuple(self.prompts[i] for i in numbers), self.size)
+
+    def parts(self, count: int) -> Iterator[Pictures]:
+        """All pictures, up to `count` at a time."""
+        for a in range(0, len(self), count):
+            yield Pictures(self.tokens[a : a + count], self.prompts[a : a + count], self.size)
+
+
+def of_prompts(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
+    """Prompts' ids as the tensors of a file."""
+    return {"prompts": torch.tensor(sum(prompts, []), dtype=torch.int32),
+            "prompt_lengths": torch.tensor([len(ids) for ids in prompts], dtype=torch.int32)}
+
+
+def read_pictures(path: Path, backbone: Backbone) -> Pictures:
+    """One file. Raises SSDError where it is damaged or of another backbone."""
+    tensors, metadata = read_safetensors(path, FORMAT)
+    if metadata.get("backbone_sha256") != backbone.sha256:
+        raise SSDError(f"{path}: drawn by another backbone than the loaded {backbone.name}; remove "
+                       f"{path.parent} and run 'train self-distill' again")
+    try:
+        size = tuple(json.loads(metadata.get("size", json.dumps(backbone.size))))
+        prompts = prompts_of(tensors, metadata, backbone)
+        grid, tokens = backbone.resized(size).grid, tensors["tokens"]
+        whole = tuple(tokens.shape) == (len(prompts), grid.rows, grid.columns)
+        whole = whole and 0 <= tokens.min() and tokens.max() < backbone.codes
+    except (KeyError, TypeError, ValueError, RuntimeError):
+        whole = False
+    if not whole:
+        raise SSDError(f"{path}: not a whole file of pictures by {backbone.name}: remove it and "
+                       "run 'train self-distill' again")
+    return Pictures(tokens, prompts, size)
+
+
+def prompts_of(tensors: dict[str, torch.Tensor], metadata: dict[str, str],
+               backbone: Backbone) -> tuple[torch.Tensor, ...]:
+    """Ids of every prompt; a file from before they were kept has captions alone."""
+    if "prompts" in tensors:
+        return tensors["prompts"].split(tensors["prompt_lengths"].tolist())
+    return tuple(torch.tensor(backbone.tokenize(caption))
+                 for caption in json.loads(metadata["captions"]))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of pictures in a folder; their names are the number of their first picture."""
+    files = sorted(folder.glob("*.safetensors"))
+    for path in files:
+        if not (path.stem.isascii() and path.stem.isdecimal()):
+            raise SSDError(f"{path}: not a file of pictures, which have numbers for names; move it")
+    return files
+
+
+def drawn_already(folder: Path, backbone: Backbone) -> set[int]:
+    """Numbers of the pictures that are there; SSDError where they have another size."""
+    there: set[int] = set()
+    for path in files_of(folder):
+        pictures = read_pictures(path, backbone)
+        require_size(path, pictures.size, backbone.size)
+        there |= set(range(int(path.stem), int(path.stem) + len(pictures)))
+    return there
+
+
+def gaps(wanted: range, there: Set[int], most: int) -> list[range]:
+    """The wanted numbers that are not there, in runs of at most `most`."""
+    runs: list[range] = []
+    for number in (i for i in wanted if i not in there):
+        if runs and runs[-1].stop == number and len(runs[-1]) < most:
+            runs[-1] = range(runs[-1].start, number + 1)
+        else:
+            runs.append(range(number, number + 1))
+    return runs
+
+
+def load_pictures(folder: Path, backbone: Backbone) -> Pictures:
+    """All pictures in folder/self-distill, which `train self-distill` left there."""
+    files = files_of(Path(folder) / "self-distill")
+    if not files:
+        raise SSDError(f"{folder}/self-distill: no pictures; run 'train self-distill' first")
+    parts = [read_pictures(path, backbone) for path in files]
+    for path, part in zip(files, parts, strict=True):
+        require_size(path, part.size, parts[0].size)
+    return Pictures(torch.cat([part.tokens for part in parts]),
+                    tuple(ids for part in parts for ids in part.prompts), parts[0].size)
+
+
+def require_size(path: Path, found: tuple[int, int], expected: tuple[int, int]) -> None:
+    if found != expected:
+        raise SSDError(f"{path}: pictures of {found[0]}x{found[1]} px among those of "
+                       f"{expected[0]}x{expected[1]}: keep each size in a folder of its own")

@@ -1,0 +1,70 @@
+"""What a frozen backbone makes of finished pictures: the states that its draft heads learn from.
+
+Any backbone, each picture with a prompt of its own length: one causal pass over prompt and picture
+in the backbone's own dtype, nothing kept for another. Knows nothing about heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import torch
+
+from ..backbones.base import Backbone
+from ..grid import Grid
+from ..kv_cache import KVCache
+from ..state import followed, predicting
+from .common import mixed_precision
+
+
+class WholeSequence(KVCache):
+    """A pass over all slots at once: no keys and values are kept, hidden slots stay hidden."""
+
+    def __init__(self, backbone: Backbone, hidden: torch.Tensor, slots: int) -> None:
+        super().__init__(0, len(hidden), 1, 0, 1, backbone.dtype, backbone.device)
+        self.hide(hidden)
+        self.seek(0, slots)
+
+    def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
+        return keys, values
+
+
+@torch.no_grad()
+def teach(backbone: Backbone, prompts: Sequence[list[int]],
+          tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """h_pre and e, float32 [B, R*C, d], of the cells of pictures [B, R, C] with these prompts."""
+    grid, tokens = backbone.grid, tokens.to(backbone.device, torch.long)
+    tokens = with_row_ends(tokens, grid, backbone.codes)
+    reduced = backbone.dtype != torch.float32
+    with nullcontext() if reduced else mixed_precision(str(backbone.device)):
+        embedding = backbone.embed(tokens)
+        hidden = slot_states(backbone, prompts, embedding)
+    return cells_of(hidden, grid).float(), cells_of(embedding, grid).float()
+
+
+def slot_states(backbone: Backbone, prompts: Sequence[list[int]],
+                embedding: torch.Tensor) -> torch.Tensor:
+    """h_pre [B, slots, d] of pictures given as input embeddings [B, slots, d] of all slots."""
+    lengths = torch.tensor([len(ids) for ids in prompts], device=backbone.device)
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in prompts], True)
+    prompt = backbone.embed_prompt(ids.to(backbone.device))
+    x = followed(prompt, lengths, embedding[:, :-1])
+    hidden = torch.tensor([backbone.hidden_slots(ids) for ids in prompts], device=backbone.device)
+    cache = WholeSequence(backbone, hidden, x.shape[1]) if hidden.any() else None
+    return predicting(backbone(x, cache), lengths, embedding.shape[1])
+
+
+def with_row_ends(tokens: torch.Tensor, grid: Grid, codes: int) -> torch.Tensor:
+    """Cells [B, R, C] -> the tokens of all slots [B, slots]."""
+    return torch.nn.functional.pad(tokens, (0, grid.width - grid.columns), value=codes).flatten(1)
+
+
+def cells_of(x: torch.Tensor, grid: Grid) -> torch.Tensor:
+    """[B, slots, d] -> [B, R*C, d]: row ends are left out."""
+    return x.unflatten(1, (grid.rows, grid.width))[:, :, : grid.columns].flatten(1, 2)
+
+
+def branch(backbone: Backbone, ids: list[int], without_text: bool) -> list[int]:
+    """A prompt's ids, or those of the guidance branch that lacks its text."""
+    return backbone.unconditional(ids) if without_text else ids
