@@ -126,31 +126,34 @@ class Library:
 
         name: found here, or merely in the catalogue. SSDError where nothing can be said.
         """
-        target, heads = self._described(name, dtype)
-        reach = heads is not None or target is not self.current.backbone and (
-            name in self._all() and self.heads_path(name) is not None)
-        told = fit(target, settings.method_on(target.preset, reach), settings.pictures, dtype,
-                   settings.guided(target.preset), settings.pixels(), str(self.device), heads)
+        current = self.current
+        loaded = name == current.name and dtype in (AUTO, self._asked[1],
+                                                    SHORT_NAMES.get(current.backbone.dtype))
+        if loaded:
+            target, heads, has_heads = current.backbone, current.heads, current.heads is not None
+            dtype = self._asked[1]
+        else:
+            target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
+        told = fit(target, settings.method_on(target.preset, has_heads), settings.pictures, dtype,
+                   settings.guided(target.preset), settings.pixels() if loaded else None,
+                   str(self.device), heads, replaced=None if loaded else current.backbone)
         parts = ", ".join(f"{words} {gib(count)}" for words, count in (
             ("weights", told.weights), ("keys and values", told.cache),
             ("a pass", told.activations), ("pixels", told.pixels)))
         return f"{told.advice} ({parts})"
 
-    def _described(self, name: str, dtype: str) -> tuple[Backbone | KnownBackbone,
-                                                         DraftHeads | None]:
-        """What the estimate needs: the loaded backbone and its heads, a row, or empty shapes."""
-        current = self.current
-        if name == current.name and dtype in (AUTO, SHORT_NAMES.get(current.backbone.dtype)):
-            return current.backbone, current.heads
-        if name in CATALOGUE:
-            return CATALOGUE[name], None
-        return load_backbone(self._path(name), "meta"), None  # shapes, no values
+    def _shapes(self, name: str) -> Backbone | KnownBackbone:
+        """What an estimate needs of a backbone that is not loaded: a row, or one without values."""
+        return CATALOGUE.get(name) or load_backbone(self._path(name), "meta")
+
+    def _has_heads(self, name: str) -> bool:
+        return name in self._all() and self.heads_path(name) is not None
 
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
         """Raise SSDError unless so many parked runs of these settings would fit together."""
         loaded = self.current
         told = fit(loaded.backbone, settings.method_for(loaded.backbone, loaded.heads),
-                   settings.pictures, guided=settings.guided(loaded.backbone.preset),
+                   settings.pictures, self._asked[1], settings.guided(loaded.backbone.preset),
                    size=settings.pixels(), device=str(self.device), heads=loaded.heads,
                    keep_rows=keep_rows)
         if told.fits is False:

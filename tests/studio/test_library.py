@@ -159,6 +159,17 @@ def test_an_estimate_is_given_for_what_is_loaded_here_or_known(library, name):
     assert "weights" in line and "keys and values" in line and "\n" not in line
 
 
+def test_what_the_present_backbone_holds_counts_as_free_for_its_successor(library, monkeypatch):
+    monkeypatch.setattr(fit, "free_bytes", lambda device: 1000 << 20)
+    held = fit.held_bytes(library.current.backbone, library.device)
+    assert held > 0
+    seen = []
+    monkeypatch.setattr(fit, "advice", lambda run, free: seen.append(free) or "")
+    library.fit("bare", Settings(prompt="a"))
+    library.fit("tiny", Settings(prompt="a"))
+    assert seen == [(1000 << 20) + held] * 2
+
+
 def test_an_estimate_for_nothing_is_refused(library):
     with pytest.raises(SSDError, match="Mona"):
         library.fit("Mona-Lisa", Settings())
