@@ -53,15 +53,16 @@ class Library:
     """Backbones by name; one of them is loaded, the first one when it is first needed.
 
     heads: a file, a folder or a name under models_dir/ssd_heads, for the first backbone; None takes
-    those that lie with a backbone, "none" takes none.
+    those that lie with a backbone, "none" takes none. offload: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
-                 heads: str | None = None, device: str = AUTO, dtype: str = AUTO) -> None:
+                 heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
+                 offload: bool = False) -> None:
         self.models_dir = Path(models_dir or "models").expanduser()
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # frees what holds the loaded backbone
-        self._first, self._heads = str(backbone), heads
+        self._first, self._heads, self._offload = str(backbone), heads, offload
         self._asked = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._families: dict[tuple[Path, int], tuple[str, str]] = {}
@@ -105,7 +106,7 @@ class Library:
 
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self._path(name)
-        backbone = load_backbone(path, device=str(self.device), dtype=dtype)
+        backbone = load_backbone(path, str(self.device), dtype, self._offload)
         explicit = self._heads if name == self._first else None
         if explicit == NONE:
             return Loaded(name, backbone, None)

@@ -5,6 +5,7 @@ Knows engine events and jobs, not where pictures are kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ class Run:
     def take(self, event: Event, seconds: float) -> None:
         """Take in an event; seconds: what the run itself has taken so far."""
         self.seconds = seconds
-        self.screen(event, seconds)
+        self._show(event, seconds)
         if isinstance(event, Pass):
             self.passes = event.index
         elif isinstance(event, Rows):
@@ -88,6 +89,16 @@ class Run:
             self.rows = event.last
         elif isinstance(event, Finished):
             self.finished = event
+
+    def _show(self, event: Event, seconds: float) -> None:
+        """Where the preview finds no memory, the run goes on and is seen in plain colours."""
+        try:
+            self.screen(event, seconds)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            free_memory()
+            self.screen.decode_seconds = math.inf  # the decoder is not tried again
 
     def recipe(self, index: int) -> dict:
         """Of picture `index`; of a run that was stopped with `stopped_rows`."""

@@ -120,10 +120,10 @@ def test_a_name_that_is_not_there_changes_nothing(library):
 def test_after_a_failed_load_the_former_is_back(library, monkeypatch):
     sha256 = library.current.backbone.sha256
 
-    def load(path, **options):
+    def load(path, *options):
         if path.name == "bare":
             raise SSDError("broken file")
-        return load_backbone(path, **options)
+        return load_backbone(path, *options)
 
     monkeypatch.setattr(library_module, "load_backbone", load)
     with pytest.raises(SSDError, match="broken file"):
@@ -148,6 +148,11 @@ def test_whoever_asks_while_a_backbone_loads_is_told_at_once(library, monkeypatc
     go_on.set()
     thread.join(5)
     assert library.current.name == "bare"
+
+
+def test_offload_reaches_the_loader(models):
+    with pytest.raises(SSDError, match="offload"):
+        Library(models, "tiny", device="cpu", offload=True).current  # noqa: B018 - as above
 
 
 # Will it fit

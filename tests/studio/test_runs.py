@@ -109,6 +109,34 @@ def test_out_of_memory_is_one_line_and_the_next_run_goes_well(library, history, 
     assert ended(runs.draw(library, history, settings)).result.entries
 
 
+def test_a_preview_without_memory_does_not_end_the_run(library, history, settings, ended,
+                                                       every_message, monkeypatch):
+    tries = []
+
+    def short(*args):
+        tries.append(args)
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(running.Preview, "decoded", short)
+    job = ended(runs.draw(library, history, settings))
+    assert len(tries) == 1 and job.result.entries and kinds(job)[-1] == "finished"
+
+
+def test_what_was_saved_before_the_memory_ended_is_kept(library, history, settings, worker,
+                                                        monkeypatch):
+    decoded = running.Run.picture
+
+    def second_fails(run, index):
+        if index:
+            raise torch.OutOfMemoryError
+        return decoded(run, index)
+
+    monkeypatch.setattr(running.Run, "picture", second_fails)
+    job = worker.submit("draw", runs.draw(library, history, replace(settings, pictures=2)))
+    assert job.wait(30) and job.state == "failed" and job.result.entries == history.entries()
+    assert len(job.result.entries) == 1 and len(job.result.tokens) == 2
+
+
 def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, settings, worker,
                                                            monkeypatch):
     monkeypatch.setattr("ssd_core.fit.free_bytes", lambda device: 1 << 10)
