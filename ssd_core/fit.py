@@ -32,6 +32,7 @@ SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp
 # while it is made), noise of a whole picture while it is made, feature maps of the codec.
 PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 14, 9, 6
 MARGIN = 1.05  # what is lost between blocks
+LONG_PROMPT, MANY = 128, 1000  # ids: a prompt where the limit is many, which nobody writes
 
 
 @dataclass(frozen=True)
@@ -219,8 +220,9 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
     patch = backbone.size[0] // backbone.grid.columns
     count = sum(weight.numel() for weight in backbone.parameters())
     in_codec = sum(weight.numel() for weight in codec.parameters())
+    prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
     figures = Figures(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
-                      backbone.preset, patch, backbone.prompt_limit + 2, 0, in_codec,
+                      backbone.preset, patch, prompt, 0, in_codec,
                       codec_channels(codec, patch), stored_dtype(backbone),
                       backbone.turns is not None)
     return replace(figures, other_parameters=count - in_codec - figures.matrices)

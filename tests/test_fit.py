@@ -65,6 +65,14 @@ def test_the_cache_follows_the_prompt_and_the_row_ends(grid):
     assert told.cache == backbone.new_cache(1, 7 + grid.slots).nbytes
 
 
+@pytest.mark.parametrize("limit, slots", [(38, 40), (729, 731), (1024, 128)])
+def test_a_limit_of_a_thousand_is_no_length(limit, slots):
+    backbone = MockBackbone()
+    backbone.prompt_limit = limit
+    assert figures_of(backbone).prompt_slots == slots
+    assert figures_of(backbone, prompt_slots=limit).prompt_slots == limit
+
+
 def test_weights_are_counted_to_the_byte():
     backbone = tiny_postcard()
     told = fit(backbone, methods.AR(), device="cpu")
