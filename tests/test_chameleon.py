@@ -10,9 +10,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import CHAMELEON_CODES, anole, lumina
+from tiny_checkpoints import CHAMELEON_CODES, anole, llama_shapes, lumina
 
-from ssd_core import Sampling, SSDError, generate, methods, plan
+from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
 from ssd_core.backbones import chameleon
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.checkpoint import Checkpoint, open_checkpoint
@@ -151,13 +151,13 @@ def test_greedy_guided_picture_equals_a_plain_loop_over_transformers(backbone, o
 
 def test_pictures_are_encoded_as_transformers_does(tmp_path):
     path = anole(tmp_path / "anole")
-    backbone = load(path)
+    backbone = drawing(load(path), 96, 64)
     oracle = Oracle(path, backbone)
-    pictures = torch.rand(1, 512, 512, 3, generator=torch.Generator().manual_seed(2))
+    pictures = torch.rand(2, 64, 96, 3, generator=torch.Generator().manual_seed(2))
     found = backbone.encode(pictures)
     expected = oracle.model.get_image_tokens(pictures.permute(0, 3, 1, 2) * 2 - 1)
     assert found.flatten(1).equal(expected - backbone.vocabulary.first_code)
-    assert found.shape == (1, 32, 32) and len(found.unique()) > 2
+    assert found.shape == (2, 4, 6) and len(found.unique()) > 2
 
 
 # Our own loop
@@ -349,6 +349,31 @@ def test_what_cannot_draw_is_refused_in_one_line(tmp_path, case):
     with pytest.raises(SSDError, match=named) as refused:
         load(path)
     assert "\n" not in str(refused.value) and str(path) in str(refused.value)
+
+
+DECODER = [name for name in llama_shapes("model.", qk_norm=(2, 8)) if "layers.1." not in name]
+
+
+@pytest.mark.parametrize("name", [*DECODER, "model.embed_tokens.weight", "lm_head.weight"])
+def test_every_tensor_is_needed_in_its_shape(tmp_path, name):
+    """Dropped, flattened, cut: one line that names a file or the folder."""
+    path = anole(tmp_path / "anole")
+    for change in (None, lambda value: value.flatten()[None, None],
+                   lambda value: value[: (len(value) - 1) // 8 + 1]):
+        weights = tensors_of(path)
+        value = weights.pop(name)
+        other = weights if change is None else {**weights, name: change(value)}
+        with pytest.raises(SSDError, match=str(tmp_path)) as refused:
+            load_backbone(rewritten(path, lambda _, other=other: other))
+        assert "\n" not in str(refused.value)
+        rewritten(path, lambda _, weights=weights, value=value: {**weights, name: value})
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_load_backbone_finds_the_family(folder, device):
+    backbone = load_backbone(folder, device, "fp32")
+    assert isinstance(backbone, chameleon.Chameleon) and backbone.device.type == device
+    assert backbone.name == ("anole-7b" if folder.name == "anole" else "lumina-mgpt-7b-768")
 
 
 def test_lumina_without_its_codec_says_which_file_belongs_where(tmp_path):

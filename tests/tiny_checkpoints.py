@@ -6,6 +6,7 @@ the originals were written with.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -16,6 +17,9 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 
 from ssd_core.backbones.codec_files import Layout
+from ssd_core.backbones.movq import LAYOUTS as MOVQ_LAYOUTS
+from ssd_core.backbones.movq import MoVQ, MoVQShape
+from ssd_core.backbones.tiktoken_text import byte_letters
 from ssd_core.backbones.vqgan import LAYOUTS, VQGAN, VQGANShape
 
 Tensors = dict[str, torch.Tensor]
@@ -147,3 +151,73 @@ def chameleon_codec(prefix: str = "") -> Tensors:
     shape = VQGANShape(channels=32, multipliers=(1, 1, 1, 1, 1), res_blocks=1, z_channels=8,
                        codes=CHAMELEON_CODES, code_dim=8)
     return codec_tensors(lambda: VQGAN(shape), LAYOUTS["taming"], prefix)
+
+
+# Emu3
+
+EMU3_CODES = 24
+EMU3_MERGES = (b"re", b"red", b" a")
+EMU3_CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
+                *(f"<|extra_{i}|>" for i in range(205))]
+EMU3_VISION = ["<|image token|>", "<|image start|>", "<|image end|>",
+               *(f"<|visual token {code:06}|>" for code in range(EMU3_CODES))]
+EMU3_RANKS = {token: rank for rank, token in enumerate(
+    (*(bytes([byte]) for byte in range(256)), *EMU3_MERGES))}
+EMU3_DECODER = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 4,
+                "num_key_value_heads": 2, "num_hidden_layers": 2, "rms_norm_eps": 1e-5,
+                "vocab_size": len(EMU3_RANKS) + len(EMU3_CONTROL) + len(EMU3_VISION)}
+
+
+def emu3_tensors(prefix: str, head: str) -> Tensors:
+    entries = EMU3_DECODER["vocab_size"]
+    return random_tensors({f"{prefix}embed_tokens.weight": (entries, 16),
+                           **llama_shapes(prefix, heads=4), head: (entries, 16)}, seed=3)
+
+
+def emu3_codec(layout: str, prefix: str = "") -> Tensors:
+    """Emu3's codec: projections are 1 x 1 convolutions in the original, Linear in the port."""
+    return codec_tensors(movq, MOVQ_LAYOUTS[layout], prefix, layout == "emu3")
+
+
+@torch.no_grad()
+def movq() -> MoVQ:
+    """Its codes are latents of a picture, so that pictures are encoded as more than one of them."""
+    codec = MoVQ(MoVQShape(channels=32, multipliers=(1, 1, 1, 1), res_blocks=1, z_channels=4,
+                           codes=EMU3_CODES, code_dim=4, attention_levels=(3,)))
+    latents = codec.to_code(codec.time_encoder(codec.encoder(torch.rand(1, 3, 64, 64) * 2 - 1)))
+    codec.codebook.copy_(latents[0, :, 0].flatten(1).T[:EMU3_CODES])
+    return codec
+
+
+def emu3(folder: Path) -> Path:
+    """BAAI/Emu3-Gen with BAAI/Emu3-VisionTokenizer in a subfolder."""
+    config = {**EMU3_DECODER, "model_type": "Emu3", "rope_theta": 1e6, "image_area": 518400}
+    write_folder(folder, emu3_tensors("model.", "lm_head.weight"), config, shards=2)
+    lines = [f"{base64.b64encode(token).decode()} {rank}" for token, rank in EMU3_RANKS.items()]
+    (folder / "emu3.tiktoken").write_text("\n".join(lines) + "\n")
+    (folder / "emu3_vision_tokens.txt").write_text("\n".join(EMU3_VISION) + "\n")
+    write_folder(folder / "vq", emu3_codec("emu3"))
+    return folder
+
+
+def emu3_port(folder: Path, prefix: str, head: str, codec: str) -> Path:
+    """Emu3-community/Emu3-Gen-hf: the vocabulary's control tokens are in the BPE's own list."""
+    letters = byte_letters()
+    vocabulary = {"".join(letters[byte] for byte in token): rank
+                  for token, rank in EMU3_RANKS.items()}
+    control = [*EMU3_CONTROL, *EMU3_VISION]
+    vocabulary |= {name: len(EMU3_RANKS) + i for i, name in enumerate(control)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [("r", "e"), ("re", "d"), (letters[32], "a")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
+    config = {"model_type": "emu3", "text_config": EMU3_DECODER}
+    tensors = {**emu3_tensors(prefix, head), **emu3_codec("emu3-hf", codec)}
+    return write_folder(folder, tensors, config, tokenizer, shards=2)
+
+
+def emu3_first_port(folder: Path) -> Path:
+    return emu3_port(folder, "text_model.model.", "text_model.lm_head.weight", "vqmodel.")
+
+
+def emu3_later_port(folder: Path) -> Path:
+    return emu3_port(folder, "model.text_model.", "lm_head.weight", "model.vqmodel.")

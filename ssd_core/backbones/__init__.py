@@ -4,7 +4,7 @@ A family is a module with FAMILY (its name), claims(checkpoint) -> bool, by the 
 and load(checkpoint, device, dtype) -> Backbone. One row each.
 """
 
-from . import chameleon, janus, llamagen, postcard, tar
+from . import chameleon, emu3, janus, llamagen, postcard, tar
 
-FAMILIES = (postcard, janus, llamagen, tar, chameleon)
+FAMILIES = (postcard, janus, llamagen, tar, chameleon, emu3)
 BACKBONES = ("postcard",)  # those whose weights are bundled

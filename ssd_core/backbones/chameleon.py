@@ -136,13 +136,24 @@ def code_name(code: int) -> str:
     return "IMGIMG" + "".join("ABCDEFGHIJ"[int(digit)] for digit in str(code)) + "Z"
 
 
-def norm_source(checkpoint: Checkpoint, key: str, heads: int) -> Source:
-    """A norm's weight for every head; Lumina-mGPT stores it once for each group of heads."""
-    groups = two_sizes(checkpoint, key)[0]
-    if groups == heads or heads % groups:
-        return key
-    return Concat(tuple(Slice(key, group, group + 1) for group in range(groups)
-                        for _ in range(heads // groups)))
+def norm_sources(checkpoint: Checkpoint, sources: dict[str, Source],
+                 shape: DecoderShape) -> dict[str, Source]:
+    """Norms for every head, which a file has once for all of them, for groups or for each.
+
+    sources: own names and keys. Raises SSDError where norms are grouped in more than one way.
+    """
+    groups = {two_sizes(checkpoint, key)[0]: key for key in sources.values()}
+    if len(groups) > 1:
+        (rows, key), (others, _), *_ = groups.items()
+        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has {rows} rows, norms beside it "
+                       f"{others}: an altered model")
+    def spread(key: str, heads: int) -> Source:
+        each, uneven = divmod(heads, min(groups))
+        return key if uneven else Concat(tuple(
+            Slice(key, head // each, head // each + 1) for head in range(heads)))
+
+    return {name: spread(key, shape.heads if "q_norm" in name else shape.kv_heads)
+            for name, key in sources.items()}
 
 
 def shape_in(checkpoint: Checkpoint, config: dict) -> DecoderShape:
@@ -169,13 +180,11 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
     sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, HEAD, qk_norm=True)
-    for name, key in sources.items():
-        if "_norm_" in name:
-            heads = shape.heads if "q_norm" in name else shape.kv_heads
-            sources[name] = norm_source(checkpoint, key, heads)
+    norms = {name: key for name, key in sources.items() if "_norm_" in name}
+    sources |= norm_sources(checkpoint, norms, shape)
     backbone.load(checkpoint, sources, device, dtype)
     backbone.picture_codec = codec
-    if not backbone.head.any():
+    if not (backbone.head.is_meta or backbone.head.any()):
         raise SSDError(f"{checkpoint.file_of(HEAD)}: {HEAD} has only zeros for picture tokens: "
                        "this Chameleon was published without them; get Lumina-mGPT or Anole")
     return backbone

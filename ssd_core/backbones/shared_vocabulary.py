@@ -25,7 +25,7 @@ from .weights import Concat, Slice, Source, decoder_sources, fill
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and `size` ids; codes are `codes` of them from `first_code` on.
+    """Words are ids below `size`; `codes` ids from `first_code` on stand for picture codes.
 
     row_end: the control token that closes every row, or None.
     """
@@ -114,6 +114,7 @@ def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: s
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
     row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)
-    return {"word_embedding": embedding, "code_embedding": Concat((codes, *row_end)),
+    return {"word_embedding": Slice(embedding, 0, v.size),
+            "code_embedding": Concat((codes, *row_end)),
             "head": Slice(head, v.first_code, v.first_code + v.codes),
             "norm": f"{prefix}norm.weight", **decoder_sources(prefix, layers, qk_norm=qk_norm)}

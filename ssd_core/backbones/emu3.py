@@ -1,0 +1,170 @@
+"""Emu3-Gen: a Llama with grouped keys, one vocabulary of words and 32,768 codes, MoVQ pixels.
+
+Reads the original files and both kinds of the transformers port. The size stands in the prompt
+as digits; the branch of guidance that lacks the prompt has a fixed negative one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import SSDError
+from ..transformer import DecoderShape
+from .base import Preset
+from .checkpoint import Checkpoint
+from .codecs import draws, read_codec
+from .movq import movq_of
+from .shared_vocabulary import (
+    SharedVocabulary,
+    Vocabulary,
+    code_range,
+    number,
+    rotary_theta,
+    vocabulary_sources,
+)
+from .text import Text, read_text, require_length
+from .tiktoken_text import read_tiktoken
+from .weights import decoder_shape, two_sizes
+
+FAMILY = "Emu3"
+PATCH = 8
+AREA = 720 * 720  # px of the pictures it was trained on, whatever their sides
+RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 16), (2, 1), (1, 2))
+SLOTS, END = 9216, 3  # of its longest training sequence; what closes a picture there
+IDS, HEAD_DIM = 184622, 128  # of the published models
+POSITIVE = " masterpiece, film grained, best quality."
+NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
+            "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
+            "signature, watermark, username, blurry.")
+BEGIN, ROW_END = "<|extra_203|>", "<|extra_200|>"
+PICTURE, CELLS = "<|image start|>", "<|image token|>"
+RANKS, VISION = "emu3.tiktoken", "emu3_vision_tokens.txt"
+WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+         r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+CODEC = "put model.safetensors of BAAI/Emu3-VisionTokenizer into its subfolder vq"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where files keep the decoder and the head."""
+
+    prefix: str
+    head: str
+
+    @property
+    def embedding(self) -> str:
+        return f"{self.prefix}embed_tokens.weight"
+
+
+LAYOUTS = (Layout("model.", "lm_head.weight"),
+           Layout("text_model.model.", "text_model.lm_head.weight"),  # ports saved at first
+           Layout("model.text_model.", "lm_head.weight"))  # and since
+
+
+def size_for(ratio: tuple[int, int], area: float) -> tuple[int, int]:
+    """(width, height) in px of a picture of about `area` px, each side rounded to whole cells."""
+    scale = (area / (ratio[0] * ratio[1])) ** 0.5 / PATCH
+    return round(ratio[0] * scale) * PATCH, round(ratio[1] * scale) * PATCH
+
+
+class Emu3(SharedVocabulary):
+    """Rows end with a forced token; the size is told in digits."""
+
+    name = "emu3-gen"
+    patch = PATCH
+    preset = Preset(k_h=5, k_v=1, rounds=6, cfg=3.0)
+
+    def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float,
+                 area: float = AREA) -> None:
+        super().__init__(shape, vocabulary, theta)
+        self.sizes = tuple(size_for(ratio, area) for ratio in RATIOS)
+        self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
+
+    @property
+    def prompt_limit(self) -> int:
+        """What a training sequence has left beside the picture."""
+        return SLOTS - END - self.grid.slots
+
+    def in_template(self, words: str) -> list[int]:
+        """Words, then begin-of-image and the grid's size in digits."""
+        text = self.vocabulary.text
+        text.require_plain(words)
+        size = text.encode(f"{self.grid.rows}*{self.grid.columns}")
+        ids = [self.begin, *text.encode(words), self.picture, *size, self.cells]
+        require_length(self.name, ids, self.prompt_limit)
+        return ids
+
+    def tokenize(self, prompt: str) -> list[int]:
+        return self.in_template(prompt + POSITIVE)
+
+    def tokenize_negative(self, prompt: str) -> list[int]:
+        return self.in_template(prompt)
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return self.in_template(NEGATIVE)
+
+
+def layout_of(checkpoint: Checkpoint) -> Layout | None:
+    return next((layout for layout in LAYOUTS
+                 if {layout.embedding, layout.head} <= set(checkpoint.shapes)), None)
+
+
+def claims(checkpoint: Checkpoint) -> bool:
+    """The ports by their keys; the original, named as any Llama, by its ids or its config."""
+    layout = layout_of(checkpoint)
+    if layout is None or layout != LAYOUTS[0]:
+        return layout is not None
+    kind = str(checkpoint.config().get("model_type")).lower()
+    return kind == "emu3" or checkpoint.shapes[layout.embedding][:1] == (IDS,)
+
+
+def code_name(code: int) -> str:
+    return f"<|visual token {code:06}|>"
+
+
+def read_words(checkpoint: Checkpoint, ids: int) -> Text:
+    """The original's own tokenizer where its two files are there, else tokenizer.json."""
+    ranks, vision = (checkpoint.folder / name for name in (RANKS, VISION))
+    if ranks.is_file() and vision.is_file():
+        control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
+                   *(f"<|extra_{i}|>" for i in range(205)), *vision.read_text("utf-8").split("\n")]
+        text = read_tiktoken(ranks, WORDS, [name.strip() for name in control if name.strip()])
+        text.require_ids(ids)
+        return text
+    if not (checkpoint.folder / "tokenizer.json").is_file():
+        raise SSDError(f"{checkpoint.folder}: the tokenizer is missing: put {RANKS} and {VISION} "
+                       "of BAAI/Emu3-Gen, or tokenizer.json of Emu3-community/Emu3-Gen-hf, into it")
+    return read_text(checkpoint.path("tokenizer.json"), ids)
+
+
+def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
+    """Words and control tokens stand before the codes; prompts use no id behind them."""
+    text = read_words(checkpoint, ids)
+    found = code_range(text, r"<\|visual token \d{6}\|>", code_name)
+    if found is None or max(map(text.id, (BEGIN, PICTURE, CELLS, ROW_END))) > found[0]:
+        raise SSDError(f"{text.source}: has no picture tokens such as {code_name(0)} behind the "
+                       "words: take the tokenizer that belongs to this model")
+    return Vocabulary(text, found[0], *found, text.id(ROW_END))
+
+
+def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Emu3:
+    """A backbone from any of the layouts; the codec first, since it may be what is missing."""
+    layout, config = layout_of(checkpoint), checkpoint.config()
+    own = config.get("text_config")
+    own = own if isinstance(own, dict) else config
+    query = f"{layout.prefix}layers.0.self_attn.q_proj.weight"
+    heads = number(checkpoint, own, "num_attention_heads",
+                   two_sizes(checkpoint, query)[0] // HEAD_DIM or 1)
+    shape = decoder_shape(checkpoint, layout.prefix, int(heads), config=own,
+                          eps=number(checkpoint, own, "rms_norm_eps", 1e-5))
+    vocabulary = read_vocabulary(checkpoint, two_sizes(checkpoint, layout.embedding)[0])
+    theta = rotary_theta(checkpoint, own, 1e6)
+    with torch.device("meta"):
+        backbone = Emu3(shape, vocabulary, theta, number(checkpoint, config, "image_area", AREA))
+    codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movq_of)
+    sources = vocabulary_sources(vocabulary, shape.layers, layout.prefix, layout.head)
+    backbone.load(checkpoint, sources, device, dtype)
+    backbone.picture_codec = codec
+    return backbone
