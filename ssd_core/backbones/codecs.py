@@ -10,7 +10,7 @@ from torch import nn
 from ..errors import SSDError
 from .checkpoint import Checkpoint
 from .codec_files import CODEBOOK_KEY, Shapes, load_weights
-from .vqgan import VQGAN, vqgan_of
+from .vqgan import vqgan_of
 
 Build = Callable[[Shapes], tuple[nn.Module, dict[str, str]]]
 
@@ -43,15 +43,7 @@ def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {advice}")
     try:
         codec, keys = build(holder.shapes)
-        load_weights(codec, keys,
-                     lambda key: holder.tensor(key).to(device, torch.float32, copy=True))
+        load_weights(codec, keys, lambda key: holder.tensor(key).to(device, copy=True))
     except SSDError as error:
         raise SSDError(f"{holder.files[0]}: {error}") from error
     return codec
-
-
-def require_codes(codec: VQGAN, codes: int, name: str) -> None:
-    """SSDError where a codec's codes are not those that the backbone draws."""
-    if codec.shape.codes != codes:
-        raise SSDError(f"the picture codec has {codec.shape.codes} codes, {name} draws {codes}: "
-                       "files of two models")

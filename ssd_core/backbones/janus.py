@@ -17,7 +17,7 @@ from ..grid import Grid
 from ..transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
-from .codecs import read_codec, require_codes
+from .codecs import draws, read_codec
 from .text import Text, read_text, require_length
 from .weights import decoder_shape, decoder_sources, fill, two_sizes
 
@@ -123,12 +123,14 @@ def claims(checkpoint: Checkpoint) -> bool:
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
     """Read a Janus-Pro; SSDError names the file and what is wrong with it."""
     names = next(names for names in LAYOUTS if names.codes in checkpoint.shapes)
-    config = checkpoint.config().get(names.config, {})
+    config = checkpoint.config().get(names.config)
+    config = config if isinstance(config, dict) else {}
     sources = parameter_sources(names)
     words, hidden = two_sizes(checkpoint, sources["word_embedding"])
-    heads = config.get("num_attention_heads", max(hidden // HEAD_DIM, 1))
-    shape = decoder_shape(checkpoint, names.decoder, heads, config=config,
-                          eps=config.get("rms_norm_eps", 1e-6))
+    heads = config.get("num_attention_heads")
+    if not isinstance(heads, int) or heads < 1:
+        heads = max(hidden // HEAD_DIM, 1)
+    shape = decoder_shape(checkpoint, names.decoder, heads, config=config)
     codes, width = two_sizes(checkpoint, sources["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
@@ -142,8 +144,9 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     backbone.code_embedding = nn.Parameter(aligner().to(dtype), requires_grad=False)
     digests = prints.hexdigest() + aligner_prints.hexdigest()
     backbone.sha256 = hashlib.sha256(digests.encode()).hexdigest()
-    backbone.picture_codec = read_codec(checkpoint, device, "get the complete model")
-    require_codes(backbone.picture_codec, codes, backbone.name)
+    backbone.picture_codec = read_codec(
+        checkpoint, device, f"get the complete model, its codec of {codes} codes too",
+        draws(codes))
     patch = backbone.picture_codec.shape.patch
     backbone.sizes = ((GRID.columns * patch, GRID.rows * patch),)
     slots = PROMPT_LIMIT + GRID.slots

@@ -17,7 +17,7 @@ from ..grid import Grid
 from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
-from .codecs import holds_codec, read_codec, require_codes
+from .codecs import draws, read_codec
 from .flan_t5 import SLOTS, FlanT5
 from .imagenet import class_of
 from .weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
@@ -168,8 +168,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
     backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"
     backbone.picture_codec = read_codec(
         checkpoint, device, f"put LlamaGen's vq_ds16_{kind}.pt beside these weights",
-        lambda found: holds_codec(found) and other not in found.files[0].stem)
-    require_codes(backbone.picture_codec, codes, backbone.name)
+        lambda found: draws(codes)(found) and other not in found.files[0].stem)
     backbone.sizes = trained_sizes(backbone, checkpoint, layout.prefix)
     backbone.lay_out()
     return backbone.eval()

@@ -21,7 +21,7 @@ from ..transformer import Decoder, DecoderShape
 from . import ta_tok
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
-from .codecs import holds_codec, read_codec, require_codes
+from .codecs import draws, read_codec
 from .weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
 
 FAMILY = "Tar AR-DTok"
@@ -117,8 +117,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     backbone.read, backbone.ta_tok_codes = reader.features, reader.codes
     backbone.picture_codec = read_codec(
         checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
-        lambda found: holds_codec(found) and "c2i" not in found.files[0].stem)
-    require_codes(backbone.picture_codec, codes, backbone.name)
+        lambda found: draws(codes)(found) and "c2i" not in found.files[0].stem)
     backbone.sizes = ((side * backbone.picture_codec.shape.patch,) * 2,)
     backbone.lay_out()
     return backbone.eval()
