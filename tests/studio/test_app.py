@@ -1,0 +1,414 @@
+"""The app in a real browser: what a visitor does on every tab, with the bundled backbone."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from preview_run import chromium, watched
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+from studio_visit import Visitor, served  # noqa: E402
+
+from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
+from ssd_core.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
+
+__all__ = ["chromium"]
+PROMPT = "a red house on the left , on a lake , at sunset"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("app")) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(chromium, app):
+    """Opens the page in a context of its own; ends with no complaint and nothing running."""
+    with watched(chromium) as new_page:
+        def open_one(address=app.address, **options):
+            return Visitor(new_page(**options), address)
+        yield open_one
+    app.wait_idle()
+
+
+@pytest.fixture
+def visitor(visit):
+    visitor = visit()
+    visitor.fill("prompt", PROMPT)
+    return visitor
+
+
+def solo(method, seed, **options):
+    backbone = load_backbone("postcard", device="cpu")
+    heads = load_heads("postcard", backbone)
+    *_, finished = generate(backbone, PROMPT, method, heads, Sampling(seed=seed), **options)
+    return finished.tokens[0]
+
+
+def tokens_of(path):
+    return recipe_tokens(read_recipe(path))
+
+
+# Create
+
+
+def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
+    visitor.lock(7)
+    told = visitor.draw()
+    assert "instead of 576" in told and str(app.services.history.folder) in told
+    saved = app.pictures[-1]
+    recipe = read_recipe(saved)
+    assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "ssd")
+    assert tokens_of(saved).equal(solo(methods.SSD(), 7))
+    assert all(visitor.painted_rows())
+    offered = visitor.page.locator("#create-result img").first.get_attribute("src")
+    assert visitor.page.request.get(offered).body() == saved.read_bytes()
+
+
+def test_rows_are_painted_while_the_run_goes_on(visitor):
+    visitor.slow()
+    visitor.page.click("#draw")
+    visitor.page.wait_for_function(
+        """() => { const run = document.querySelector("#create-stage .ssd-run");
+          const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
+          if (run?.dataset.state !== "running" || !canvas) return false;
+          const pixel = (y) => canvas.getContext("2d").getImageData(9, y, 1, 1).data[3];
+          return pixel(1) > 0 && pixel(canvas.height - 2) === 0; }""", polling=20)
+    painted = visitor.painted_rows()
+    assert painted == sorted(painted, reverse=True), "rows come from the top"
+    visitor.page.click("#stop")
+    visitor.until("cancelled")
+
+
+def test_an_unlocked_seed_is_new_each_time_and_told_in_its_box(visitor, app):
+    visitor.fill("seed", 5)
+    visitor.draw()
+    seed = visitor.page.locator("#seed :is(input, textarea)").input_value()
+    assert seed != "5" and read_recipe(app.pictures[-1])["seed"] == int(seed)
+
+
+def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor):
+    visitor.fill("prompt", "a zeppelin on a lake")
+    visitor.page.wait_for_selector("#plan .studio-problem")
+    assert "zeppelin" in visitor.text("plan")
+
+
+def test_the_plan_follows_the_knobs(visitor):
+    visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
+    slider = visitor.page.locator("#speed input[type=range]")
+    slider.focus()
+    slider.press("ArrowRight")
+    visitor.page.wait_for_function("() => plan.innerText.includes('31 passes instead of 576')")
+    visitor.expert()
+    assert visitor.page.locator("#fused_commit input").is_checked()
+    visitor.fill("rounds", 3)
+    visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
+    visitor.fill("k_h", 64)
+    visitor.page.wait_for_selector("#plan .studio-problem")
+    assert "k_h" in visitor.text("plan")
+
+
+def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
+    visitor.slow()
+    visitor.page.click("#draw")
+    visitor.page.wait_for_function(
+        """() => { const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
+          return canvas && canvas.getContext("2d").getImageData(9, 60, 1, 1).data[3] > 0; }""")
+    visitor.page.click("#stop")
+    visitor.until("cancelled")
+    assert "Stopped at row" in visitor.told("create-status")
+    visitor.page.click("#keep-top")
+    visitor.page.wait_for_selector("#redo-line ssd-keep-line .ssd-frame")
+    assert "tokens from its recipe" in visitor.told("redo-told")
+    top, rows = app.pictures[-1], int(visitor.page.locator(
+        "#redo-rows input[type=number]").input_value())
+    visitor.fill("pictures", 1)
+    visitor.choose("method", "ssd")
+    visitor.page.click("#redo")
+    assert "instead of" in visitor.told("redo-status")
+    made = read_recipe(app.pictures[-1])
+    assert made["keep_rows"] == rows > 0
+    kept = max(app.pictures, key=lambda path: "partial" in path.name)
+    assert "partial" in top.name or "partial" in kept.name
+    assert recipe_tokens(made)[:rows].equal(tokens_of(kept)[:rows])
+
+
+# Race
+
+
+def test_a_race_ends_with_a_divider_and_a_verdict(visitor, app):
+    visitor.lock(9)
+    visitor.tab("Race")
+    visitor.choose("race-right", "exact")
+    visitor.page.click("#race")
+    handle = visitor.page.locator("#race-divider [role=slider]")
+    handle.wait_for()
+    assert "identical, token for token" in visitor.told("race-status")
+    assert len(visitor.page.locator("#race-stage .ssd-panel").all()) == 2
+    before = handle.get_attribute("aria-valuenow")
+    handle.press("ArrowLeft")
+    assert float(handle.get_attribute("aria-valuenow")) < float(before)
+    sheet = app.pictures[-1]
+    assert "race" in sheet.name and Image.open(sheet).width > 2 * 192
+    assert tokens_of(app.pictures[-2]).equal(tokens_of(app.pictures[-3]))
+
+
+# Seeds
+
+
+def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visitor, app):
+    before = len(app.pictures)
+    visitor.lock(40)
+    visitor.tab("Seeds")
+    visitor.fill("seeds-count", 4)
+    visitor.page.click("#seeds-start")
+    visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
+    assert "4 seeds wait at row 8 of 24" in visitor.told("seeds-status")
+    assert len(app.pictures) == before, "nothing is finished yet"
+    boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
+    boxes.nth(1).check()
+    boxes.nth(3).check()
+    visitor.page.wait_for_function(
+        "() => document.querySelectorAll('#seeds-ticks input:checked').length === 2")
+    visitor.page.click("#seeds-finish")
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#seeds-status').innerText.includes('2 finished')")
+    made = app.pictures[before:]
+    assert {read_recipe(path)["seed"] for path in made} == {41, 43}
+    for path in made:
+        assert tokens_of(path).equal(solo(methods.SSD(), read_recipe(path)["seed"]))
+    visitor.page.close()
+    app.wait_idle()
+
+
+# History
+
+
+def test_pictures_and_settings_survive_a_reload(visitor, app):
+    visitor.lock(11)
+    visitor.expert()
+    visitor.fill("rounds", 1)
+    visitor.draw()
+    visitor.page.reload()
+    visitor.ready()
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#prompt textarea').value.startsWith('a red house on')")
+    assert visitor.page.locator("#seed :is(input, textarea)").input_value() == "11"
+    visitor.tab("History")
+    shown = visitor.page.locator("#history img")
+    shown.first.wait_for()
+    assert shown.count() == min(24, len(app.pictures))
+
+
+def test_one_click_restores_all_settings(visitor, app):
+    visitor.lock(2**64 - 1)
+    visitor.expert()
+    visitor.fill("rounds", 3)
+    visitor.fill("negative", "a boat")
+    visitor.draw()
+    fresh = {"prompt": "a sun", "seed": 1, "negative": "", "rounds": 2}
+    for name, value in fresh.items():
+        visitor.fill(name, value)
+    visitor.tab("History")
+    visitor.page.locator("#history img").first.click()
+    visitor.page.click("#history-restore")
+    assert "Settings restored" in visitor.told("history-status")
+    values = {name: visitor.page.locator(f"#{name} :is(textarea, input)").first.input_value()
+              for name in fresh}
+    assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
+                      "rounds": "3"}
+
+
+def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
+    visitor.lock(12)
+    visitor.draw()
+    recipe = {**read_recipe(app.pictures[-1]), "prompt": "a tower", "seed": 77}
+    path = tmp_path / "ComfyUI_00001_.png"
+    save_png(path, torch.zeros(192, 192, 3), recipe, {"workflow": "{}", "prompt": "{}"})
+    visitor.tab("History")
+    visitor.page.set_input_files("#history-drop input[type=file]", path)
+    assert "Settings restored from ComfyUI_00001_.png" in visitor.told("history-status")
+    assert visitor.page.locator("#prompt textarea").input_value() == "a tower"
+
+
+def bad_files(folder):
+    """Uploads that are no good, and a word of the line that says so."""
+    text = folder / "letter.png"
+    text.write_text("this is no picture")
+    yield text, "not a whole PNG"
+    plain = folder / "plain.png"
+    Image.fromarray(np.zeros((192, 192, 3), np.uint8)).save(plain)
+    yield plain, "carries no recipe"
+    cut = folder / "cut.png"
+    cut.write_bytes(plain.read_bytes()[:-60])
+    yield cut, "PNG"
+    hostile = folder / "hostile.png"
+    save_png(hostile, torch.zeros(192, 192, 3), None, {"ssd_recipe": json.dumps(
+        {"version": 1, "prompt": "<img src=x onerror=alert(1)>", "seed": "../../etc/passwd"})})
+    yield hostile, "damaged"
+
+
+def test_bad_uploads_get_one_line_and_the_app_goes_on(visitor, tmp_path):
+    visitor.tab("History")
+    for path, word in bad_files(tmp_path):
+        visitor.page.set_input_files("#history-drop input[type=file]", path)
+        visitor.page.wait_for_function(
+            "([name, word]) => { const text = document.querySelector('#history-status').innerText;"
+            " return text.includes(name) && text.includes(word); }", arg=[path.name, word])
+        assert "\n" not in visitor.text("history-status")
+        assert str(path.parent) not in visitor.text("history-status")
+        visitor.page.locator("#history-drop button[aria-label=Clear]").click()
+    visitor.tab("Redo from a row")
+    visitor.page.set_input_files("#redo-upload input[type=file]", tmp_path / "letter.png")
+    assert "letter.png" in visitor.told("redo-told")
+    visitor.tab("Create")
+    assert "instead of 576" in visitor.draw()
+
+
+def test_an_upload_is_redone_below_the_line_that_was_dragged(visitor, tmp_path, app):
+    path = tmp_path / "grey.png"
+    Image.new("RGB", (192, 192), (120, 140, 160)).save(path)
+    visitor.tab("Redo from a row")
+    visitor.page.set_input_files("#redo-upload input[type=file]", path)
+    assert "encoded: it carries no recipe" in visitor.told("redo-told")
+    line = visitor.page.locator("#redo-line [role=slider]")
+    line.press("Home")
+    for _ in range(3):
+        line.press("ArrowDown")
+    rows = int(line.get_attribute("aria-valuenow"))
+    visitor.page.wait_for_function(
+        "rows => document.querySelector('#redo-rows input[type=number]').value == rows", arg=rows)
+    visitor.page.click("#redo")
+    assert "instead of" in visitor.told("redo-status")
+    assert read_recipe(app.pictures[-1])["keep_rows"] == rows
+
+
+# More than one visitor, and none
+
+
+def test_two_tabs_do_not_mix_and_the_second_waits_its_turn(visit, app):
+    first, second = visit(), visit()
+    for seed, one in ((101, first), (202, second)):
+        one.fill("prompt", PROMPT)
+        one.lock(seed)
+    before = len(app.pictures)
+    first.slow(4)
+    first.page.click("#draw")
+    first.until("running")
+    second.page.click("#draw")
+    second.until("waiting")
+    assert "Waiting" in second.text("create-stage")
+    second.until("done")
+    for seed, one in ((101, first), (202, second)):
+        one.page.wait_for_selector("#stop[disabled]", state="attached")
+        assert one.page.locator("#seed :is(input, textarea)").input_value() == str(seed)
+    seeds = [read_recipe(path)["seed"] for path in app.pictures[before:]]
+    assert sorted(seeds) == [101, 102, 103, 104, 202]
+    assert len(first.page.locator("#create-stage canvas.ssd-pixels").all()) == 4
+    assert len(second.page.locator("#create-stage canvas.ssd-pixels").all()) == 1
+
+
+def test_a_closed_tab_ends_its_run_and_its_parked_ones(visit, app):
+    one = visit()
+    one.tab("Seeds")
+    one.fill("seeds-count", 2)
+    one.page.click("#seeds-start")
+    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    one.tab("Create")
+    one.slow(16)
+    one.page.click("#draw")
+    one.until("running")
+    assert not app.idle()
+    one.page.close()
+    app.wait_idle(5)
+
+
+# Manners
+
+
+def test_nothing_is_asked_of_any_other_machine(visit, app):
+    asked = []
+    visitor = visit()
+    visitor.page.context.route("**/*", lambda route: (asked.append(route.request.url),
+                                                      route.continue_()))
+    visitor.page.reload()
+    visitor.ready()
+    visitor.draw()
+    for name in ("Race", "Redo from a row", "Seeds", "History", "Backbones", "Doctor"):
+        visitor.tab(name)
+    assert len(asked) > 20
+    assert [url for url in asked if not url.startswith((app.address, "data:", "blob:"))] == []
+    answer = visitor.page.request.get(app.address)
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_only_names_of_this_machine_are_answered(visit, app):
+    page = visit().page
+    assert page.request.get(app.address, headers={"host": "evil.example"}).status == 400
+    for way_out in ("../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "nothing.png"):
+        assert page.request.get(f"{app.address}studio/picture/{way_out}").status == 404
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_fits_the_width(visit, width):
+    visitor = visit(viewport={"width": width, "height": 844})
+    visitor.draw()
+    wide = visitor.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width
+    box = visitor.page.locator("#create-stage canvas.ssd-pixels").first.bounding_box()
+    assert box["width"] > 150 and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
+def test_it_speaks_the_language_of_the_browser(visit):
+    visitor = visit(locale="zh-CN")
+    assert visitor.page.locator("#draw").inner_text() == "绘制"
+    visitor.fill("prompt", PROMPT)
+    assert "次前向" in visitor.draw()
+    assert "AR 需要" in visitor.text("create-stage") or "普通" in visitor.text("create-stage")
+
+
+def test_a_language_can_be_forced(chromium, tmp_path):
+    with served(tmp_path, "zh") as running, watched(chromium) as new_page:
+        visitor = Visitor(new_page(locale="en-US"), running.address)
+        assert visitor.page.locator("#draw").inner_text() == "绘制"
+        assert "次前向" in visitor.text("plan")
+
+
+def test_keyboard_alone_draws_a_picture(visit):
+    visitor = visit()
+    visitor.page.locator("#prompt textarea").focus()
+    for _ in range(40):
+        visitor.page.keyboard.press("Tab")
+        if visitor.page.evaluate("document.activeElement.id") == "draw":
+            break
+    visitor.page.keyboard.press("Enter")
+    visitor.until("done")
+
+
+def test_doctor_has_what_a_bug_report_needs(visitor):
+    visitor.tab("Doctor")
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#doctor-report textarea').value.includes('torch')")
+    report = visitor.page.locator("#doctor-report textarea").input_value()
+    assert "ssd-decoding" in report and "postcard" in report and "last error" in report
+    assert PROMPT not in report
+
+
+def test_backbones_are_listed_with_where_it_looked_and_whether_they_fit(visitor, app):
+    visitor.tab("Backbones")
+    visitor.page.wait_for_selector("#backbones-found table")
+    found = visitor.text("backbones-found")
+    assert "postcard" in found and str(app.services.library.places()[0]) in found
+    visitor.page.click("#backbone-fit")
+    assert "MiB" in visitor.told("backbone-status")
+    assert "not" not in visitor.text("backbone-progress")
+
+
+def test_endpoints_have_stable_names(visit, app):
+    info = visit().page.request.get(f"{app.address}gradio_api/info").json()
+    assert {"/draw", "/race", "/redo", "/seeds_start", "/seeds_finish", "/plan", "/restore",
+            "/doctor", "/fit", "/use_backbone"} <= set(info["named_endpoints"])

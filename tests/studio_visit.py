@@ -1,0 +1,140 @@
+"""The app served for tests, in this process, and ways of a visitor around its page."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.downloads import Downloads
+from studio.history import History
+from studio.jobs import Worker
+from studio.library import Library
+from studio.runs import Nursery
+from studio.services import Services
+
+PATIENCE = 60_000  # ms
+
+
+@dataclass
+class App:
+    """A running app: its address, and what it works with."""
+
+    address: str
+    services: Services
+
+    @property
+    def pictures(self) -> list[Path]:
+        """Saved pictures, the latest last."""
+        return sorted(self.services.history.folder.rglob("*.png"),
+                      key=lambda path: path.stat().st_mtime_ns)
+
+    def idle(self) -> bool:
+        """Whether nothing runs, nothing waits and nothing is parked."""
+        worker, nursery = self.services.worker, self.services.nursery
+        return not (worker.running or worker._waiting or nursery._parked)
+
+    def wait_idle(self, seconds: float = 10) -> None:
+        end = time.monotonic() + seconds
+        while not self.idle():
+            assert time.monotonic() < end, "a run goes on that nobody wants"
+            time.sleep(0.02)
+
+
+@contextmanager
+def served(folder: Path, language: str = "auto", models: Path | None = None,
+           backbone: str = "postcard"):
+    """The app on a free port of loopback, with the bundled backbone unless told otherwise."""
+    from studio.server import serve
+
+    models = models or folder / "models"
+    library, history = Library(models, backbone, device="cpu"), History(folder / "outputs")
+    services = Services(Worker(), library, history, Nursery(library, history), Downloads(models),
+                        language)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    demo = serve(services, "127.0.0.1", port, share=False, block=False)
+    try:
+        yield App(f"http://127.0.0.1:{port}/", services)
+    finally:
+        demo.close()
+        services.close()
+
+
+class Visitor:
+    """A page of the app and what one does there."""
+
+    def __init__(self, page, address: str) -> None:
+        self.page = page
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        self.ready()
+
+    def ready(self) -> None:
+        self.page.wait_for_function("() => document.querySelector('#plan p')")
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name, exact=True).click()
+
+    def fill(self, name: str, value: object) -> None:
+        """Type into the control of this setting."""
+        box = self.page.locator(f"#{name} :is(textarea, input)").first
+        box.fill(str(value))
+        box.press("Tab")
+
+    def choose(self, name: str, value: str) -> None:
+        """Pick from a dropdown."""
+        box = self.page.locator(f"#{name} input")
+        box.click()
+        box.fill(value)
+        self.page.get_by_role("option", name=value, exact=True).click()
+
+    def expert(self) -> None:
+        self.page.get_by_role("button", name="Expert knobs").click()
+
+    def lock(self, seed: int) -> None:
+        self.fill("seed", seed)
+        self.page.locator("#lock input").check()
+
+    def text(self, name: str) -> str:
+        return self.page.locator(f"#{name}").inner_text().strip()
+
+    def told(self, name: str) -> str:
+        """The status line of this name, once there is one."""
+        self.page.wait_for_function(
+            "name => document.querySelector(`#${name} p`)?.innerText.trim()", arg=name)
+        return self.text(name)
+
+    def state(self, stage: str = "create-stage") -> str:
+        return self.page.locator(f"#{stage} .ssd-run").first.get_attribute("data-state")
+
+    def until(self, state: str, stage: str = "create-stage") -> None:
+        self.page.wait_for_selector(f"#{stage} .ssd-run[data-state={state}]")
+
+    def draw(self) -> str:
+        """Press Draw and wait; the status line."""
+        self.page.click("#draw")
+        self.page.wait_for_selector("#stop:not([disabled])")
+        self.page.wait_for_selector("#stop[disabled]", state="attached")
+        return self.told("create-status")
+
+    def slow(self, pictures: int = 8) -> None:
+        """Knobs of a run that takes seconds."""
+        self.expert()
+        self.choose("method", "ar")
+        self.fill("pictures", pictures)
+
+    def painted_rows(self, stage: str = "create-stage") -> list[bool]:
+        """Which of 24 rows of the first canvas have a pixel that is not transparent."""
+        return self.page.evaluate("""stage => {
+          const canvas = document.querySelector(`#${stage} canvas.ssd-pixels`);
+          const { width, height } = canvas;
+          const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+          return Array.from({ length: 24 }, (_, row) => {
+            const middle = Math.floor((row + 0.5) * height / 24) * width + (width >> 1);
+            return data[4 * middle + 3] > 0;
+          });
+        }""", stage)
