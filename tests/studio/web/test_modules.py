@@ -52,3 +52,9 @@ def test_modules_import_what_is_served_beside_them(path):
     for name in re.findall(r"\bfrom \"([^\"]+)\";", path.read_text(encoding="utf-8")):
         folder = WEB.parents[1] / "web" if name.startswith("./core/") else WEB
         assert name.startswith("./") and (folder / name.split("/")[-1]).is_file(), name
+
+
+def test_the_page_s_style_sheet_brings_in_all_others():
+    named = re.findall(r"@import url\(\"([^\"]+)\"\);",
+                       (WEB / "studio.css").read_text(encoding="utf-8"))
+    assert {*named, "studio.css"} == {path.name for path in WEB.glob("*.css")}
