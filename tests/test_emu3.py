@@ -188,10 +188,15 @@ def test_files_of_fp32_are_cast_and_the_codec_is_not(folders):
     assert {weight.dtype for weight in half.picture_codec.parameters()} == {torch.float32}
 
 
-def test_angles_turn_as_slowly_as_theta_says(folders):
-    backbone = load(folders["original"])
-    turn = backbone.angles[1].angle()
-    assert torch.allclose(turn, 1e6 ** -torch.tensor([0.0, 0.5]))
+@pytest.mark.parametrize("rotary, theta", [
+    ({"rope_theta": 1e4}, 1e4), ({"rope_theta": None}, 1e6),
+    ({"rope_theta": None, "rope_scaling": {"rope_type": "default"}}, 1e6),
+    ({"rope_theta": 1e6, "rope_parameters": {"rope_type": "default", "rope_theta": 1e2}}, 1e2)])
+def test_angles_turn_as_slowly_as_theta_says(tmp_path, rotary, theta):
+    path = emu3(tmp_path / "emu3")
+    edit(path, **rotary)
+    turn = load(path).angles[1].angle()
+    assert torch.allclose(turn, theta ** -torch.tensor([0.0, 0.5]))
 
 
 # Prompts

@@ -200,7 +200,7 @@ def emu3(folder: Path) -> Path:
     return folder
 
 
-def emu3_port(folder: Path, prefix: str, head: str, codec: str) -> Path:
+def emu3_port(folder: Path, prefix: str, head: str, codec: str, **rotary: object) -> Path:
     """Emu3-community/Emu3-Gen-hf: the vocabulary's control tokens are in the BPE's own list."""
     letters = byte_letters()
     vocabulary = {"".join(letters[byte] for byte in token): rank
@@ -210,14 +210,16 @@ def emu3_port(folder: Path, prefix: str, head: str, codec: str) -> Path:
     tokenizer = Tokenizer(models.BPE(vocabulary, [("r", "e"), ("re", "d"), (letters[32], "a")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
-    config = {"model_type": "emu3", "text_config": EMU3_DECODER}
+    config = {"model_type": "emu3", "text_config": {**EMU3_DECODER, **rotary}}
     tensors = {**emu3_tensors(prefix, head), **emu3_codec("emu3-hf", codec)}
     return write_folder(folder, tensors, config, tokenizer, shards=2)
 
 
 def emu3_first_port(folder: Path) -> Path:
-    return emu3_port(folder, "text_model.model.", "text_model.lm_head.weight", "vqmodel.")
+    return emu3_port(folder, "text_model.model.", "text_model.lm_head.weight", "vqmodel.",
+                     rope_scaling={"rope_type": "default"}, rope_theta=1e6)
 
 
 def emu3_later_port(folder: Path) -> Path:
-    return emu3_port(folder, "model.text_model.", "lm_head.weight", "model.vqmodel.")
+    return emu3_port(folder, "model.text_model.", "lm_head.weight", "model.vqmodel.",
+                     rope_parameters={"rope_type": "default", "rope_theta": 1e6})
