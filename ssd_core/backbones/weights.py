@@ -7,6 +7,7 @@ pictures. A module is made on the meta device; `fill` gives it its values one te
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -94,6 +95,8 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names 
     where shapes, heads and config contradict each other.
     """
     where = checkpoint.folder if len(checkpoint.files) > 1 else checkpoint.files[0]
+    require_positive(checkpoint, "num_attention_heads", heads, int)
+    require_positive(checkpoint, "rms_norm_eps", eps, float)
     layers = count_layers(checkpoint, prefix, names)
     qk_norm = f"{prefix}layers.0.{names.q_norm}.weight" in checkpoint.shapes
     require_known_layers(checkpoint, prefix, layers, names, qk_norm)
@@ -140,6 +143,14 @@ def two_sizes(checkpoint: Checkpoint, source: Source) -> tuple[int, int]:
         raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has shape {shape}, expected a "
                        "matrix")
     return shape
+
+
+def require_positive(checkpoint: Checkpoint, name: str, value: object,
+                     kind: type[int] | type[float]) -> None:
+    """SSDError where a number that config.json gave is none, or none above 0."""
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {value!r}, expected "
+                       f"{'a whole number' if kind is int else 'a number'} above 0")
 
 
 def require_config(checkpoint: Checkpoint, shape: DecoderShape,
