@@ -33,8 +33,11 @@ def chromium():
 
 
 @contextmanager
-def watched(chromium):
-    """new_page(**options of its context); at the end no page may have complained."""
+def watched(chromium, known=()):
+    """new_page(**options of its context); at the end no page may have complained.
+
+    known: complaints that are not ours to mend.
+    """
     contexts, complaints = [], []
 
     def new_page(**options):
@@ -43,7 +46,7 @@ def watched(chromium):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda line: line.type in ("error", "warning")
                 and "willReadFrequently" not in line.text  # it is the tests that read back
-                and complaints.append(line.text))
+                and line.text not in known and complaints.append(line.text))
         return page
 
     yield new_page
