@@ -19,7 +19,7 @@ LAYERS = (
      "backbones.imagenet"),
     ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint"),
     ("events", "backbones.base", "backbones.movq", "backbones.weights", "backbones.codecs",
-     "backbones.flan_t5", "backbones.tiktoken_text"),
+     "backbones.flan_t5", "backbones.tar_language", "backbones.tiktoken_text"),
     ("heads", "backbones.postcard", "quantize", "backbones.shared_vocabulary", "backbones.ta_tok"),
     ("backbones.janus", "backbones.llamagen", "backbones.tar", "backbones.chameleon",
      "backbones.emu3"),

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from block_passes import hidden_by_blocks, random_tokens
 from mock_backbone import tokens
-from tiny_image_models import TA_TOK, ta_tok_tensors, tar, tar_tensors
+from tiny_image_models import TA_TOK, ta_tok_tensors, tar, tar_language, tar_tensors
 
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones.tar import Tar
@@ -124,6 +124,65 @@ def test_prompt_ids_are_codes_plus_one(backbone, tmp_path):
     assert backbone.unconditional(ids) == [-1] * 81
 
 
+# Prompts in words
+
+
+@pytest.fixture(scope="module")
+def speaking(tmp_path_factory) -> Tar:
+    pytest.importorskip("transformers", reason="Tar's language model is read with transformers")
+    folder = tar(tmp_path_factory.mktemp("speaking") / "tar")
+    tar_language(folder / "Tar-1.5B")
+    return load(folder)
+
+
+def test_words_become_the_official_chat(speaking):
+    words = [i - TA_TOK["codes"] - 2 for i in speaking.tokenize(" a red ") if i > 51]
+    told = [speaking.language.text.tokenizer.id_to_token(i) for i in words]
+    assert "".join(told).replace("\u0120", " ").replace("\u010a", "\n") == (
+        "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n"
+        "a red<|im_end|>\n<|im_start|>assistant\n<im_start><S0>")
+    assert len(speaking.tokenize("a red")) == 729
+
+
+def test_codes_of_words_are_drawn_from_the_models_own_distribution(speaking, monkeypatch):
+    """Each as from one full pass without a cache, with the filters of the original."""
+    from transformers import Qwen2ForCausalLM
+
+    monkeypatch.setattr("ssd_core.backbones.tar_language.COUNT", 6)
+    language = speaking.language
+    model = Qwen2ForCausalLM.from_pretrained(language.folder)
+    ids = language.tokenize("a red house")
+    drawn = language.draw(tuple(ids), torch.device("cpu"), torch.float32)
+    assert len(drawn) == 6 and drawn == language.draw.__wrapped__(
+        language, tuple(ids), torch.device("cpu"), torch.float32)
+    assert drawn != language.draw(tuple(language.tokenize("a boat")), torch.device("cpu"),
+                                  torch.float32)
+    for code in drawn:
+        with torch.no_grad():
+            logits = model(torch.tensor([ids])).logits[0, -1][language.code_ids]
+        ordered, order = logits.softmax(-1).sort(descending=True)
+        kept = order[: int((ordered.cumsum(0) < 0.95).sum()) + 1]
+        assert code in kept
+        ids.append(int(language.code_ids[code]))
+
+
+def test_a_prompt_in_words_draws_as_its_codes_do(speaking, tmp_path):
+    codes = speaking.language.draw(tuple(speaking.language.tokenize("a sun")),
+                                   torch.device("cpu"), torch.float32)
+    assert len(codes) == 729
+    (tmp_path / "codes.json").write_text(json.dumps(codes))
+    first, second = (tokens(speaking, methods.Rows(), [prompt], sampling=Sampling(seed=3))
+                     for prompt in ("a sun", f"codes:{tmp_path / 'codes.json'}"))
+    assert first.equal(second)
+
+
+@pytest.mark.parametrize("prompt, named", [("a <S0> b", "control token <S0>"),
+                                           ("x" * 800, "at most 729")])
+def test_words_that_break_the_chat_are_refused(speaking, prompt, named):
+    with pytest.raises(SSDError, match=named):
+        speaking.tokenize(prompt)
+
+
 # Files
 
 
@@ -188,7 +247,7 @@ def test_codes_that_do_not_fit_are_refused(backbone, tmp_path, content, named):
 
 
 @pytest.mark.parametrize("prompt, named", [
-    ("a red house", "write codes:FILE"), ("codes:nowhere.npy", "nowhere.npy"),
+    ("a red house", "write codes:FILE.*Tar-1.5B"), ("codes:nowhere.npy", "nowhere.npy"),
     ("codes:codes.txt", ".npy or .json")])
 def test_other_prompts_are_told_what_to_write(backbone, prompt, named):
     with pytest.raises(SSDError, match=named) as refused:

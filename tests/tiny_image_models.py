@@ -266,3 +266,20 @@ def tar(folder: Path, cells: int = 256) -> Path:
                folder / "ta_tok.pth")
     torch.save({"model": codec_tensors("llamagen", "")}, folder / "vq_ds16_t2i.pt")
     return folder
+
+
+def tar_language(folder: Path) -> Path:
+    """csuhan/Tar-1.5B: a Qwen2 whose last ids are TA-Tok's codes, in Qwen2's names."""
+    control = ("<|im_start|>", "<|im_end|>", "<im_start>", "<S0>",
+               *(f"<I{code}>" for code in range(TA_TOK["codes"])))
+    tokenizer = byte_tokenizer(control)
+    rows, layers = tokenizer.get_vocab_size(), 2
+    shapes = {"model.embed_tokens.weight": (rows, 32), **llama_shapes("model.", hidden=32, ffn=48),
+              "lm_head.weight": (rows, 32)}
+    for i in range(layers):
+        shapes |= {f"model.layers.{i}.self_attn.{name}_proj.bias": (32,) for name in "qkv"}
+    config = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 32,
+              "intermediate_size": 48, "num_attention_heads": 2, "num_key_value_heads": 2,
+              "num_hidden_layers": layers, "vocab_size": rows, "rms_norm_eps": 1e-6,
+              "rope_theta": 1e6, "tie_word_embeddings": False, "max_position_embeddings": 2048}
+    return write_folder(folder, random_tensors(shapes, 9), config, tokenizer)

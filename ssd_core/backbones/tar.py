@@ -1,7 +1,8 @@
 """Tar's AR-DTok: TA-Tok codes of a picture to the picture itself, at 256, 512 or 1024 px.
 
 Its decoder knows positions from an added table alone. The condition slots hold TA-Tok's features
-of a square of codes; the branch without them has zeros. A prompt names a file of such codes.
+of a square of codes; the branch without them has zeros. A prompt names a file of such codes, or
+is in words, for which Tar's language model then finds codes.
 """
 
 from __future__ import annotations
@@ -22,25 +23,28 @@ from . import ta_tok
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
+from .tar_language import COUNT, TarLanguage
+from .text import require_length
 from .weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
 
 FAMILY = "Tar AR-DTok"
 SCHEME = "codes:"
 HEAD_DIM = 64  # of every size
-COUNTS = (729, 169, 81)  # TA-Tok codes of a picture: squares of 27, 13 or 9
+COUNTS = (COUNT, 169, 81)  # TA-Tok codes of a picture: squares of 27, 13 or 9
 SIDES = (64, 32, 16)  # cells
 TABLE, CONDITION = "abs_pe", "clip_proj"
 ENDED, NO_CODES = 0, -1  # behind a shorter prompt of a batch; the branch without codes
 
 
 class Tar(Backbone):
-    """Prompt ids are codes plus one."""
+    """Prompt ids are codes plus one; those of words begin behind all codes, with fillers last."""
 
     prompt_limit = max(COUNTS)
     takes_negative = False
     preset = Preset(cfg=4.0)
     read: Callable[[tuple[int, ...]], torch.Tensor]  # codes to features [n, width]
     ta_tok_codes: int
+    language: TarLanguage
 
     def __init__(self, shape: DecoderShape, codes: int, positions: int, width: int) -> None:
         super().__init__()
@@ -60,18 +64,32 @@ class Tar(Backbone):
         self.grid = Grid(cells, cells)
         self.positions = F.pad(self.slot_embedding[0], (0, 0, 0, 1))
 
+    @property
+    def filler(self) -> int:
+        """The id behind all codes; that of word id 0 comes next."""
+        return self.ta_tok_codes + 1
+
     def tokenize(self, prompt: str) -> list[int]:
-        if not prompt.strip().startswith(SCHEME):
+        if prompt.strip().startswith(SCHEME):
+            return self.tokenize_codes(prompt.strip())
+        if self.language.folder is None:
             raise SSDError(f"{self.name} draws from TA-Tok codes: write {SCHEME}FILE, a .npy or "
-                           f".json with {', '.join(map(str, COUNTS))} numbers, as Tar's language "
-                           "model makes them from text")
-        codes = read_codes(Path(prompt.strip().removeprefix(SCHEME)).expanduser())
+                           f".json with {', '.join(map(str, COUNTS))} numbers; or put "
+                           f"csuhan/Tar-1.5B into {self.language.root / 'Tar-1.5B'} for prompts "
+                           "in words")
+        words = self.language.tokenize(prompt)
+        require_length(self.name, words, COUNT)
+        ids = [self.filler + 1 + word for word in words]
+        return ids + [self.filler] * (COUNT - len(ids))
+
+    def tokenize_codes(self, prompt: str) -> list[int]:
+        codes = read_codes(Path(prompt.removeprefix(SCHEME)).expanduser())
         limit = self.positions.shape[0] - self.grid.cells
         if len(codes) not in COUNTS or len(codes) > limit:
             legal = ", ".join(str(count) for count in COUNTS if count <= limit)
-            raise SSDError(f"{prompt.strip()}: {len(codes)} codes, expected {legal}")
+            raise SSDError(f"{prompt}: {len(codes)} codes, expected {legal}")
         if min(codes) < 0 or max(codes) >= self.ta_tok_codes:
-            raise SSDError(f"{prompt.strip()}: codes must lie in 0 .. {self.ta_tok_codes - 1}")
+            raise SSDError(f"{prompt}: codes must lie in 0 .. {self.ta_tok_codes - 1}")
         return [code + 1 for code in codes]
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
@@ -85,6 +103,10 @@ class Tar(Backbone):
         """[slots, width] of one row: TA-Tok's, or zeros."""
         features = torch.zeros(len(ids), self.condition.shape[1]).to(self.condition)
         codes = tuple(i - 1 for i in ids if i > ENDED)
+        if ids[0] >= self.filler:
+            words = tuple(i - self.filler - 1 for i in ids if i > self.filler)
+            dtype = torch.float32 if self.dtype == torch.float32 else torch.bfloat16
+            codes = self.language.draw(words, self.device, dtype)
         if codes:
             features[: len(codes)] = self.read(codes)
         return features
@@ -115,6 +137,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     reader = read_reader(checkpoint, backbone)
     backbone.read, backbone.ta_tok_codes = reader.features, reader.codes
+    backbone.language = TarLanguage(checkpoint.root, reader.codes)
     backbone.picture_codec = read_codec(
         checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
         lambda found: draws(codes)(found) and "c2i" not in found.files[0].stem)
