@@ -1,0 +1,143 @@
+"""int8 and int4 of the decoder's matrices: near bf16, in less memory, refused in one line."""
+
+import sys
+
+import pytest
+import torch
+from mock_backbone import MockBackbone, tiny_postcard, tokens
+
+from ssd_core import SSDError, load_backbone, methods
+from ssd_core.backbones import postcard
+from ssd_core.quantize import is_quantised, quantise, quantiser
+from ssd_core.transformer import Decoder, DecoderShape, sequence_angles
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def torchao():
+    return pytest.importorskip("torchao", reason="torchao is not installed")
+
+
+def decoder(dtype=torch.bfloat16, hidden: int = 64, ffn: int = 96) -> Decoder:
+    model = Decoder(DecoderShape(2, hidden, 2, 2, hidden // 2, ffn)).to(dtype)
+    generator = torch.Generator().manual_seed(0)
+    for weight in model.parameters():
+        if weight.dim() == 2:
+            torch.nn.init.normal_(weight, std=0.1, generator=generator)
+    return model.requires_grad_(False)
+
+
+def run(model: Decoder, dtype=torch.bfloat16) -> torch.Tensor:
+    x = torch.randn(2, 7, model.shape.hidden, generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        return model(x.to(dtype), sequence_angles(7, model.shape.head_dim)).float()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("kind, bound", [("int8", 0.02), ("int4", 0.15)])
+def test_hidden_states_stay_near(torchao, kind, bound, dtype):
+    """Of weights of one normal distribution; bounds are about twice what was measured."""
+    model = decoder(dtype)
+    exact = run(model, dtype)
+    quantise(model, quantiser(kind, CPU))
+    off = (run(model, dtype) - exact).norm() / exact.norm()
+    assert 1e-4 < off < bound
+
+
+@pytest.mark.parametrize("kind, share", [("int8", 0.6), ("int4", 0.4)])
+def test_matrices_take_less_and_nothing_else_changes(torchao, kind, share):
+    model = decoder()
+    before = {name: weight for name, weight in model.named_parameters()}
+    quantise(model, quantiser(kind, CPU))
+    for name, weight in model.named_parameters():
+        own = before[name]
+        assert is_quantised(weight) == (own.dim() == 2), name
+        assert weight.shape == own.shape and weight.dtype == own.dtype
+        if own.dim() == 2:
+            held = [getattr(weight, part) for part in weight.tensor_data_names]
+            assert sum(t.numel() * t.element_size() for t in held) < share * own.nbytes
+        else:
+            assert weight is own
+
+
+def test_a_quantised_matrix_is_left_alone(torchao):
+    model = decoder()
+    quantise(model, quantiser("int8", CPU))
+    kept = model.layers[0].qkv
+    quantise(model, quantiser("int8", CPU))
+    model.store_by_column()
+    assert model.layers[0].qkv is kept
+
+
+def test_a_matrix_stored_by_column_quantises_as_any_other(torchao):
+    one, other = decoder(), decoder()
+    other.store_by_column()
+    for model in (one, other):
+        quantise(model, quantiser("int8", CPU))
+    assert torch.equal(run(one), run(other))
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_every_method_decodes(torchao, kind):
+    backbone = MockBackbone(hidden=64)
+    plain = tokens(backbone, methods.AR())
+    quantise(backbone.decoder, quantiser(kind, CPU))
+    picture = tokens(backbone, methods.AR())
+    assert picture.shape == plain.shape and picture.max() < backbone.codes
+    assert torch.equal(tokens(backbone, methods.Exact()), picture)
+    assert tokens(backbone, methods.Rows()).shape == plain.shape
+
+
+def test_postcard_loads_in_int8(torchao, tmp_path):
+    path = tmp_path / "backbone.safetensors"
+    postcard.save(tiny_postcard(), path)
+    plain, small = load_backbone(path, "cpu"), load_backbone(path, "cpu", "int8")
+    assert small.sha256 == plain.sha256 and small.dtype == torch.float32
+    assert all(is_quantised(layer.down) for layer in small.decoder.layers)
+    assert not any(is_quantised(layer.down) for layer in plain.decoder.layers)
+
+
+def test_rows_that_do_not_divide_are_refused(torchao):
+    with pytest.raises(SSDError, match="rows of 48 numbers.*choose int8"):
+        quantise(decoder(hidden=48), quantiser("int4", CPU))
+
+
+def test_without_torchao_one_line_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchao.quantization", None)
+    path = tmp_path / "backbone.safetensors"
+    postcard.save(tiny_postcard(), path)
+    with pytest.raises(SSDError, match="pip install torchao"):
+        load_backbone(path, "cpu", "int8")
+    load_backbone(path, "cpu")
+
+
+def test_what_torchao_cannot_do_is_told(torchao, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("no kernel\nat all")
+
+    monkeypatch.setattr("torchao.quantization.quantize_", fails)
+    with pytest.raises(SSDError, match=r"int8 does not work here \(no kernel\)"):
+        quantise(decoder(), quantiser("int8", CPU))
+    monkeypatch.setattr("torchao.quantization.quantize_", lambda *_: None)
+    with pytest.raises(SSDError, match="left a matrix"):
+        quantise(decoder(), quantiser("int8", CPU))
+
+
+def test_int4_names_the_devices_it_runs_on(torchao, monkeypatch):
+    with pytest.raises(SSDError, match="not on mps"):
+        quantiser("int4", torch.device("mps"))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    with pytest.raises(SSDError, match="compute capability 8.0"):
+        quantiser("int4", torch.device("cuda"))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+@pytest.mark.parametrize("kind, bound", [("int8", 0.02), ("int4", 0.15)])
+def test_on_a_card(torchao, kind, bound):
+    model = decoder(hidden=1024, ffn=2048).cuda()
+    x = torch.randn(2, 7, 1024, device="cuda", dtype=torch.bfloat16)
+    angles = sequence_angles(7, 512).cuda()
+    exact = model(x, angles)
+    quantise(model, quantiser(kind, torch.device("cuda")))
+    assert (model(x, angles) - exact).norm() / exact.norm() < bound
