@@ -167,9 +167,9 @@ class Controls:
         if plan.passes_max == plan.ar_passes and plan.passes is not None:
             line = say(language, "plan_same", passes=plan.passes)
         else:
-            passes = plan.passes_max if plan.passes is None else plan.passes
-            line = say(language, "plan_most" if plan.passes is None else "plan", passes=passes,
-                       ar=plan.ar_passes, times=f"{plan.ar_passes / passes:.1f}")
+            line = say(language, "plan_most" if plan.passes is None else "plan",
+                       passes=plan.passes_max, ar=plan.ar_passes,
+                       times=f"{plan.ar_passes / plan.passes_max:.1f}")
         unknown = loaded.backbone.unknown_words(f"{settings.prompt} {settings.negative}")
         told = say(language, "unknown", words=", ".join(unknown)) if unknown else ""
         return f"<p>{escape(line)}</p>" + (problem(told) if told else "")
