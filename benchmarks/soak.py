@@ -154,8 +154,8 @@ def main() -> None:
             f"{statistics.median(first):.0f}"], ["last third, median",
             f"{statistics.median(last):.0f}"], ["highest", f"{max(seen):.0f}"]]
     text = (f"# Soak of the app\n\n{conditions(torch.device('cpu'))}; {args.minutes:g} minutes, "
-            f"{len(seen)} rounds. A round: open a tab, draw, draw and stop, race, start eight seeds "
-            "and leave them, reload during a run, close the tab.\n\n"
+            f"{len(seen)} rounds. A round: open a tab, draw, draw and stop, race, start eight "
+            "seeds and leave them, reload during a run, close the tab.\n\n"
             f"{table(['server, resident', 'MiB'], rows)}")
     args.out.write_text(text)
     print(text)

@@ -95,6 +95,12 @@ def test_a_finished_set_up_calls_pip_no_more(install, commands):
     assert pip_calls(commands)
 
 
+def test_the_app_comes_after_the_first_postcard_with_its_arguments(install, commands):
+    assert install.main(["app", "--port", "8000"]) == 0
+    assert "compare" in commands[-2]
+    assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open", "--port", "8000"]
+
+
 def test_further_arguments_go_to_pytest(install, commands):
     assert install.main(["test", "-k", "plan"]) == 0
     assert commands[-2][1:] == ["check", "."] and commands[-1][1:] == ["-q", "-k", "plan"]

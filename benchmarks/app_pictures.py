@@ -1,0 +1,100 @@
+"""Pictures of the app's tabs for the README, from the app itself in a headless Chromium.
+
+    python benchmarks/app_pictures.py [--out docs/app]
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+from soak import CHROMIUM, PATIENCE, ROOT, app, draw, open_tab, race, seeds
+
+WIDTH, TALLEST = 960, 1100  # px as saved
+
+
+def lock(page: Page, seed: int) -> None:
+    page.fill("#seed :is(textarea, input)", str(seed))
+    page.check("#lock input")
+
+
+def redo(page: Page) -> None:
+    open_tab(page, "Redo from a row")
+    page.locator("#redo-recent img").first.click()
+    page.wait_for_selector("#redo-line .ssd-frame")
+    page.click("#redo")
+    page.wait_for_selector("#redo-stage .ssd-run[data-state=done]", timeout=PATIENCE)
+
+
+def finished_seeds(page: Page) -> None:
+    """Eight seeds, two of them finished."""
+    seeds(page)
+    for card in (2, 5):
+        page.locator("#seeds-grid input[type=checkbox]").nth(card).check()
+    page.click("#seeds-finish")
+    page.wait_for_function("() => document.querySelector('#seeds-result img')", timeout=PATIENCE)
+
+
+def history(page: Page) -> None:
+    open_tab(page, "History")
+    page.locator("#history img").first.wait_for()
+
+
+def backbones(page: Page) -> None:
+    open_tab(page, "Backbones")
+    page.click("#backbone-fit")
+    page.wait_for_selector("#backbone-status p")
+
+
+def doctor(page: Page) -> None:
+    open_tab(page, "Doctor")
+    page.wait_for_function("() => document.querySelector('#doctor-report textarea').value")
+
+
+STEPS = {"create": draw, "race": race, "redo": redo, "seeds": finished_seeds, "history": history,
+         "backbones": backbones, "doctor": doctor}
+
+
+def save(page: Page, path: Path) -> None:
+    """The page as a small palette PNG, its lower end cut where it is very long."""
+    page.mouse.move(0, 0)
+    page.evaluate("window.scrollTo(0, 0)")
+    page.wait_for_timeout(600)
+    picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    width = min(WIDTH, picture.width)
+    picture = picture.resize((width, picture.height * width // picture.width), Image.LANCZOS)
+    picture = picture.crop((0, 0, width, min(picture.height, TALLEST)))
+    picture.quantize(192, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path}: {picture.width}x{picture.height}, {path.stat().st_size // 1000} kB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "app")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, app(Path(folder)) as (address, _), \
+            sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        for name, step in STEPS.items():
+            if name == "create":
+                page.goto(address)
+                page.wait_for_selector("#plan p", timeout=PATIENCE)
+                lock(page, 7)
+            step(page)
+            save(page, out / f"{name}.png")
+        phone = browser.new_page(viewport={"width": 390, "height": 844})
+        phone.goto(address)
+        phone.wait_for_selector("#plan p", timeout=PATIENCE)
+        draw(phone)
+        save(phone, out / "phone.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
