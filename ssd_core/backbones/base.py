@@ -31,6 +31,11 @@ class Preset:
     cfg: float = 1.0
 
 
+def empty(*sizes: int) -> nn.Parameter:
+    """A parameter whose values come from a file."""
+    return nn.Parameter(torch.empty(sizes))
+
+
 class Backbone(nn.Module):
     """Decoder plus embeddings, final norm and image head.
 

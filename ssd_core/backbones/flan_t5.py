@@ -114,7 +114,8 @@ class FlanT5:
             raise SSDError("LlamaGen reads prompts with flan-T5, which needs the library "
                            "transformers: pip install transformers") from error
         try:
-            encoder = T5EncoderModel.from_pretrained(self.folder, torch_dtype=dtype)
+            encoder = T5EncoderModel.from_pretrained(self.folder, torch_dtype=dtype,
+                                                     local_files_only=True)
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise SSDError(f"{self.folder}: flan-T5 cannot be read "
                            f"({first_line(error)}): get it again") from error

@@ -15,7 +15,7 @@ from torch import nn
 
 from ..grid import Grid
 from ..transformer import Decoder, DecoderShape, sequence_angles
-from .base import Backbone, Preset
+from .base import Backbone, Preset, empty
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
 from .text import Text, read_text, require_length
@@ -62,9 +62,6 @@ class Janus(Backbone):
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, head_width: int) -> None:
         super().__init__()
-        def empty(*sizes: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(sizes))
-
         self.codes = codes
         self.word_embedding, self.norm = empty(words, shape.hidden), empty(shape.hidden)
         self.decoder = Decoder(shape)
@@ -101,7 +98,7 @@ class Aligner(nn.Module):
 
     def __init__(self, codes: int, dim: int, hidden: int) -> None:
         super().__init__()
-        self.codes = nn.Parameter(torch.empty(codes, dim))
+        self.codes = empty(codes, dim)
         self.first, self.second = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
 
     def sources(self, names: Names) -> dict[str, str]:

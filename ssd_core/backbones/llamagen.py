@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from ..grid import Grid
 from ..transformer import Decoder, DecoderShape, axial_angles
-from .base import Backbone, Preset
+from .base import Backbone, Preset, empty
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
 from .flan_t5 import SLOTS, FlanT5
@@ -44,10 +43,6 @@ class Layout:
 
 LAYOUTS = (Layout("", LLAMAGEN, "tok_embeddings.weight", "output.weight"),
            Layout("model.", HF, "model.embed_tokens.weight", "lm_head.weight"))
-
-
-def empty(*sizes: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(sizes))
 
 
 class LlamaGen(Backbone):
@@ -136,8 +131,6 @@ class TextLlamaGen(LlamaGen):
         ids = tuple(i for i in ids if i != HIDDEN)
         seen = self.reader.features(ids, self.dtype).to(self.no_text)
         return F.pad(seen, (0, 0, SLOTS - len(seen), 0))
-
-
 
 
 def claims(checkpoint: Checkpoint) -> bool:

@@ -14,13 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from ..errors import SSDError
 from ..grid import Grid
 from ..transformer import Decoder, DecoderShape
 from . import ta_tok
-from .base import Backbone, Preset
+from .base import Backbone, Preset, empty
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
 from .tar_language import COUNT, TarLanguage
@@ -48,9 +47,6 @@ class Tar(Backbone):
 
     def __init__(self, shape: DecoderShape, codes: int, positions: int, width: int) -> None:
         super().__init__()
-        def empty(*sizes: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(sizes))
-
         d = shape.hidden
         self.codes = codes
         self.decoder = Decoder(shape)

@@ -82,7 +82,8 @@ class TarLanguage:
             raise SSDError("Tar's language model needs the library transformers: "
                            "pip install transformers") from error
         try:
-            model = Qwen2ForCausalLM.from_pretrained(self.folder, torch_dtype=dtype)
+            model = Qwen2ForCausalLM.from_pretrained(self.folder, torch_dtype=dtype,
+                                                     local_files_only=True)
         except Exception as error:  # whatever the library makes of a damaged file
             raise SSDError(f"{self.folder}: Tar's language model cannot be read "
                            f"({first_line(error)}): get it again") from error
