@@ -9,14 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import anole, lumina
+from tiny_checkpoints import anole, emu3, lumina
 from tiny_image_models import janus_original, janus_port
 
 from ssd_core import SSDError, load_backbone
 
 FOLDER = "Lumina-mGPT-7B-512"  # Lumina-mGPT's size is told by its folder alone
 LAYOUTS = {"janus-original": janus_original, "janus-port": janus_port, "lumina": lumina,
-           "anole": anole}
+           "anole": anole, "emu3": emu3}
 
 
 class Whole:
