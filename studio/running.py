@@ -66,9 +66,7 @@ class Run:
             self.backbone, self.method, lambda message: self.tell(message), label=self.label,
             pictures=wish.pictures, panel=self.panel, keep=self.keep, keep_rows=self.keep_rows)
         self.tokens = torch.zeros(wish.pictures, grid.rows, grid.columns, dtype=torch.long)
-        self.rows = self.keep_rows
-        if self.keep_rows:
-            self.tokens[:, : self.rows] = self.keep[:, : self.rows].cpu()
+        self.rows = self.keep_rows  # the first event of rows tells these as well
 
     @property
     def label(self) -> str:

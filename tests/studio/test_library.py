@@ -118,9 +118,10 @@ def test_a_name_that_is_not_there_changes_nothing(library):
 
 
 def test_after_a_failed_load_the_former_is_back(library, monkeypatch):
-    sha256 = library.current.backbone.sha256
+    sha256, loads = library.current.backbone.sha256, []
 
     def load(path, *options):
+        loads.append(path.name)
         if path.name == "bare":
             raise SSDError("broken file")
         return load_backbone(path, *options)
@@ -128,6 +129,7 @@ def test_after_a_failed_load_the_former_is_back(library, monkeypatch):
     monkeypatch.setattr(library_module, "load_backbone", load)
     with pytest.raises(SSDError, match="broken file"):
         library.use("bare")
+    assert loads == ["bare", "tiny"]  # at once, not when a page next asks
     assert library.current.name == "tiny" and library.current.backbone.sha256 == sha256
 
 
