@@ -91,11 +91,14 @@ def draw(page: Page) -> None:
 
 
 def stop(page: Page) -> None:
+    """Stop a run of many pictures, which takes seconds."""
     open_tab(page, "Create")
+    page.fill("#pictures input", "32")
     page.click("#draw")
     page.wait_for_selector("#stop:not([disabled])")
     page.click("#stop")
     finished(page, "create-stage")
+    page.fill("#pictures input", "1")
 
 
 def race(page: Page) -> None:

@@ -51,7 +51,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "metadata": ("Write the recipe into the PNG (prompt, seed, knobs, tokens)",
                  "把配方写入 PNG（提示词、种子、参数、词元）"),
     "plan": ("{passes} passes instead of {ar} ({times} times fewer)",
-             "{passes} 次前向，普通解码需 {ar} 次（少 {times} 倍）"),
+             "{passes} 次前向；普通解码需 {ar} 次，是它的 {times} 倍"),
     "plan_most": ("as many passes as the picture needs, at most {passes}; one by one takes {ar}",
                   "前向次数视图像而定，至多 {passes} 次；普通解码需 {ar} 次"),
     "plan_same": ("{passes} passes, one a token", "{passes} 次前向，每个词元一次"),
