@@ -32,6 +32,9 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     Raises SSDError, before anything runs, for whatever the caller got wrong.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    if backbone.device.type == "meta":
+        raise SSDError(f"{backbone.name} was loaded without its values (device meta): load it on "
+                       "auto or cpu")
     backbone = backbone.resized(size)
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))

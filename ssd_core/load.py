@@ -11,15 +11,16 @@ import torch
 
 from .backbones import BACKBONES, FAMILIES
 from .backbones.base import Backbone
-from .backbones.checkpoint import Checkpoint, attempt, models_at
+from .backbones.checkpoint import Checkpoint, attempt, models_at, models_in
 from .backbones.offload import Turns
 from .errors import SSDError
 from .heads import DraftHeads, read_heads
-from .quantize import KINDS, quantise, quantiser
+from .quantize import KINDS, MATRICES, quantise, quantiser
 
 ASSETS = Path(__file__).parent / "assets"
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+NO_CARD = ("cpu", "meta")
 SMALL = 100_000_000  # parameters up to which auto keeps fp32
 
 
@@ -34,15 +35,18 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     on the CPU. Raises SSDError naming the file and what to do.
     """
     place = pick_device(device)
-    if offload and place.type == "cpu":
-        raise SSDError("offload frees a card's memory, and this backbone runs on the CPU: leave "
-                       "it out, or choose another device")
+    if offload and place.type in NO_CARD:
+        raise SSDError(f"offload frees a card's memory, and this backbone would be on {place}: "
+                       "leave it out, or choose another device")
     checkpoint, family = find_backbone(name_or_path)
-    small = sum(math.prod(shape) for shape in checkpoint.shapes.values()) <= SMALL
-    backbone = load_as(checkpoint, family, place, dtype, small)
+    backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     if offload:
         backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
     return backbone
+
+
+def is_small(checkpoint: Checkpoint) -> bool:
+    return sum(math.prod(shape) for shape in checkpoint.shapes.values()) <= SMALL
 
 
 def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
@@ -52,15 +56,14 @@ def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dt
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
     become = quantiser(dtype, device)
-    checkpoint.become = lambda name, value: (
-        become(value) if is_layer_matrix(name, value) else value)
+    checkpoint.become = lambda name, value: become(value) if is_layer_matrix(name) else value
     backbone = family.load(checkpoint, device, compute)
     quantise(backbone.decoder, become)  # what its family did not stream
     return backbone
 
 
-def is_layer_matrix(name: str, value: torch.Tensor) -> bool:
-    return name.startswith("decoder.layers.") and value.dim() == 2
+def is_layer_matrix(name: str) -> bool:
+    return name.startswith("decoder.layers.") and name.endswith(MATRICES)
 
 
 def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
@@ -83,6 +86,24 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
             raise failure
     raise SSDError(f"{path}: no backbone known here, {what_is_in(whole)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+def family_of(path: Path) -> tuple[str, str]:
+    """(family, why it cannot be read) of a file or folder: the one or the other is empty."""
+    try:
+        return find_backbone(path)[1].FAMILY, ""
+    except SSDError as error:
+        return "", str(error)
+
+
+def backbones_in(folder: Path) -> list[tuple[Path, str]]:
+    """(a file, family) of each backbone right in this folder; reads headers only."""
+    try:
+        opened = [attempt(model, folder) for model in models_in(folder)]
+    except SSDError:  # a folder that cannot be read
+        return []
+    return [(one.files[0], family.FAMILY) for one in opened if isinstance(one, Checkpoint)
+            for family in FAMILIES if family.claims(one)]
 
 
 def located(name_or_path: str | Path) -> Path:

@@ -15,6 +15,7 @@ from .errors import SSDError
 from .transformer import Decoder
 
 KINDS = ("int8", "int4")
+MATRICES = ("qkv", "out", "gate_up", "down")  # of a layer, by their own names
 GROUPS = (128, 64, 32)  # numbers that share a scale in int4: the widest that divides a row
 Become = Callable[[torch.Tensor], torch.Tensor]
 
@@ -82,6 +83,6 @@ def is_quantised(weight: torch.Tensor) -> bool:
 def quantise(decoder: Decoder, become: Become) -> None:
     """Replace the matrices that are not quantised yet, one at a time."""
     for layer in decoder.layers:
-        for name, weight in list(layer.named_parameters()):
-            if weight.dim() == 2 and not is_quantised(weight):
+        for name in MATRICES:
+            if not is_quantised(weight := getattr(layer, name)):
                 setattr(layer, name, nn.Parameter(become(weight.data), requires_grad=False))
