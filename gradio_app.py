@@ -43,6 +43,8 @@ def main(
         help="Where finished pictures are saved.")] = ROOT / "outputs",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, fp32, bf16, fp16, int8, int4.")] = "auto",
+    offload: Annotated[bool, typer.Option(
+        "--offload", help="Decoder and picture codec take turns on the card.")] = False,
     host: Annotated[str, typer.Option(
         help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Default: the first free one from 7860.")] = None,
@@ -54,7 +56,8 @@ def main(
     """Open the app in a browser: everything runs on this machine."""
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
-    library = Library(models_dir, backbone, None if heads == "auto" else heads, device, dtype)
+    library = Library(models_dir, backbone, None if heads == "auto" else heads, device, dtype,
+                      offload)
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
     services = Services(Worker(), library, history, Nursery(library, history),

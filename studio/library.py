@@ -17,7 +17,7 @@ from ssd_core.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.doctor import shelf
 from ssd_core.fit import SHORT_NAMES, fit, gib
 from ssd_core.heads import DraftHeads
-from ssd_core.load import ASSETS, HEADS_FILE, find_backbone, pick_device
+from ssd_core.load import ASSETS, HEADS_FILE, family_of, pick_device
 
 from .settings import Settings
 
@@ -234,13 +234,3 @@ def free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def family_of(path: Path) -> tuple[str, str]:
-    """(family, why it cannot be read): the one or the other is empty."""
-    try:
-        checkpoint, family = find_backbone(path)
-    except SSDError as error:
-        return "", str(error)
-    checkpoint.close()
-    return family.FAMILY, ""

@@ -140,6 +140,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "backbone": ("Backbone", "模型"),
     "dtype": ("Number format", "数值格式"),
     "use": ("Use this backbone", "使用此模型"),
+    "loading": ("Loading {name}; runs before it in the queue end first.",
+                "正在加载 {name}；队列中在前的任务会先完成。"),
     "in_use": ("In use: {name}, {heads}.", "正在使用：{name}，{heads}。"),
     "with_heads": ("with draft heads", "带起草头"),
     "without_heads": ("without draft heads: SSD is drawn by rows, its training-free sibling",

@@ -51,7 +51,7 @@ class Backbones:
         tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.fit.click(self.will_fit, [self.name, self.dtype, *knobs], self.status,
                        api_name="fit", show_progress="hidden")
-        self.use.click(self.load, [self.name, self.dtype], [self.status, self.found],
+        self.use.click(self.load, [self.name, self.dtype, *knobs], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
             self.controls.tell, knobs, [self.controls.plan, self.controls.remembered], **PRIVATE)
         self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
@@ -78,18 +78,22 @@ class Backbones:
         except SSDError as error:
             return trouble(language, str(error))
 
-    async def load(self, name: str, dtype: str, request: gr.Request) -> AsyncIterator[tuple]:
+    async def load(self, request: gr.Request, name: str, dtype: str, *values: object
+                   ) -> AsyncIterator[list]:
         """Load a backbone in place of the present one, when its turn has come."""
         library, language = self.services.library, language_of(request, self.services.language)
         job = self.services.worker.submit("load", lambda job: library.use(name, dtype),
                                           owner_of(request))
-        yield line("…"), gr.skip()
+        as_they_are = [gr.skip()] * len(values)
+        yield [line(say(language, "loading", name=name)), *as_they_are]
         await over(job)
-        if job.state == "failed":
-            yield trouble(language, job.error), gr.skip()
+        if job.state != "done":
+            yield [trouble(language, job.error or job.state), *as_they_are]
             return
-        heads = say(language, "with_heads" if library.current.heads else "without_heads")
-        yield line(say(language, "in_use", name=library.current.name, heads=heads)), gr.skip()
+        loaded = library.current
+        told = say(language, "in_use", name=loaded.name, heads=say(
+            language, "with_heads" if loaded.heads else "without_heads"))
+        yield [line(" ".join(filter(None, (told, loaded.problem)))), *self.controls.adopted(values)]
 
     # What there is elsewhere
 

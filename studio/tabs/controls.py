@@ -13,7 +13,7 @@ from ssd_core import SSDError
 from ssd_core.methods import METHODS
 
 from ..services import Services
-from ..settings import SPEEDS, Settings, from_dict, plan_of, stop_of, to_dict
+from ..settings import SPEEDS, Settings, from_dict, plan_of, stop_of, to_dict, with_preset
 from ..words import language_of, say
 
 EXAMPLES = [
@@ -34,7 +34,7 @@ class Controls:
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
         self.parts: dict[str, gr.components.Component] = {}
-        start = Settings()
+        start = with_preset(Settings(), services.library.current.backbone.preset)
         self._words(t, start)
         self._seed(t, start)
         self.speed = gr.Slider(0, len(SPEEDS) - 1, stop_of(start), step=1, elem_id="speed",
@@ -97,13 +97,19 @@ class Controls:
         with gr.Row():
             self._number(t, "top_k", start, 0, 1 << 20)
             self._number(t, "top_p", start, 0, 1, None)
-        self._add("size", gr.Dropdown([(t("own_size"), "")], value="", label=t("size"),
-                                      elem_id="size", allow_custom_value=True))
+        self.own_size = (t("own_size"), "")
+        self._add("size", gr.Dropdown(self.sizes(), value="", label=t("size"), elem_id="size",
+                                      allow_custom_value=True))
 
     def _number(self, t: gr.I18n, name: str, start: Settings, least: float, most: float,
                 precision: int | None = 0) -> None:
         self._add(name, gr.Number(getattr(start, name) or 0, label=t(name), minimum=least,
                                   maximum=most, precision=precision, elem_id=name, min_width=110))
+
+    def sizes(self) -> list[tuple[object, str]]:
+        """Choices for `size`, of the backbone in use."""
+        sizes = self.services.library.current.backbone.sizes
+        return [self.own_size, *((text, text) for text in (f"{w}x{h}" for w, h in sizes))]
 
     # Values
 
@@ -123,6 +129,14 @@ class Controls:
         """The inputs' values for settings, in the order of `inputs`."""
         raw = to_dict(settings)
         return [raw[name] for name in KNOBS]
+
+    def adopted(self, values: Sequence[object]) -> list[object]:
+        """The inputs for the backbone that is in use now: its own schedule, guidance and sizes."""
+        preset = self.services.library.current.backbone.preset
+        settings = replace(with_preset(self.read(values), preset), size=None)
+        shown = dict(zip(KNOBS, self.shown(settings), strict=True))
+        shown["size"] = gr.update(choices=self.sizes(), value="")
+        return [shown[name] for name in KNOBS]
 
     # What moves when
 

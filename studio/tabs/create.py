@@ -93,8 +93,7 @@ class Create:
         row = drawn.stopped_rows if drawn else 0
         if not row:
             return {self.status: line(say(language, "stopped_early"))}
-        rows = self.services.library.current.backbone.grid.rows
-        return {self.status: line(say(language, "stopped", row=row, rows=rows)),
+        return {self.status: line(say(language, "stopped", row=row, rows=drawn.tokens.shape[1])),
                 self.choice: gr.update(visible=True), self.stopped: job.id}
 
     def kept(self, job_id: str) -> tuple:

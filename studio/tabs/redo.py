@@ -94,8 +94,8 @@ class Redo:
 
     def _shown(self, path: Path, address: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
-        backbone = self.services.library.current.backbone
         try:
+            backbone = self.services.library.current.backbone
             how, finished = runs.look(path, backbone)
         except SSDError as error:
             return self._refused(str(error).replace(str(path.parent) + "/", ""), request)

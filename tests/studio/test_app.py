@@ -11,6 +11,7 @@ from preview_run import watched
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from studio_visit import Visitor, served  # noqa: E402
+from tiny_image_models import janus_port  # noqa: E402
 
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
 from ssd_core.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
@@ -412,3 +413,22 @@ def test_endpoints_have_stable_names(visit, app):
     info = visit().page.request.get(f"{app.address}gradio_api/info").json()
     assert {"/draw", "/race", "/redo", "/seeds_start", "/seeds_finish", "/plan", "/restore",
             "/doctor", "/fit", "/use_backbone"} <= set(info["named_endpoints"])
+
+
+def test_another_backbone_brings_its_own_schedule_and_sizes(chromium, tmp_path):
+    janus_port(tmp_path / "models" / "ssd_backbones" / "my-janus")
+    with served(tmp_path) as running, watched(chromium) as new_page:
+        visitor = Visitor(new_page(), running.address)
+        visitor.tab("Backbones")
+        visitor.page.wait_for_selector("#backbones-found td:has-text('my-janus')")
+        visitor.choose("backbone", "my-janus")
+        visitor.page.click("#backbone-use")
+        visitor.page.wait_for_function(
+            "() => document.querySelector('#backbone-status').innerText.includes('without draft')")
+        visitor.tab("Create")
+        visitor.lock(3)
+        assert "rows" in visitor.draw()
+        recipe = read_recipe(running.pictures[-1])
+        assert recipe["backbone"]["name"] == running.services.library.current.backbone.name
+        assert (recipe["method"], recipe["cfg"]) == ("rows", 5.0)
+        assert tuple(recipe["size"]) == running.services.library.current.backbone.size
