@@ -154,13 +154,13 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         dtype: str = "auto", guided: bool | None = None, size: tuple[int, int] | None = None,
         device: str = "auto", heads: DraftHeads | None = None, keep_rows: int = 0,
         prompt_slots: int | None = None, offload: bool | None = None,
-        replaced: Backbone | None = None) -> Fit:
+        replaced: Backbone | None = None, free: int | None = None) -> Fit:
     """Estimate a run of `batch` pictures against the free memory of the device.
 
     dtype auto is a loaded backbone's own, else bf16; int8 and int4 are of the layers' weights.
     guided None follows the backbone's preset, offload None what a loaded one does. Without `heads`
-    those that the method needs count. replaced: a loaded one that will be dropped first. Raises
-    SSDError for what cannot be.
+    those that the method needs count. replaced: a loaded one that will be dropped first. free:
+    bytes that a host can provide there; None asks the device. Raises SSDError for what cannot be.
     """
     figures = figures_of(target, prompt_slots).resized(size)
     method = method.resolved(figures.preset)
@@ -176,8 +176,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         raise SSDError("offload frees a card's memory, and this is about the CPU's: leave it out")
     run = Run(figures, method, Setting(batch, dtype, guided, offload),
               head_parameters(figures, method, heads), keep_rows, chosen.type != "cpu")
-    free = free_bytes(chosen)
-    if free is not None:
+    if free is None and (free := free_bytes(chosen)) is not None:
         free += held_bytes(target, chosen) + held_bytes(replaced, chosen)
     fits = None if free is None else run.needed <= free
     return Fit(run.decoder + run.codec, run.cache, run.activations, run.pixels, run.needed, free,

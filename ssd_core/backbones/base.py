@@ -36,6 +36,11 @@ def empty(*sizes: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(sizes))
 
 
+def place_of(module: nn.Module) -> torch.device:
+    """Where a module's weights are; a picture codec may be elsewhere than its decoder."""
+    return next(module.parameters()).device
+
+
 class Backbone(nn.Module):
     """Decoder plus embeddings, final norm and image head.
 
@@ -126,7 +131,8 @@ class Backbone(nn.Module):
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
-        pixels = self.awake(self.picture_codec).decode(tokens)
+        codec = self.awake(self.picture_codec)
+        pixels = codec.decode(tokens.to(place_of(codec)))
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -135,8 +141,9 @@ class Backbone(nn.Module):
         if tuple(pictures.shape[1:]) != (height, width, 3):
             raise SSDError(f"{self.name} encodes pictures of {width}x{height} pixels, "
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
-        pixels = pictures.to(self.device, torch.float32).permute(0, 3, 1, 2) * 2 - 1
-        return self.awake(self.picture_codec).encode(pixels)
+        codec = self.awake(self.picture_codec)
+        pixels = pictures.to(place_of(codec), torch.float32).permute(0, 3, 1, 2) * 2 - 1
+        return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """e of the paper: [rows, n] slot tokens -> [rows, n, d] input embeddings."""
