@@ -97,14 +97,17 @@ class Backbones:
 
     # What there is elsewhere
 
-    def about(self, name: str | None) -> tuple:
+    def about(self, name: str | None, request: gr.Request) -> tuple:
         """Title, licence and size as the catalogue has them; no network."""
+        language = language_of(request, self.services.language)
+        button = gr.update(interactive=False, value=say(language, "download"))
         if not name:
-            return "", gr.update(interactive=False)
+            return "", button
         row = known(name)
-        about = f"about {size_text(row.about_bytes)}" if row.about_bytes else "size: ask the Hub"
-        return (f"<p><b>{escape(row.title)}</b>: {about}. {escape(row.note)}</p>"
-                + licence_html(row.licence), gr.update(interactive=False))
+        about = (say(language, "about_size", size=size_text(row.about_bytes)) if row.about_bytes
+                 else say(language, "ask_size"))
+        return (f"<p><b>{escape(row.title)}</b>: {escape(about)} {escape(row.note)}</p>"
+                + licence_html(row.licence), button)
 
     async def asked(self, name: str | None, request: gr.Request) -> tuple:
         """Exact size and destination, from the Hub; only then the button."""
@@ -115,9 +118,12 @@ class Backbones:
             quote = await asyncio.to_thread(hub.quote, name, self.services.library.models_dir)
         except SSDError as error:
             return trouble(language, str(error)), gr.update(interactive=False)
-        text = (f"{name}: {size_text(quote.bytes)}, of which {size_text(quote.missing)} are not "
-                f"here yet; to {quote.destination}")
-        return line(text) + licence_html(quote.licence), gr.update(interactive=True)
+        text = say(language, "quoted", name=name, size=size_text(quote.bytes),
+                   missing=size_text(quote.missing), where=quote.destination)
+        button = say(language, "download_so", size=size_text(quote.missing),
+                     where=quote.destination)
+        return (line(text) + licence_html(quote.licence),
+                gr.update(interactive=True, value=button))
 
     async def download(self, name: str, request: gr.Request) -> AsyncIterator[tuple]:
         language = language_of(request, self.services.language)

@@ -10,10 +10,13 @@ from preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from fake_hub import FakeHub  # noqa: E402
 from studio_visit import Visitor, served  # noqa: E402
+from test_downloaded import published  # noqa: E402
 from tiny_image_models import janus_port  # noqa: E402
 
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
+from ssd_core.catalogue import CATALOGUE  # noqa: E402
 from ssd_core.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
 
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
@@ -413,6 +416,42 @@ def test_endpoints_have_stable_names(visit, app):
     info = visit().page.request.get(f"{app.address}gradio_api/info").json()
     assert {"/draw", "/race", "/redo", "/seeds_start", "/seeds_finish", "/plan", "/restore",
             "/doctor", "/fit", "/use_backbone"} <= set(info["named_endpoints"])
+
+
+def test_a_backbone_is_downloaded_only_by_its_button_which_says_how_much_and_where(
+        chromium, tmp_path, monkeypatch):
+    row = CATALOGUE["Janus-Pro-1B-hf"]
+    janus_port(tmp_path / "published")
+    with FakeHub(published(row, tmp_path / "published")) as hub, served(tmp_path) as running, \
+            watched(chromium) as new_page:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        visitor = Visitor(new_page(), running.address)
+        visitor.tab("Backbones")
+        visitor.choose("known", row.title)
+        visitor.page.wait_for_function(
+            "name => document.querySelector('#backbone-quote').innerText.includes(name)",
+            arg=row.licence.name)
+        assert hub.requests == []
+        visitor.page.click("#backbone-ask")
+        button = visitor.page.locator("#backbone-download:not([disabled])")
+        button.wait_for()
+        place = running.services.library.places()[0] / row.name
+        assert str(place) in button.inner_text() and "Download 1.1 MB" in button.inner_text()
+        assert not place.exists()
+        button.click()
+        visitor.page.wait_for_selector(f"#backbones-found td:has-text('{row.name}')")
+        assert "Downloaded to" in visitor.told("backbone-progress")
+    assert load_backbone(place, "cpu").name
+
+
+def test_without_a_network_the_hub_is_one_line(chromium, app, visit, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    visitor = visit()
+    visitor.tab("Backbones")
+    visitor.page.click("#backbone-ask")
+    line = visitor.told("backbone-quote")
+    visitor.page.wait_for_selector("#backbone-quote .studio-problem")
+    assert visitor.page.locator("#backbone-download").is_disabled() and line
 
 
 def test_another_backbone_brings_its_own_schedule_and_sizes(chromium, tmp_path):
