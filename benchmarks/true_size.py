@@ -1,0 +1,289 @@
+"""Real backbones at their true size with random weights: passes, seconds, bandwidth, memory.
+
+    python benchmarks/true_size.py [NAME ...] [--device cuda] [--out FILE.md]
+    python benchmarks/true_size.py --scaled          (the default on a CPU: rows made small)
+
+Random weights take as long as trained ones, so passes and seconds are true; which drafts are
+accepted is not, and nothing is said about it. Where AR would take too long its first and its last
+rows are run and the rest is interpolated, marked "~".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from conditions import conditions, table
+from memory import Peak
+from random_backbones import random_backbone, random_heads, scaled
+
+from ssd_core import Sampling, generate
+from ssd_core.backbones.base import Backbone
+from ssd_core.catalogue import KnownBackbone, known
+from ssd_core.decode import prompt_branches
+from ssd_core.events import Finished, Pass, Rows
+from ssd_core.files import written_whole
+from ssd_core.heads import DraftHeads
+from ssd_core.load import DTYPES, pick_device, pick_dtype
+from ssd_core.methods import AR, SSD, Method
+
+NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL-512",
+         "Tar-AR-DTok-512", "Anole-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
+PROMPT = "a small house at the edge of a wood in the evening " * 9  # about a hundred words
+SAMPLE_ROWS = 2  # of AR at either end of a picture that is not run whole
+COPY_BYTES = {"cuda": 1 << 30, "cpu": 1 << 28}
+HEAD = ["backbone", "decoding", "passes", "seconds", "ms a pass", "times faster", "peak GiB"]
+WIDTH_HEAD = ["backbone", "cells of a pass", "ms", "single-cell passes", "GB/s", "of the copy's"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one method took for a picture. seconds: without pixels; whole: nothing interpolated."""
+
+    passes: int
+    seconds: float
+    peak: int
+    whole: bool = True
+
+
+def synchronised(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def copy_bandwidth(device: torch.device, repeats: int = 10) -> float:
+    """Bytes a second that a plain copy reads and writes: the best of a few."""
+    size = COPY_BYTES.get(device.type, 1 << 28)
+    source = torch.zeros(size, dtype=torch.uint8, device=device)
+    target, seconds = torch.empty_like(source), []
+    for _ in range(repeats):
+        start = synchronised(device)
+        target.copy_(source)
+        seconds.append(synchronised(device) - start)
+    return 2 * size / min(seconds)
+
+
+def parameter_bytes(*weights: torch.Tensor) -> int:
+    return sum(weight.numel() * weight.element_size() for weight in weights)
+
+
+def read_bytes(backbone: Backbone, rows: int, slots: int) -> int:
+    """What a pass must read at least: layers, norm and image head, keys and values so far."""
+    ends = [weight for name, weight in backbone.named_parameters()
+            if name.split(".")[0] in ("decoder", "norm", "projection", "head")]
+    s = backbone.decoder.shape
+    cache = 2 * s.layers * rows * s.kv_heads * slots * s.head_dim * backbone.dtype.itemsize
+    return parameter_bytes(*ends) + cache
+
+
+@torch.inference_mode()
+def pass_by_width(backbone: Backbone, repeats: int, copied: float) -> list[dict]:
+    """One guided pass in the middle of a picture, over a cell, a row, a block of the preset."""
+    branches = prompt_branches(backbone, [PROMPT], None, backbone.preset.cfg)
+    prompt, grid = max(map(len, branches)), backbone.grid
+    middle = prompt + grid.rows // 2 * grid.width
+    cache = backbone.new_cache(len(branches), prompt + grid.slots)
+    rows = []
+    for cells in dict.fromkeys((1, grid.width, backbone.preset.k_v * grid.width)):
+        seconds = statistics.median(pass_seconds(backbone, cache, middle, cells, repeats))
+        read = read_bytes(backbone, len(branches), middle + cells)
+        rows.append({"cells": cells, "seconds": seconds, "bytes_per_second": read / seconds,
+                     "of_copy": read / seconds / copied})
+    return rows
+
+
+def pass_seconds(backbone: Backbone, cache, start: int, cells: int,
+                 repeats: int) -> Iterator[float]:
+    """Seconds of each of so many passes, after one that does not count."""
+    x = backbone.embed(torch.zeros(cache.keys.shape[1], cells, dtype=torch.long,
+                                   device=backbone.device))
+    for repeat in range(repeats + 1):
+        begun = synchronised(backbone.device)
+        cache.seek(start, cells)
+        backbone.logits(backbone(x, cache))
+        ended = synchronised(backbone.device)
+        if repeat:
+            yield ended - begun
+
+
+def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, first: int = 0,
+           last: int | None = None) -> tuple[int, float]:
+    """(passes, seconds) of rows first..last-1 behind random rows; the prefill counts in neither."""
+    grid = backbone.grid
+    above = torch.randint(backbone.codes, (1, grid.rows, grid.columns), device=backbone.device)
+    run = generate(backbone, PROMPT, method, heads, Sampling(seed=1), keep=above, keep_rows=first)
+    begun, passes = None, 0
+    for event in run:
+        if isinstance(event, Pass) and event.stage == "prefill":
+            begun = synchronised(backbone.device)
+        elif isinstance(event, Pass):
+            passes += 1
+        elif isinstance(event, Finished) or (isinstance(event, Rows) and event.last == last):
+            return passes, synchronised(backbone.device) - begun
+    raise AssertionError("a run ends with Finished")
+
+
+class Held(Peak):
+    """Bytes held at most since `again`, of all that came since this was made."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.start()
+
+    def again(self) -> None:
+        before = self.before
+        self.start()
+        self.before = before
+
+
+def whole_run(backbone: Backbone, held: Held, method: Method,
+              heads: DraftHeads | None = None) -> Run:
+    held.again()
+    passes, seconds = decode(backbone, method, heads)
+    return Run(1 + passes, seconds, held.grown())
+
+
+def ar_run(backbone: Backbone, held: Held, limit: float) -> Run:
+    """AR whole where that takes at most `limit` seconds, else from its first and last rows.
+
+    A pass takes longer the more slots it looks back on, in proportion: the mean of both ends is
+    that of the picture.
+    """
+    decode(backbone, AR(), last=1)  # warm-up
+    held.again()
+    passes, top = backbone.grid.cells - 1, decode(backbone, AR(), last=SAMPLE_ROWS)
+    if top[1] / top[0] * passes <= limit:
+        return whole_run(backbone, held, AR())
+    bottom = decode(backbone, AR(), first=backbone.grid.rows - SAMPLE_ROWS)
+    mean = (top[1] / top[0] + bottom[1] / bottom[0]) / 2
+    return Run(1 + passes, mean * passes, held.grown(), whole=False)
+
+
+def pixel_seconds(backbone: Backbone) -> float:
+    """Decoding one picture's tokens, after one that does not count."""
+    tokens = torch.randint(backbone.codes, (1, backbone.grid.rows, backbone.grid.columns),
+                           device=backbone.device)
+    for _ in range(2):
+        begun = synchronised(backbone.device)
+        with torch.inference_mode():
+            backbone.decode(tokens)
+        seconds = synchronised(backbone.device) - begun
+    return seconds
+
+
+def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, copied: float,
+            args: argparse.Namespace) -> dict:
+    """Everything about one row of the catalogue."""
+    held = Held(device)
+    backbone = random_backbone(row, device, dtype)
+    preset = backbone.preset
+    ar = ar_run(backbone, held, args.seconds)
+    heads = random_heads(backbone, preset.k_h, preset.k_v)
+    decode(backbone, SSD(), heads, last=2)  # warm-up
+    ssd = whole_run(backbone, held, SSD(), heads)
+    return {
+        "name": row.name, "grid": str(row.grid), "dtype": str(dtype).removeprefix("torch."),
+        "scaled": args.scaled, "parameters": sum(w.numel() for w in backbone.parameters()),
+        "head_parameters": sum(w.numel() for w in heads.parameters()),
+        "k_h": preset.k_h, "k_v": preset.k_v, "rounds": preset.rounds,
+        "incremental": preset.incremental, "cfg": preset.cfg,
+        "planned_passes": SSD().resolved(preset).plan(backbone.grid).passes,
+        "ar": vars(ar), "ssd": vars(ssd), "faster": ar.seconds / ssd.seconds,
+        "pixel_seconds": pixel_seconds(backbone),
+        "widths": pass_by_width(backbone, args.repeats, copied)}
+
+
+def schedule(row: dict) -> str:
+    staged = f", i = {row['incremental']}" if row["incremental"] else ""
+    return f"SSD k_h {row['k_h']}, k_v {row['k_v']}, r = {row['rounds']}{staged}"
+
+
+def lines(row: dict) -> list[list[str]]:
+    """A row's lines in the table of whole pictures."""
+    written = []
+    for label, run, faster in (("AR", row["ar"], 1.0), (schedule(row), row["ssd"], row["faster"])):
+        about = "" if run["whole"] and row["ar"]["whole"] else "~"
+        mark = "" if run["whole"] else "~"
+        written.append([row["name"], label, str(run["passes"]), f"{mark}{run['seconds']:.2f}",
+                        f"{mark}{1000 * run['seconds'] / (run['passes'] - 1):.2f}",
+                        f"{about if faster != 1 else ''}{faster:.2f}",
+                        f"{run['peak'] / 2**30:.2f}"])
+    return written
+
+
+def width_lines(row: dict) -> list[list[str]]:
+    one = row["widths"][0]["seconds"]
+    return [[row["name"], str(w["cells"]), f"{1000 * w['seconds']:.2f}",
+             f"{w['seconds'] / one:.2f}", f"{w['bytes_per_second'] / 1e9:.1f}",
+             f"{100 * w['of_copy']:.0f} %"] for w in row["widths"]]
+
+
+def model_line(row: dict) -> list[str]:
+    return [row["name"], row["grid"], f"{row['parameters'] / 1e6:,.1f} M",
+            f"{row['head_parameters'] / 1e6:,.1f} M", f"{row['cfg']:g}",
+            f"{row['pixel_seconds']:.2f}"]
+
+
+TRUE = "at true size"
+SCALED = ("scaled down: grids and schedules of the real backbones, but layers, widths and codes "
+          "made small, so that a CPU can run them. Their seconds say nothing about the real ones, "
+          "for which this has to be run on a card")
+
+
+def text_of(rows: list[dict], device: torch.device, copied: float, scaled_rows: bool) -> str:
+    return (
+        f"# Real backbones with random weights\n\n{conditions(device)}; {rows[0]['dtype']}; a copy "
+        f"moves {copied / 1e9:.0f} GB/s here. One picture, guidance on (two branches), "
+        f"{SCALED if scaled_rows else TRUE}.\n\nWeights and draft heads are random. Passes and "
+        "seconds are those of trained ones; which drafts would stand is not known, so nothing is "
+        "said about it, and every planned round is run. Seconds leave out the prefill, and pixels, "
+        "which are in the last table. ~: from AR's first and last rows, the rest interpolated."
+        f"\n\n{table(HEAD, [line for row in rows for line in lines(row)])}\n"
+        "One pass in the middle of a picture; bytes are those of layers, image head, keys and "
+        f"values:\n\n{table(WIDTH_HEAD, [line for row in rows for line in width_lines(row)])}\n"
+        + table(["backbone", "grid", "parameters", "of the heads", "guidance", "pixels, s"],
+                [model_line(row) for row in rows]))
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME",
+                        help="rows of the catalogue")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto", choices=("auto", *DTYPES))
+    parser.add_argument("--scaled", action=argparse.BooleanOptionalAction,
+                        help="rows made small; the default on a CPU")
+    parser.add_argument("--seconds", type=float,
+                        help="AR that takes longer is interpolated; default 60, scaled down 3")
+    parser.add_argument("--repeats", type=int, default=20, help="passes of each width")
+    parser.add_argument("--out", type=Path, help="Markdown file; by default none is written")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
+    device = pick_device(args.device)
+    args.scaled = device.type == "cpu" if args.scaled is None else args.scaled
+    args.seconds = (3.0 if args.scaled else 60.0) if args.seconds is None else args.seconds
+    dtype, copied = pick_dtype(args.dtype, device, args.scaled), copy_bandwidth(device)
+    rows = []
+    for row in map(known, args.names):
+        print(row.name, file=sys.stderr)
+        rows.append(measure(scaled(row) if args.scaled else row, device, dtype, copied, args))
+    text = text_of(rows, device, copied, args.scaled)
+    if args.out:
+        with written_whole(args.out) as temporary:
+            temporary.write_text(text)
+    print(f"\n{text}\n{json.dumps({'conditions': conditions(device), 'results': rows})}")
+
+
+if __name__ == "__main__":
+    main()
