@@ -126,8 +126,10 @@ class Job:
 class Worker:
     """The one thread that runs jobs, first come, first served."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Callable[[], None] = lambda: None) -> None:
+        """idle: called on the thread whenever a job has ended and none waits."""
         self.running: Job | None = None
+        self._idle = idle
         self.last_error: str | None = None  # for Doctor
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
@@ -191,6 +193,8 @@ class Worker:
             if self.running is not None:
                 self._do(job, work)
             del job, work  # or they would keep their results until the next one comes
+            if not self._waiting:
+                self._idle()
 
     def _do(self, job: Job, work: Callable[[Job], Any]) -> None:
         state, error = "done", None
