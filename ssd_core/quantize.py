@@ -1,7 +1,7 @@
 """Weight-only int8 and int4 of the decoder's matrices, by torchao where it is installed.
 
 A quantised matrix stays a parameter that F.linear multiplies by; embeddings, norms, the image head
-and the picture codec keep their type. Knows nothing of files.
+and the picture codec keep their type. Tried with torchao 0.18. Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def quantiser(kind: str, device: torch.device) -> Become:
         holder.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
         try:
             torchao.quantize_(holder, config(kind, weight))
-        except (ImportError, ValueError, RuntimeError, AssertionError, TypeError) as error:
+        except (ImportError, AttributeError, TypeError, ValueError, RuntimeError,
+                AssertionError) as error:
             raise SSDError(f"dtype {kind} does not work here ({first_line(error)}): choose bf16, "
                            "or update torchao and torch") from error
         if type(holder.weight) is nn.Parameter:

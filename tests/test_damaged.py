@@ -102,7 +102,7 @@ CHANGES = {change.__name__: change for change in (renamed, dropped, retyped, res
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("change", CHANGES)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory, layout, change,
                                                         data):
@@ -119,7 +119,7 @@ def test_a_changed_tensor_is_refused_or_changes_nothing(whole, tmp_path_factory,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(share=st.floats(0, 1, exclude_max=True), data=st.data())
 def test_a_truncated_file_is_refused(whole, tmp_path_factory, layout, share, data):
     file = data.draw(st.sampled_from(sorted(whole[layout].files)))

@@ -1,6 +1,7 @@
 """From names in files to parameters: every value in its place, once, and little memory for it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -233,21 +234,34 @@ def test_large_tensors_are_sampled_over_their_whole_length():
     assert of(torch.ones(3, 2)) != of(torch.ones(2, 3))
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Files as exporters write them: whole layers one after the other."""
+    shapes = llama_shapes("model.", layers=12, hidden=768, heads=8, kv_heads=8, ffn=2048)
+    folder = tmp_path_factory.mktemp("large")
+    for i, names in enumerate(batched(list(shapes), -(-len(shapes) // 4))):
+        save_file({name: torch.ones(shapes[name]) for name in names},
+                  folder / f"model-{i + 1:05}-of-00004.safetensors")
+    yield folder
+    shutil.rmtree(folder)
+
+
+def batched(names: list[str], size: int) -> list[list[str]]:
+    return [names[i : i + size] for i in range(0, len(names), size)]
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(),
                     reason="resident memory is read from /proc, which only Linux has")
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
-def test_loading_takes_little_more_than_the_weights_and_one_shard(tmp_path, wanted):
+def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted):
     """The bound is one shard plus 1 GiB; these shards are small, so 32 MiB must do for the 1 GiB.
 
     Four files of 81 MiB each in float32, in a process of its own.
     """
-    shapes = llama_shapes("model.", layers=12, hidden=768, heads=8, kv_heads=8, ffn=2048)
-    tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
-    folder = write_folder(tmp_path / "m", tensors, shards=4)
     script = Path(__file__).with_name("load_and_measure.py")
-    run = subprocess.run([sys.executable, script, folder, wanted], capture_output=True, text=True,
+    run = subprocess.run([sys.executable, script, large, wanted], capture_output=True, text=True,
                          check=True)
     measured = json.loads(run.stdout.splitlines()[-1])
-    shard = max(path.stat().st_size for path in folder.glob("*.safetensors"))
+    shard = max(path.stat().st_size for path in large.glob("*.safetensors"))
     assert measured["own"] > 1.5 * shard  # or else the bound would say nothing
     assert measured["peak"] - measured["own"] < shard + 32 * 2**20, measured
