@@ -25,7 +25,7 @@ from ssd_core import SSDError
 from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
-from studio.library import Library
+from studio.library import Library, trim
 from studio.runs import Nursery
 from studio.server import serve
 from studio.services import Services
@@ -60,7 +60,7 @@ def main(
                       offload)
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
-    services = Services(Worker(), library, history, Nursery(library, history),
+    services = Services(Worker(idle=trim), library, history, Nursery(library, history),
                         Downloads(models_dir), language)
     serve(services, host, port, share, open_)
 

@@ -103,7 +103,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
         theme=theme(), head=head(services.language),
         i18n=translations(services.language), footer_links=[], max_file_size=LARGEST_UPLOAD,
         allowed_paths=[str(services.history.folder)], ssr_mode=False, enable_monitoring=False,
-        state_session_capacity=256,
+        state_session_capacity=64,
         app_kwargs={"routes": routes(services), "middleware": middleware(host, share)})
     if block:
         try:

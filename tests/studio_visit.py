@@ -11,7 +11,7 @@ from pathlib import Path
 from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
-from studio.library import Library
+from studio.library import Library, trim
 from studio.runs import Nursery
 from studio.services import Services
 
@@ -51,8 +51,8 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
 
     models = models or folder / "models"
     library, history = Library(models, backbone, device="cpu"), History(folder / "outputs")
-    services = Services(Worker(), library, history, Nursery(library, history), Downloads(models),
-                        language)
+    services = Services(Worker(idle=trim), library, history, Nursery(library, history),
+                        Downloads(models), language)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

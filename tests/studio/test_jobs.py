@@ -225,3 +225,15 @@ def test_seconds_stand_still_when_a_job_is_over(worker):
     job = worker.submit("quick", lambda job: None)
     assert job.wait(5)
     assert job.seconds == job.seconds < 5
+
+
+def test_idle_is_told_when_nothing_waits_any_more():
+    told, gate = threading.Event(), threading.Event()
+    worker = jobs.Worker(idle=told.set)
+    first = worker.submit("a", lambda job: gate.wait(10))
+    second = worker.submit("b", lambda job: told.is_set())
+    gate.set()
+    assert second.wait(10) and first.state == "done"
+    assert second.result is False, "b was waiting when a ended"
+    assert told.wait(10)
+    worker.close()
