@@ -154,7 +154,7 @@ def error(draft_heads: DraftHeads, backbone, hidden: torch.Tensor,
 
 
 def test_the_teacher_sees_what_decoding_sees(trained):
-    """Both branches, prompts of two lengths, hidden slots, row ends; the oracle: blocks of passes."""
+    """Both branches, prompts of two lengths, hidden slots, row ends, against passes in blocks."""
     backbone, _, pictures = loaded(trained)
     prompts = [ids.tolist() for ids in pictures.prompts[:2]]
     prompts += [backbone.unconditional(ids) for ids in prompts]
