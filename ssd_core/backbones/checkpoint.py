@@ -26,7 +26,8 @@ Group = tuple[Path, ...]
 class Checkpoint:
     """Tensors by name over one file or many.
 
-    shapes: of every tensor. metadata: what safetensors headers say besides. root: the folder that the user named, where companions may lie too.
+    shapes: of every tensor. metadata: what safetensors headers say besides. root: the folder that
+    the user named, where companions may lie too.
     become: what a parameter filled from here turns into, given its own name and its value.
     """
 
