@@ -131,15 +131,27 @@ def schedules_compared() -> Graph:
     return graph
 
 
+JANUS_NOTE = """\
+**Janus-Pro** by training-free methods: nobody publishes draft heads for it. `rows` draws it in \
+about 77 passes instead of 576 (approximate); `exact` in *Baseline Method* gives AR's own \
+picture.
+
+**The weights belong into the folder** `models/ssd_backbones/Janus-Pro-1B` (the name in *Load \
+Backbone*). Fetch them in the pack's folder with
+
+`python -m ssd_core download Janus-Pro-1B --models-dir PATH/TO/ComfyUI/models`
+
+which tells size and licence and asks first, or put all files of \
+[Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or \
+[Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB) there by hand. Then \
+press R and Run.
+
+Little memory: dtype `int8`, or *offload*. No weights at hand: choose `postcard`."""
+
+
 def janus_pro() -> Graph:
     graph = Graph([])
-    graph.note("**Janus-Pro** by training-free methods: nobody publishes draft heads for it.\n\n"
-               "**This version of the pack reads `postcard` files only: do not download for "
-               "it.** Choose `postcard` in *Load Backbone* to run this graph now.\n\n"
-               "Its weights belong, as a whole folder, in `models/ssd_backbones/` (*Load "
-               "Backbone* says where that is):\n"
-               "- [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB)\n"
-               "- [Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB)")
+    graph.note(JANUS_NOTE)
     graph.loaders("Janus-Pro-1B", None)
     graph.add("rows", "SSD_BaselineMethod", 0, "rows: no heads needed", method="rows", k_h=5,
               k_v=1, r=2, i=0)

@@ -24,5 +24,5 @@ class DecodeTokens(io.ComfyNode):
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures) -> io.NodeOutput:
         codes = tokens.for_backbone(backbone.module)
-        with weights.resident([backbone], 0):
+        with weights.codec_resident(backbone, running.pixel_room(backbone.module, codes)):
             return io.NodeOutput(running.pixels(backbone.module, codes))

@@ -6,6 +6,7 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
+from ..ssd_core.fit import figures_of, pixel_bytes
 from . import inputs, weights
 from .errors import noted
 from .types import CATEGORY, TokenPictures, TokensType
@@ -24,7 +25,7 @@ class EncodeImage(io.ComfyNode):
                 inputs.backbone(tooltip="The backbone whose tokens are wanted."),
                 io.Image.Input("image", tooltip="One or more pictures."),
                 io.Combo.Input("fit", options=[REFUSE, CROP, EXTEND], default=REFUSE,
-                               tooltip="refuse: only the backbone's own size. crop: cut the "
+                               tooltip="refuse: only sizes that the backbone draws. crop: cut the "
                                        "middle out of a larger picture. extend below: take the "
                                        "right width and less height, and leave the rest for the "
                                        "sampler to draw."),
@@ -39,9 +40,10 @@ class EncodeImage(io.ComfyNode):
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str) -> io.NodeOutput:
-        module = backbone.module
+        there = image.shape[2], image.shape[1]
+        module = backbone.module.resized(there if there in backbone.module.sizes else None)
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
-        with weights.resident([backbone], 0):
+        with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
             tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])
         return io.NodeOutput(TokenPictures.of(module, tokens), rows, f"{report}; {rows} of "
                              f"{module.grid.rows} rows of tokens are the picture's")

@@ -1,49 +1,168 @@
 """Model folders: where backbones and heads lie, what they are called in the combos.
 
 A name in a combo is saved with the workflow: the path below the model folder, without the file's
-own name where a folder holds it. Reads headers only.
+own name where a folder holds one model. Reads headers only.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import folder_paths
 from safetensors import SafetensorError, safe_open
 
-from ..ssd_core.backbones import BACKBONES
-from ..ssd_core.backbones.postcard import FORMAT as POSTCARD_FORMAT
+from ..ssd_core.backbones import BACKBONES, postcard
+from ..ssd_core.backbones.checkpoint import ENDINGS
+from ..ssd_core.catalogue import CATALOGUE, GB, KnownBackbone
 from ..ssd_core.errors import SSDError
 from ..ssd_core.heads import FORMAT as HEADS_FORMAT
-from ..ssd_core.load import BACKBONE_FILE, HEADS_FILE, resolve
+from ..ssd_core.load import (
+    BACKBONE_FILE,
+    HEADS_FILE,
+    backbones_in,
+    family_of,
+    find_backbone,
+    resolve,
+)
 
 BACKBONE_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
-BACKBONE_FORMATS = {POSTCARD_FORMAT}
+SUFFIXES = {BACKBONE_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
 BUNDLED, NONE = "bundled", "none"
-# Well-known backbones, listed so that a shared workflow opens and says where the weights come from.
-KNOWN = {"Janus-Pro-1B": "https://huggingface.co/deepseek-ai/Janus-Pro-1B",
-         "Janus-Pro-7B": "https://huggingface.co/deepseek-ai/Janus-Pro-7B"}
 
 
 def register_folders() -> None:
     """Add the two model folders; paths that the user named for them stay, and come first."""
-    for name in (BACKBONE_FOLDER, HEADS_FOLDER):
+    for name, own in SUFFIXES.items():
         folder_paths.add_model_folder_path(name, os.path.join(folder_paths.models_dir, name))
         paths, suffixes = folder_paths.folder_names_and_paths[name]
-        folder_paths.folder_names_and_paths[name] = (paths, suffixes | {".safetensors"})
+        folder_paths.folder_names_and_paths[name] = (paths, suffixes | own)
 
 
-def found(folder: str, own_name: str) -> dict[str, Path]:
-    """Files of a model folder by the name they have in a combo."""
+def fingerprint(path: Path | None) -> str:
+    """Changes when the file does, so that a node that read it runs again."""
+    return "" if path is None else f"{path}:{os.stat(path).st_mtime_ns}"
+
+
+def places(folder: str) -> str:
+    return " or ".join(folder_paths.get_folder_paths(folder))
+
+
+# Backbones
+
+
+def backbones() -> dict[str, Path]:
+    """A file of each backbone under ssd_backbones that this version reads, by name."""
+    names: dict[str, Path] = {}
+    for root in map(Path, folder_paths.get_folder_paths(BACKBONE_FOLDER)):
+        for folder in folders_below(root):
+            there = _backbones_in(folder, stamp(folder))
+            for path, family in there:
+                alone = folder != root and len(there) == 1
+                names.setdefault(shown(path, family, alone).relative_to(root).as_posix(), path)
+    return names
+
+
+def shown(path: Path, family: str, alone: bool) -> Path:
+    """What names a backbone: its folder, or itself among others.
+
+    A file of ours under a name of its own was always listed by that name.
+    """
+    own_name = family == postcard.FAMILY and path.name != BACKBONE_FILE
+    return path.parent if alone and not own_name else path
+
+
+def folders_below(root: Path) -> Iterator[Path]:
+    """`root` and all folders in it but hidden ones."""
+    for folder, inner, _ in os.walk(root, followlinks=True):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        yield Path(folder)
+
+
+def stamp(folder: Path) -> tuple:
+    """Changes when a file of the folder does."""
+    try:
+        with os.scandir(folder) as entries:
+            files = [entry for entry in entries if entry.is_file()]
+        return tuple(sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files))
+    except OSError:  # deleted since it was listed
+        return ()
+
+
+@cache
+def _backbones_in(folder: Path, _stamp: tuple) -> list[tuple[Path, str]]:
+    return backbones_in(folder)
+
+
+def unread() -> list[str]:
+    """What lies in ssd_backbones without a backbone that this version reads, and why."""
+    readable = backbones().values()
+    lines = []
+    for root in map(Path, folder_paths.get_folder_paths(BACKBONE_FOLDER)):
+        for entry in sorted(root.iterdir()) if root.is_dir() else ():
+            weights = entry.is_dir() or entry.suffix in ENDINGS
+            listed = any(entry in (path, *path.parents) for path in readable)
+            if weights and not listed and not entry.name.startswith("."):
+                lines.append(f"not read: {entry.name} ({family_of(entry)[1]})")
+    return lines
+
+
+def backbone_choices() -> list[str]:
+    return list(dict.fromkeys([*BACKBONES, *backbones(), *CATALOGUE]))
+
+
+def complaint_about_backbone(name: str | None) -> str | None:
+    if name is None or name in (choices := backbone_choices()):
+        return None
+    return (f"backbone {name!r} is not here: put it into {places(BACKBONE_FOLDER)} and refresh, "
+            f"or choose one of {', '.join(choices)}")
+
+
+def backbone_path(name: str) -> Path:
+    """The file behind a name in the combo; SSDError says how to get it, or what is wrong."""
+    if name in (there := backbones()):
+        return there[name]
+    if name in BACKBONES:
+        return resolve(name, BACKBONE_FILE, "backbone")
+    if name not in CATALOGUE:
+        raise SSDError(f"backbone {name}: its file is not here: put it into "
+                       f"{places(BACKBONE_FOLDER)} as {name}, or choose postcard")
+    for place in folder_paths.get_folder_paths(BACKBONE_FOLDER):
+        if (folder := Path(place, name)).exists():
+            return find_backbone(folder)[0].files[0]
+    raise SSDError(how_to_get(CATALOGUE[name]))
+
+
+def how_to_get(row: KnownBackbone) -> str:
+    """One line: the command that fetches a known backbone, and what to put where by hand."""
+    size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
+    files = " and ".join(
+        f"{', '.join(source.files or source.extras)} of https://huggingface.co/{source.repo}"
+        + (f" (into its subfolder {source.folder})" if source.folder else "")
+        for source in row.sources)
+    return (f"backbone {row.name} is not here ({size}licence: {row.licence.name}): run 'python -m "
+            f"ssd_core download {row.name} --models-dir \"{folder_paths.models_dir}\"' in the "
+            f"pack's folder, or put {files} into {places(BACKBONE_FOLDER)} as the folder "
+            f"{row.name}; postcard needs no download")
+
+
+# Draft heads
+
+
+def heads_files() -> dict[str, Path]:
+    """Files under ssd_heads, named with the backbone they were made for."""
     names = {}
-    for name in folder_paths.get_filename_list(folder):
-        path, full = Path(name), folder_paths.get_full_path(folder, name)
+    for name in folder_paths.get_filename_list(HEADS_FOLDER):
+        path, full = Path(name), folder_paths.get_full_path(HEADS_FOLDER, name)
         if full is None:  # a link to a file that is gone
             continue
-        shown = path.parent if path.name == own_name and len(path.parts) > 1 else path
-        names[shown.as_posix()] = Path(full)
+        metadata = metadata_of(Path(full))
+        if metadata.get("format") == HEADS_FORMAT:
+            inside = path.name == HEADS_FILE and len(path.parts) > 1
+            known_as = (path.parent if inside else path).as_posix()
+            names[f"{known_as} [{metadata.get('backbone', 'unknown')}]"] = Path(full)
     return names
 
 
@@ -62,75 +181,6 @@ def _metadata(path: Path, _changed: int) -> dict[str, str]:
             return file.metadata() or {}
     except (SafetensorError, OSError):
         return {}
-
-
-def fingerprint(path: Path | None) -> str:
-    """Changes when the file does, so that a node that read it runs again."""
-    return "" if path is None else f"{path}:{os.stat(path).st_mtime_ns}"
-
-
-def places(folder: str) -> str:
-    return " or ".join(folder_paths.get_folder_paths(folder))
-
-
-# Backbones
-
-
-def backbones() -> dict[str, Path]:
-    """Files under ssd_backbones that this version reads."""
-    return {name: path for name, path in found(BACKBONE_FOLDER, BACKBONE_FILE).items()
-            if metadata_of(path).get("format") in BACKBONE_FORMATS}
-
-
-def unread() -> list[str]:
-    """Files under ssd_backbones that this version cannot read, and why."""
-    readable = backbones()
-    return [f"not read: {name} (format {metadata_of(path).get('format', 'unknown')!r})"
-            for name, path in found(BACKBONE_FOLDER, BACKBONE_FILE).items()
-            if name not in readable]
-
-
-def backbone_choices() -> list[str]:
-    return list(dict.fromkeys([*BACKBONES, *backbones(), *KNOWN]))
-
-
-def complaint_about_backbone(name: str | None) -> str | None:
-    if name is None or name in backbone_choices():
-        return None
-    return (f"backbone {name!r} is not here: put it into {places(BACKBONE_FOLDER)} and refresh, "
-            f"or choose one of {', '.join(backbone_choices())}")
-
-
-def backbone_path(name: str) -> Path:
-    """The file behind a name in the combo; SSDError says where its weights belong."""
-    if name in (there := backbones()):
-        return there[name]
-    if name in BACKBONES:
-        return resolve(name, BACKBONE_FILE, "backbone")
-    if any(Path(place, name).exists() for place in folder_paths.get_folder_paths(BACKBONE_FOLDER)):
-        raise SSDError(f"backbone {name}: its folder is there, but this version reads only "
-                       f"{', '.join(sorted(BACKBONE_FORMATS))} files: choose postcard, or update "
-                       "the pack")
-    if name in KNOWN:
-        raise SSDError(f"backbone {name}: this version reads only "
-                       f"{', '.join(sorted(BACKBONE_FORMATS))} files and cannot run it: choose "
-                       f"postcard, which needs no download. Its weights ({KNOWN[name]}) belong in "
-                       f"{places(BACKBONE_FOLDER)} as the folder {name}")
-    raise SSDError(f"backbone {name}: its file is not here: put it into "
-                   f"{places(BACKBONE_FOLDER)} as {name}, or choose postcard")
-
-
-# Draft heads
-
-
-def heads_files() -> dict[str, Path]:
-    """Files under ssd_heads, named with the backbone they were made for."""
-    names = {}
-    for name, path in found(HEADS_FOLDER, HEADS_FILE).items():
-        metadata = metadata_of(path)
-        if metadata.get("format") == HEADS_FORMAT:
-            names[f"{name} [{metadata.get('backbone', 'unknown')}]"] = path
-    return names
 
 
 def heads_choices() -> list[str]:

@@ -6,9 +6,14 @@ ComfyUI 0.3.64 does not know (`advanced`, `search_aliases` ...) are not passed.
 
 from __future__ import annotations
 
+from functools import cache
+
 from comfy_api.latest import io
 
+from ..ssd_core.backbones.chameleon import sizes_for
+from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
+from ..ssd_core.catalogue import CATALOGUE
 from ..ssd_core.methods.base import ACCEPTANCES
 from .schedules import CUSTOM, PRESETS
 from .types import BackboneType, HeadsType, TokensType
@@ -88,8 +93,13 @@ def sampling() -> list[io.Input]:
     ]
 
 
+@cache
 def sizes() -> list[str]:
-    return [AUTO_SIZE, *(f"{width}x{height}" for width, height in Postcard.sizes)]
+    """auto, then what the known backbones draw: squares, Emu3's shapes, Lumina-mGPT's by area."""
+    squares = sorted({*Postcard.sizes, *(row.size for row in CATALOGUE.values())})
+    shapes = [size_for(ratio, AREA) for ratio in RATIOS]
+    shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
+    return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
 def size() -> io.Input:
@@ -135,5 +145,6 @@ def complaint_about_sampling(cfg: float | None, size: str | None) -> str | None:
     if cfg is not None and cfg != 0 and not 1 <= cfg <= 100:
         return f"cfg {cfg}: 0 (the backbone's own), or 1 (no guidance) to 100"
     if size is not None and size not in sizes():
-        return f"size {size!r}: choose one of {', '.join(sizes())}"
+        return (f"size {size!r}: no backbone known here draws it: choose auto, or one of the list "
+                f"such as {sizes()[1]}")
     return None

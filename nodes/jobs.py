@@ -66,7 +66,7 @@ class Job:
                          self.keep_rows, longest)
 
     def events(self) -> Generator[Event, None, None]:
-        """The run; whatever is wrong with the job is told here, before anything is loaded."""
+        """The run; whatever is wrong with the job is told here, before it begins."""
         return generate(self.backbone, [self.prompt] * self.pictures, self.method,
                         self.used_heads, self.sampling, self.negative, keep=self.keep,
                         keep_rows=self.keep_rows)

@@ -8,7 +8,7 @@ from . import folders, weights
 from .errors import noted
 from .types import CATEGORY, BackboneType
 
-DTYPES = ["auto", "bf16", "fp16", "fp32"]
+DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4"]
 
 
 class LoadBackbone(io.ComfyNode):
@@ -16,15 +16,21 @@ class LoadBackbone(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_LoadBackbone", display_name="Load Backbone (SSD)", category=CATEGORY,
-            description="Loads the model that draws a picture token by token. 'postcard' is "
-                        "bundled and needs no download.",
+            description="Loads the model that draws a picture token by token: Janus-Pro, LlamaGen, "
+                        "Lumina-mGPT, Anole, Emu3 and Tar from your own files, or 'postcard', "
+                        "which is bundled and needs no download.",
             inputs=[
                 io.Combo.Input("backbone", options=folders.backbone_choices(), default="postcard",
                                tooltip="Bundled backbones, those found in the model folder "
-                                       "ssd_backbones, and well-known ones that belong there."),
+                                       "ssd_backbones, and known ones: choose one that is not "
+                                       "here yet, and the node says how to get it."),
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
                                tooltip="Precision of the weights. auto = fp32 for small "
-                                       "backbones; bf16 and fp16 halve their memory."),
+                                       "backbones, else bf16 (fp16 on cards without it). int8 "
+                                       "and int4 make layers smaller still, and need torchao."),
+                io.Boolean.Input("offload", default=False, optional=True,  # came later
+                                 tooltip="For cards with little memory: the model and its picture "
+                                         "decoder need not be on the card at the same time."),
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "
@@ -40,5 +46,5 @@ class LoadBackbone(io.ComfyNode):
 
     @classmethod
     @noted
-    def execute(cls, backbone: str, dtype: str) -> io.NodeOutput:
-        return io.NodeOutput(weights.backbone(folders.backbone_path(backbone), dtype))
+    def execute(cls, backbone: str, dtype: str, offload: bool = False) -> io.NodeOutput:
+        return io.NodeOutput(weights.backbone(folders.backbone_path(backbone), dtype, offload))

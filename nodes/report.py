@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+import comfy.model_management as mm
+
 from ..ssd_core import labels
 from ..ssd_core.doctor import report as doctors_report
 from ..ssd_core.doctor import shelf
+from ..ssd_core.fit import stored_dtype
 from . import errors, folders, running
 from .jobs import Job
 
@@ -19,8 +22,7 @@ def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
     seeds = job.sampling.seeds(job.pictures)
     accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
     lines = [
-        f"{job.label} on {module.name}, {module.device}, "
-        f"{str(module.dtype).removeprefix('torch.')}",
+        f"{job.label} on {module.name}, {mm.get_torch_device()}, {stored_dtype(module)}",
         f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
         f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
@@ -43,8 +45,6 @@ def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
 
 def doctor() -> str:
     """Versions, device, attention, what was found where, the last error."""
-    import comfy.model_management as mm
-
     device = mm.get_torch_device()
     found = [
         *shelf("backbones", folders.places(folders.BACKBONE_FOLDER), list(folders.backbones()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import comfy.model_management as mm
 import torch
@@ -12,7 +12,10 @@ from comfy.utils import ProgressBar
 from comfy_execution.graph_utils import ExecutionBlocker
 from server import PromptServer
 
+from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.events import Event, Finished, Pass, Started
+from ..ssd_core.fit import figures_of, pixel_bytes
+from ..ssd_core.grid import Grid
 from ..ssd_core.heatmap import AcceptanceCount
 from ..ssd_core.preview import Preview
 from ..ssd_core.race import race
@@ -21,7 +24,8 @@ from .jobs import Job
 from .weights import is_oom, resident
 
 EVENT = "ssd.preview"
-REMEDY = "lower batch_size or k_v, set cfg to 1, or choose a smaller dtype in Load Backbone"
+REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
+          "Backbone")
 
 
 @dataclass
@@ -112,9 +116,11 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
     """
     outcomes = [Outcome(job, AcceptanceCount(job.pictures, job.backbone.grid)) for job in jobs]
     weights = list(dict.fromkeys(one for job in jobs for one in job.weights))
+    for job in jobs:
+        job.events()  # what is wrong with it is told before anything is loaded
     with ExitStack() as stack:
-        runs = [job.events() for job in jobs]
         stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
+        runs = [job.events() for job in jobs]  # tables of their own size lie where the weights are
         screens = Screens()
         screens.open(jobs, wish, node)
         stack.enter_context(screens.told())
@@ -157,13 +163,18 @@ def previews(jobs: Sequence[Job], send: Callable[[dict], None] | None,
             for panel, job in enumerate(jobs)]
 
 
-def pixels(module, tokens: torch.Tensor) -> torch.Tensor:
+def pixels(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
     """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU, one at a time to spare memory."""
     pictures = []
     for one in tokens:
         mm.throw_exception_if_processing_interrupted()
-        pictures.append(module.decode(one[None].to(module.device)).cpu())
+        pictures.append(module.decode(one[None]).cpu())
     return torch.cat(pictures)
+
+
+def pixel_room(module: Backbone, tokens: torch.Tensor) -> int:
+    """Bytes that `pixels` of tokens [B, R, C] takes at most besides the codec's weights."""
+    return pixel_bytes(replace(figures_of(module), grid=Grid(*tokens.shape[1:])))
 
 
 def draw(outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import clear_frames
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import comfy.model_management as mm
 import torch
@@ -18,27 +18,52 @@ from torch import nn
 from ..ssd_core import load_backbone, load_heads
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
+from ..ssd_core.fit import SHORT_NAMES, fit, stored_bytes
 from ..ssd_core.heads import DraftHeads
+from ..ssd_core.load import find_backbone, is_small, pick_dtype
+from ..ssd_core.methods import AR
+from ..ssd_core.quantize import KINDS
 
+CPU = torch.device("cpu")
 # One copy however many nodes; an entry lives as long as some node's output does.
 _LOADED: WeakValueDictionary[tuple, Loaded] = WeakValueDictionary()
 
 
 class SSDWeights(nn.Module):
-    """What a patcher moves: a module, and the plain tensors it holds that torch does not know of.
+    """What a patcher moves: a module but for one part of it, with the plain tensors that torch
+    does not know of.
 
     ComfyUI writes attributes of its own (`device` ...) on what it moves; they stay on this shell.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, without: nn.Module | None = None) -> None:
         super().__init__()
-        self.module = module
+        self.whole = (module,)  # so that torch does not take it for a part
+        for name, part in module.named_children():
+            if part is not without:
+                self.add_module(name, part)
+        for name, weight in module.named_parameters(recurse=False):
+            self.register_parameter(name, weight)
+
+    def plain_tensors(self) -> Iterator[tuple[nn.Module, str, torch.Tensor]]:
+        """(owner, attribute, tensor)."""
+        for owner in (*self.whole, *(part for part in self.modules() if part is not self)):
+            for name, value in list(vars(owner).items()):
+                if isinstance(value, torch.Tensor):
+                    yield owner, name, value
+
+    @property
+    def nbytes(self) -> int:
+        """As they are stored: a quantised matrix calls itself larger than it is."""
+        plain = (value for *_, value in self.plain_tensors())
+        return sum(map(stored_bytes, (*self.parameters(), *plain)))
 
     def _apply(self, fn: Callable, *args) -> SSDWeights:
         super()._apply(fn, *args)
-        for name, value in vars(self.module).items():
-            if isinstance(value, torch.Tensor):
-                setattr(self.module, name, fn(value))
+        for name, weight in self.named_parameters(recurse=False):
+            setattr(self.whole[0], name, weight)
+        for owner, name, value in self.plain_tensors():
+            setattr(owner, name, fn(value))
         return self
 
 
@@ -56,6 +81,13 @@ class WholePatcher(ModelPatcher):
         return 0
 
 
+def patcher_of(module: nn.Module, without: nn.Module | None = None,
+               rests_on: torch.device | None = None) -> WholePatcher:
+    shell = SSDWeights(module, without)
+    return WholePatcher(shell, mm.get_torch_device(), rests_on or mm.unet_offload_device(),
+                        size=shell.nbytes)
+
+
 @dataclass(eq=False)
 class Loaded:
     """Weights and their patcher; `path` is the file they came from."""
@@ -64,50 +96,154 @@ class Loaded:
     module: nn.Module
     patcher: WholePatcher
 
-
-class LoadedBackbone(Loaded):
-    module: Backbone
+    @property
+    def patchers(self) -> list[WholePatcher]:
+        """What a run needs on the device all the time."""
+        return [self.patcher]
 
 
 class LoadedHeads(Loaded):
     module: DraftHeads
 
 
-def backbone(path: Path, dtype: str) -> LoadedBackbone:
-    def load() -> Backbone:
-        return load_backbone(path, device=str(mm.unet_offload_device()), dtype=dtype)
+@dataclass(eq=False)
+class LoadedBackbone(Loaded):
+    """`patcher` moves all but the picture codec, `codec` that: pixels alone need no decoder."""
 
-    return _once(LoadedBackbone, path, (dtype,), load)
+    module: Backbone
+    codec: WholePatcher | None = None
+
+    @property
+    def patchers(self) -> list[WholePatcher]:
+        return [self.patcher] if self.module.turns else [self.patcher, self.codec]
+
+
+class ManagedTurns:
+    """The engine's `Turns` by ComfyUI: it makes room for decoder or codec when one is needed.
+
+    Knows the backbone weakly, whose attribute this is.
+    """
+
+    def __init__(self, loaded: LoadedBackbone) -> None:
+        self.loaded, self.room = ref(loaded), 0
+        self.present: nn.Module | None = None  # None: ask ComfyUI
+
+    def take(self, module: nn.Module) -> None:
+        if module is not self.present:
+            loaded = self.loaded()
+            wanted = loaded.codec if module is loaded.module.picture_codec else loaded.patcher
+            move([wanted], self.room)
+            self.present = module
+
+    def begin(self, room: int) -> None:
+        """Between runs ComfyUI may have moved anything; `room`: bytes beside the weights."""
+        self.present, self.room = None, room
+
+
+def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
+    """A backbone by its file. offload: decoder and picture codec need not be there together.
+
+    Raises SSDError for what cannot be read, and for what is too large for the device.
+    """
+    def make() -> LoadedBackbone:
+        rests_on = CPU if offload else mm.unet_offload_device()
+        module = load(path, dtype, offload, rests_on)
+        codec = module.picture_codec
+        loaded = LoadedBackbone(path, module, patcher_of(module, codec, rests_on),
+                                patcher_of(codec, None, rests_on))
+        if offload:
+            module.turns = ManagedTurns(loaded)
+        return loaded
+
+    return _once((path, dtype, offload), make)
+
+
+def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backbone:
+    """The module, where it waits for its runs.
+
+    Quantised weights are made on the device, whose kernels lay them out, and then wait as others.
+    """
+    device = mm.get_torch_device()
+    if offload and device.type == "cpu":
+        raise SSDError("offload frees a card's memory, and ComfyUI runs on the CPU: switch it off")
+    if dtype == "auto":
+        dtype = SHORT_NAMES[pick_dtype(dtype, device, is_small(find_backbone(path)[0]))]
+    size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)
+    place = device if dtype in KINDS else rests_on
+    if place.type != "cpu":
+        mm.free_memory(size, place)
+    module = load_backbone(path, str(place), dtype)
+    if place != rests_on:
+        SSDWeights(module).to(rests_on)
+    return module
+
+
+def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
+    """Bytes of the weights.
+
+    SSDError with what would fit, where not even the smallest run does on an otherwise empty device.
+    """
+    device = mm.get_torch_device()
+    free = mm.get_free_memory(device) + sum(
+        one.model_loaded_memory() for one in mm.current_loaded_models
+        if one.device == device and device.type != "cpu")
+    told = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
+               free=int(free))
+    if not told.fits and device.type != "privateuseone":  # DirectML's memory is not known
+        raise SSDError(f"backbone {described.name} in {dtype} does not fit on {device}, not even "
+                       f"for one picture without guidance: {told.advice}")
+    return told.weights
 
 
 def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
     """Heads of exactly this backbone; SSDError names both where they are another's."""
     module = for_backbone.module
-    key = (module.sha256, module.dtype)
-    return _once(LoadedHeads, path, key, lambda: load_heads(path, module))
+
+    def make() -> LoadedHeads:
+        drafts = load_heads(path, module)
+        return LoadedHeads(path, drafts, patcher_of(drafts))
+
+    return _once((path, module.sha256, module.dtype), make)
 
 
-def _once(kind: type[Loaded], path: Path, key: tuple, load: Callable[[], nn.Module]) -> Loaded:
-    key = (path, os.stat(path).st_mtime_ns, *key)
+def _once(key: tuple, make: Callable[[], Loaded]) -> Loaded:
+    """What `make` makes, unless it is there; key: the file first."""
+    key = (*key, os.stat(key[0]).st_mtime_ns)
     if (there := _LOADED.get(key)) is None:
         with torch.inference_mode(False):  # ComfyUI moves weights outside of inference mode too
-            module = load()
-        patcher = WholePatcher(SSDWeights(module), mm.get_torch_device(), mm.unet_offload_device())
-        there = _LOADED[key] = kind(path, module, patcher)
+            there = _LOADED[key] = make()
     return there
 
 
 @contextmanager
 def resident(loaded: Sequence[Loaded | None], extra_bytes: int,
-             remedy: str = "use a smaller dtype in Load Backbone") -> Iterator[None]:
+             remedy: str = "use a smaller dtype or offload in Load Backbone") -> Iterator[None]:
     """All of `loaded` on the device, with room for `extra_bytes` more, while the block runs.
 
     Where the memory does not suffice, SSDError says what was needed and what to do (`remedy`).
     """
-    patchers = [one.patcher for one in loaded if one is not None]
+    loaded = [one for one in loaded if one is not None]
+    with moved([patcher for one in loaded for patcher in one.patchers], loaded, extra_bytes,
+               remedy):
+        yield
+
+
+@contextmanager
+def codec_resident(backbone: LoadedBackbone, extra_bytes: int) -> Iterator[None]:
+    """As `resident`, for the picture codec alone."""
+    with moved([backbone.codec], [backbone], extra_bytes, "give it fewer or smaller pictures"):
+        yield
+
+
+@contextmanager
+def moved(patchers: Sequence[WholePatcher], loaded: Sequence[Loaded], extra_bytes: int,
+          remedy: str) -> Iterator[None]:
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
+    turns = [one.module.turns for one in loaded if getattr(one.module, "turns", None)]
     try:
-        mm.load_models_gpu(patchers, memory_required=extra_bytes, force_full_load=True)
+        for each in turns:
+            each.begin(extra_bytes)
+        move(patchers, extra_bytes)
         yield
     except Exception as error:
         if not is_oom(error):
@@ -116,6 +252,11 @@ def resident(loaded: Sequence[Loaded | None], extra_bytes: int,
         raise SSDError(out_of_memory(needed, remedy)) from error
     finally:
         mm.soft_empty_cache()
+
+
+def move(patchers: Sequence[WholePatcher], room: int) -> None:
+    with torch.inference_mode(False):  # moved under it, weights could not be used outside
+        mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=True)
 
 
 def is_oom(error: BaseException) -> bool:

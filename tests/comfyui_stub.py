@@ -98,12 +98,12 @@ class ModelPatcher:
     """Remembers where the weights are; moves nothing."""
 
     def __init__(self, model, load_device, offload_device, size=0):
-        model.device = offload_device
+        model.device, self.size = offload_device, size
         self.model, self.load_device, self.offload_device = model, load_device, offload_device
         self.loads: list[float] = []
 
     def model_size(self):
-        return sum(p.numel() * p.element_size() for p in self.model.parameters())
+        return self.size or sum(p.numel() * p.element_size() for p in self.model.parameters())
 
     def partially_load(self, device_to, extra_memory=0, force_patch_weights=False):
         self.loads.append(extra_memory)
@@ -142,7 +142,8 @@ class Manager:
     def module(self) -> dict:
         cpu = torch.device("cpu")
         return {
-            "OOM_EXCEPTION": OutOfMemory,
+            "OOM_EXCEPTION": OutOfMemory, "current_loaded_models": [],
+            "free_memory": lambda wanted, device: None,
             "InterruptProcessingException": InterruptProcessingException,
             "throw_exception_if_processing_interrupted": self.check,
             "load_models_gpu": self.load, "unload_all_models": self.unload,

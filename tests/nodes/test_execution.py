@@ -35,7 +35,7 @@ def test_one_copy_of_weights_however_many_nodes(pack, backbone, heads):
 def test_weights_and_cache_are_told_to_the_manager(pack, backbone, heads):
     sample(pack, backbone, heads, batch_size=2)
     patchers, wanted, full = pack.manager.loads[-1]
-    assert patchers == [backbone.patcher, heads.patcher] and full
+    assert patchers == [backbone.patcher, backbone.codec, heads.patcher] and full
     module = backbone.module
     rows = 4  # two pictures, two branches
     cache = module.new_cache(rows, module.prompt_limit + 2 + module.grid.slots).nbytes
@@ -46,13 +46,6 @@ def test_weights_move_as_a_whole(pack, backbone):
     backbone.patcher.partially_load("cuda:0", 0.1)
     assert backbone.patcher.loads[-1] > 1e30
     assert backbone.patcher.partially_unload("cpu", 1000) == 0
-
-
-def test_plain_tables_move_with_the_weights(pack):
-    module = torch.nn.Linear(2, 2)
-    module.table = torch.ones(3)
-    pack.module("nodes.weights").SSDWeights(module).to(torch.float64)
-    assert module.weight.dtype == module.table.dtype == torch.float64
 
 
 @pytest.mark.parametrize("knob", WIDGETS)

@@ -136,10 +136,11 @@ def test_known_backbones_say_where_their_weights_belong(pack, shelf):
     from pathlib import Path
 
     assert pack.nodes["SSD_LoadBackbone"].validate_inputs("Janus-Pro-1B") is True
-    with pytest.raises(pack.error, match=r"huggingface.*ssd_backbones as the folder Janus-Pro-1B"):
+    with pytest.raises(pack.error, match=r"4.2 GB.*DeepSeek.*download Janus-Pro-1B --models-dir.*"
+                                         r"huggingface.*ssd_backbones as the folder Janus-Pro-1B"):
         pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
     Path(shelf["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
-    with pytest.raises(pack.error, match="reads only"):
+    with pytest.raises(pack.error, match="no weights in this folder"):
         pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
 
 
