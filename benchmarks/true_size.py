@@ -54,6 +54,9 @@ class Run:
 
 
 def synchronised(device: torch.device) -> float:
+    """Seconds by a card's wall clock, or of this process on the CPU, where it has one thread."""
+    if device.type == "cpu":
+        return time.process_time()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
@@ -233,6 +236,7 @@ def model_line(row: dict) -> list[str]:
 
 
 TRUE = "at true size"
+CLOCK = "; one thread, seconds of the processor, so that other work on the machine does not count"
 SCALED = ("scaled down: grids and schedules of the real backbones, but layers, widths and codes "
           "made small, so that a CPU can run them. Their seconds say nothing about the real ones, "
           "for which this has to be run on a card")
@@ -241,11 +245,13 @@ SCALED = ("scaled down: grids and schedules of the real backbones, but layers, w
 def text_of(rows: list[dict], device: torch.device, copied: float, scaled_rows: bool) -> str:
     return (
         f"# Real backbones with random weights\n\n{conditions(device)}; {rows[0]['dtype']}; a copy "
-        f"moves {copied / 1e9:.0f} GB/s here. One picture, guidance on (two branches), "
-        f"{SCALED if scaled_rows else TRUE}.\n\nWeights and draft heads are random. Passes and "
-        "seconds are those of trained ones; which drafts would stand is not known, so nothing is "
-        "said about it, and every planned round is run. Seconds leave out the prefill, and pixels, "
-        "which are in the last table. ~: from AR's first and last rows, the rest interpolated."
+        f"moves {copied / 1e9:.0f} GB/s here{CLOCK if device.type == 'cpu' else ''}. One picture, "
+        f"guidance on (two branches), {SCALED if scaled_rows else TRUE}.\n\n"
+        "Weights and draft heads are random. Passes and seconds are those of trained ones; which "
+        "drafts would stand is not known, so nothing is said about it, and every planned round is "
+        "run. Seconds leave out the prefill, and pixels, which are in the last table. Weights that "
+        "fit into a processor's caches are read faster than a copy. ~: from AR's first and last "
+        "rows, the rest interpolated."
         f"\n\n{table(HEAD, [line for row in rows for line in lines(row)])}\n"
         "One pass in the middle of a picture; bytes are those of layers, image head, keys and "
         f"values:\n\n{table(WIDTH_HEAD, [line for row in rows for line in width_lines(row)])}\n"
@@ -272,6 +278,8 @@ def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     device = pick_device(args.device)
     args.scaled = device.type == "cpu" if args.scaled is None else args.scaled
+    if device.type == "cpu":
+        torch.set_num_threads(1)
     args.seconds = (3.0 if args.scaled else 60.0) if args.seconds is None else args.seconds
     dtype, copied = pick_dtype(args.dtype, device, args.scaled), copy_bandwidth(device)
     rows = []
