@@ -1,0 +1,64 @@
+"""README's table of backbones, from the catalogue and the estimate of memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))
+
+from ssd_core.backbones.base import Preset  # noqa: E402
+from ssd_core.backbones.chameleon import sizes_for  # noqa: E402
+from ssd_core.backbones.emu3 import RATIOS  # noqa: E402
+from ssd_core.catalogue import CATALOGUE, GB, KnownBackbone  # noqa: E402
+from ssd_core.fit import fit  # noqa: E402
+from ssd_core.methods import Rows  # noqa: E402
+
+COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "grid",
+           "pixels", "preset: k_h, k_v, r, i; cfg", "GiB to draw: bf16", "int8", "int4",
+           "tested against")
+DTYPES = ("bf16", "int8", "int4")
+CHAMELEON, WRITTEN_OUT = "transformers' Chameleon", "its equations written out"
+ORACLES = {"Janus-Pro": "transformers' Janus", "LlamaGen": WRITTEN_OUT, "Tar": WRITTEN_OUT,
+           "Lumina-mGPT": CHAMELEON, "Anole": CHAMELEON, "Emu3": "transformers' Emu3"}
+
+
+def repositories(row: KnownBackbone) -> str:
+    return ", ".join(f"[{source.repo}](https://huggingface.co/{source.repo})"
+                     + (f" into `{source.folder}`" if source.folder else "")
+                     for source in row.sources)
+
+
+def pixels(row: KnownBackbone) -> str:
+    """The size that is drawn by default, and how many others are legal."""
+    others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS)}.get(row.family, 1)
+    more = f" and {others - 1} other shapes" if others > 1 else ""
+    return "{}x{}".format(*row.size) + more
+
+
+def schedule(preset: Preset) -> str:
+    return (f"{preset.k_h}, {preset.k_v}, {preset.rounds}, {preset.incremental}; "
+            f"{preset.cfg:g}")
+
+
+def memory(row: KnownBackbone, dtype: str) -> str:
+    """GiB of one picture by `rows` at the preset, with guidance."""
+    return f"{fit(row, Rows(), dtype=dtype, device='cpu').needed / 2**30:.1f}"
+
+
+def cells(row: KnownBackbone) -> list[str]:
+    disk = f"{row.about_bytes / GB:.1f}" if row.about_bytes else "see `download`"
+    licence = f"[{row.licence.name}]({row.licence.link})"
+    return [f"`{row.name}`", repositories(row), disk, licence, str(row.grid), pixels(row),
+            schedule(row.preset), *(memory(row, dtype) for dtype in DTYPES),
+            ORACLES[row.family]]
+
+
+def table() -> str:
+    lines = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, CATALOGUE.values())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

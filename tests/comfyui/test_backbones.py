@@ -1,0 +1,140 @@
+"""Tiny backbones of every family in a running ComfyUI: listed, drawn, moved, refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_checkpoints
+import tiny_image_models
+from PIL import Image
+
+HERE = Path(__file__).parent
+TINY = {
+    "Janus-Pro-1B": tiny_image_models.janus_original,
+    "Janus-Pro-7B-hf": tiny_image_models.janus_port,
+    "LlamaGen-c2i-B-256": tiny_image_models.llamagen_c2i,
+    "LlamaGen-t2i-XL-256": tiny_image_models.llamagen_t2i,
+    "Lumina-mGPT-7B-512": tiny_checkpoints.lumina,
+    "Anole-7B": tiny_checkpoints.anole,
+    "Emu3-Gen": tiny_checkpoints.emu3,
+    "Tar-AR-DTok-256": tiny_image_models.tar,
+}
+
+
+@pytest.fixture(scope="module")
+def models(client):
+    """The server's ssd_backbones; names by family."""
+    root = client.log.parent / "models" / "ssd_backbones"
+    for name, write in TINY.items():
+        write(root / name)
+    np.save(root / "codes.npy", np.arange(81) % tiny_image_models.TA_TOK["codes"])
+    return root
+
+
+def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
+          **sampler) -> dict:
+    """Loader 1, rows 2, sampler 3, its pictures 4, its report 5."""
+    prompts = {"Tar": f"codes:{models / 'codes.npy'}", "LlamaGen-c2i": "goldfish"}
+    prompt = next((p for start, p in prompts.items() if name.startswith(start)), "a red")
+    widgets = {"preset": "postcard", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": prompt,
+               "negative": "", "seed": 7, "cfg": 0.0, "temperature": 1.0, "top_k": 0,
+               "top_p": 1.0, "size": "auto", "batch_size": 1, "preview": "on", "keep_rows": 0}
+    rows = {"method": "rows", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "window": 0,
+            "acceptance": "residual", "drafts": "horizontal", "draft": "distribution"}
+    nodes = {
+        "1": ("SSD_LoadBackbone", {"backbone": name, "dtype": dtype, "offload": offload}),
+        "2": ("SSD_BaselineMethod", {"backbone": ["1", 0], **rows}),
+        "3": ("SSD_Sampler", {"backbone": ["1", 0], "method": ["2", 0], **widgets, **sampler}),
+        "4": ("PreviewImage", {"images": ["3", 0]}), "5": ("PreviewAny", {"source": ["3", 3]})}
+    return {name: {"class_type": kind, "inputs": given} for name, (kind, given) in nodes.items()}
+
+
+def picture(client, run) -> np.ndarray:
+    entry, = run.output("4")["images"]
+    return np.asarray(Image.open(io.BytesIO(client.image(entry))).convert("RGB"))
+
+
+def test_what_lies_in_the_folder_is_in_the_list(client, models):
+    inputs = client.get("/object_info/SSD_LoadBackbone")["SSD_LoadBackbone"]["input"]
+    kind = inputs["required"]["backbone"]
+    options = kind[1]["options"] if kind[0] == "COMBO" else kind[0]
+    assert options[0] == "postcard" and set(TINY) <= set(options)
+    assert "Emu3-Gen" not in client.refused(graph("nonsense", models)).split("choose one of")[0]
+
+
+@pytest.mark.parametrize(("name", "size"), [
+    ("Janus-Pro-1B", (48, 48)), ("Janus-Pro-7B-hf", (48, 48)), ("LlamaGen-c2i-B-256", (32, 32)),
+    ("LlamaGen-t2i-XL-256", (32, 32)), ("Lumina-mGPT-7B-512", (512, 512)), ("Anole-7B", (512, 512)),
+    ("Emu3-Gen", (720, 720)), ("Tar-AR-DTok-256", (32, 32))])
+def test_every_family_draws(client, models, name, size):
+    run = client.run(graph(name, models))
+    assert run.end == "execution_success", run.error
+    drawn = picture(client, run)
+    assert drawn.shape == (size[1], size[0], 3) and drawn.std() > 1
+    kinds = [message["kind"] for message in run.preview]
+    assert kinds[0] == "started" and "rows" in kinds and kinds[-1] == "finished"
+    assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
+
+
+def test_without_heads_the_sampler_draws_by_rows_and_says_so(client, models):
+    prompt = graph("Janus-Pro-1B", models)
+    del prompt["2"], prompt["3"]["inputs"]["method"]
+    run = client.run(prompt)
+    assert run.end == "execution_success", run.error
+    assert "no draft heads are connected" in run.text("5") and "77 passes" in run.text("5")
+
+
+def test_another_size_is_drawn_and_one_of_another_family_refused(client, models):
+    run = client.run(graph("Lumina-mGPT-7B-512", models, size="1024x256"))
+    assert run.end == "execution_success", run.error
+    assert picture(client, run).shape == (256, 1024, 3)
+    refused = client.run(graph("Janus-Pro-1B", models, size="1024x256"))
+    assert refused.end == "execution_error" and "draws 48x48" in refused.error
+
+
+def test_memory_goes_back_and_the_same_picture_comes_again(client, models):
+    first = picture(client, client.run(graph("Janus-Pro-7B-hf", models)))
+    client.post("/free", {"unload_models": True, "free_memory": True})
+    again = client.run(graph("Janus-Pro-7B-hf", models))
+    assert "3" in again.executed and np.array_equal(picture(client, again), first)
+
+
+def test_offload_and_broken_files_end_in_one_line(client, models):
+    refused = client.run(graph("Janus-Pro-1B", models, offload=True))
+    assert "switch it off" in refused.error
+    shard = next((models / "Anole-7B").glob("*.safetensors"))
+    kept = shard.read_bytes()
+    shard.write_bytes(kept[:-100])
+    try:
+        assert f"{shard.name}: truncated" in client.run(graph("Anole-7B", models)).error
+    finally:
+        shard.write_bytes(kept)
+
+
+def test_int8_draws_or_says_what_it_needs(client, models):
+    """As the server's own Python has torchao or has not."""
+    python = os.environ.get("COMFYUI_PYTHON", sys.executable)
+    there = subprocess.run([python, "-c", "import torchao"], capture_output=True).returncode == 0
+    run = client.run(graph("Janus-Pro-1B", models, dtype="int8"))
+    if there:
+        assert run.end == "execution_success", run.error
+        assert ", int8" in run.text("5")
+    else:
+        assert "pip install torchao" in run.error
+
+
+def test_comfyuis_patcher_moves_all_of_every_family(client, models):
+    """To meta, in a process of its own with ComfyUI's real patcher."""
+    done = subprocess.run(
+        [os.environ.get("COMFYUI_PYTHON", sys.executable), str(HERE / "move_all.py"), "--cpu",
+         "--base-directory", str(client.log.parent)], cwd=os.environ["COMFYUI_PATH"],
+        env={**os.environ, "BACKBONES": os.pathsep.join(str(models / name) for name in TINY),
+             "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-len(TINY):] == [f"{name}: all moved" for name in TINY]
