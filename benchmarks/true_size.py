@@ -236,8 +236,8 @@ def model_line(row: dict) -> list[str]:
 
 
 TRUE = "at true size"
-CLOCK = ("; one thread, seconds of the processor, so that other work on the machine does not count; "
-         "the peak is what the process grew by, less where it reuses what the row before left")
+CLOCK = ("; one thread, seconds of the processor, so that other work on the machine does not count"
+         "; the peak is what the process grew by, less where it reuses what the row before left")
 SCALED = ("scaled down: grids and schedules of the real backbones, but layers, widths and codes "
           "made small, so that a CPU can run them. Their seconds say nothing about the real ones, "
           "for which this has to be run on a card")
