@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssd_core import SSDError, hub
+
+from .jobs import fault
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -30,6 +35,9 @@ class Download:
             self.cancelled = True
         except SSDError as error:
             self.error = str(error)
+        except Exception as error:
+            log.exception("download of %s", self.name)
+            self.error = fault(error)
         finally:
             self.over.set()
 

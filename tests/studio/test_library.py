@@ -9,10 +9,11 @@ import weakref
 
 import pytest
 
-from ssd_core import SSDError, fit, load_backbone
+from ssd_core import SSDError, fit, hub, load_backbone
 from ssd_core.doctor import report
 from studio import library as library_module
 from studio import runs
+from studio.downloads import Download
 from studio.library import Library
 from studio.settings import Settings
 
@@ -203,3 +204,19 @@ def test_doctor_tells_what_was_found_what_is_loaded_and_what_went_wrong(library,
     for told in (str(models), "bare", sha256[:10], "float32 on cpu", "the last line", "gradio 6",
                  "torch", "Python"):
         assert told in text
+
+
+# Downloads
+
+
+@pytest.mark.parametrize(("error", "line"), [
+    (PermissionError("models is read-only"), "PermissionError: models is read-only"),
+    (SSDError("no such repository"), "no such repository")])
+def test_a_download_that_fails_says_why(tmp_path, monkeypatch, error, line):
+    def failing(*args):
+        raise error
+
+    monkeypatch.setattr(hub, "download", failing)
+    download = Download("Janus-Pro-1B-hf")
+    download.run(tmp_path)
+    assert line in download.error and download.over.is_set() and download.where is None
