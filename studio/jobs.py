@@ -16,6 +16,9 @@ from typing import Any
 from ssd_core import SSDError
 
 KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # ended jobs that wait for late questions
+PARKED_SECONDS = 1800.0  # what nobody goes on with until then is freed
+LEFT_SECONDS = 30.0  # how long a click may be on its way after its page was closed
+LOOK_SECONDS = 60.0  # between two looks at what is parked
 log = logging.getLogger(__name__)
 
 
@@ -28,6 +31,7 @@ class Job:
 
     state: waiting, running, paused (see `pause`), done, failed or cancelled. error: one line where
     it failed. result: what the work returned, or left there before it failed or was cancelled.
+    freed: it was paused, and what it had parked was given up.
     progress lies in 0..1; seconds_left is None until it can be told. Both are set by the work.
     """
 
@@ -36,7 +40,7 @@ class Job:
         self.state, self.error, self.result = "waiting", None, None
         self.messages: list[dict] = []
         self.progress, self.seconds_left = 0.0, None
-        self.cancelled, self._began, self._rested = False, 0.0, 0.0
+        self.cancelled, self.freed, self._began, self._rested = False, False, 0.0, 0.0
         self._worker, self._resting = worker, threading.Condition()
         self._release: Callable[[], None] | None = None
 
@@ -49,6 +53,11 @@ class Job:
     def seconds(self) -> float:
         """How long it has run."""
         return (self._rested or time.monotonic()) - self._began if self._began else 0.0
+
+    @property
+    def seconds_parked(self) -> float:
+        """How long it has been paused; 0 where it is not."""
+        return time.monotonic() - self._rested if self.state == "paused" else 0.0
 
     def tell(self, message: dict) -> None:
         self.messages.append(message)
@@ -68,6 +77,7 @@ class Job:
                 return
             self._end("cancelled")
             release, self._release = self._release, None
+            self.freed = release is not None
         if release is not None:
             release()
 
@@ -134,16 +144,19 @@ class Worker:
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
         self._changed, self._closed = threading.Condition(), False
+        self._left: dict[str, float] = {}  # owners and when they left, the latest last
         self._thread = threading.Thread(target=self._run, name="studio worker", daemon=True)
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "") -> Job:
-        """Queue `work`; what it returns becomes the job's result."""
+        """Queue `work`; what it returns becomes the job's result. SSDError for who just left."""
         job = Job(self, title, owner)
         with self._changed:
             if self._closed:
                 raise SSDError("the program is closing: start it again")
             self._forget()
+            if owner in self._left:
+                raise SSDError("the page that asked was closed: reload it and ask again")
             self._jobs[job.id] = job
             self._waiting.append((job, work))
             self._changed.notify_all()
@@ -173,6 +186,13 @@ class Worker:
         for job in jobs:
             job.cancel()
 
+    def dismiss(self, owner: str) -> None:
+        """A visitor has left: cancel all of theirs, and refuse what still comes from them."""
+        with self._changed:
+            if owner:
+                self._left[owner] = time.monotonic()
+        self.cancel_owner(owner)
+
     def close(self, timeout: float = 10.0) -> None:
         """Cancel everything and end the thread."""
         with self._changed:
@@ -184,8 +204,10 @@ class Worker:
 
     def _run(self) -> None:
         while True:
+            self._expire()
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._changed.wait_for(lambda: self._waiting or self._closed, LOOK_SECONDS):
+                    continue
                 if self._closed:
                     return
                 job, work = self._waiting.popleft()
@@ -211,14 +233,25 @@ class Worker:
         if job.state == "running":  # else it was paused, and perhaps cancelled since
             job._end(state, error)
 
+    def _expire(self) -> None:
+        """Free what was parked too long ago; its owner may be gone without a word."""
+        with self._changed:
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            if job.seconds_parked > PARKED_SECONDS:
+                job.cancel()
+
     def _forget(self) -> None:
-        """Drop ended jobs that are too old or too many, with their messages."""
+        """Drop ended jobs that are too old or too many, with their messages; and who left long
+        ago."""
         ended = sorted((job for job in self._jobs.values() if job.over and job.state != "paused"),
                        key=lambda job: job._rested, reverse=True)
         oldest = time.monotonic() - KEPT_SECONDS
         for place, job in enumerate(ended):
             if place >= KEPT_JOBS or job._rested < oldest:
                 del self._jobs[job.id]
+        latest = time.monotonic() - LEFT_SECONDS
+        self._left = {owner: when for owner, when in self._left.items() if when > latest}
 
 
 def fault(error: BaseException) -> str:

@@ -25,7 +25,7 @@ class Services:
 
     def leave(self, owner: str) -> None:
         """A tab was closed: its runs stop, its parked runs give their memory back."""
-        self.worker.cancel_owner(owner)
+        self.worker.dismiss(owner)
         self.nursery.drop_owner(owner)
         self.downloads.cancel(owner)
 

@@ -103,6 +103,22 @@ def test_an_owner_that_leaves_takes_only_his_own_jobs(worker, gate):
     assert [j.state for j in (mine, others, mine_too)] == ["cancelled", "done", "cancelled"]
 
 
+def test_what_a_closed_page_still_sends_is_refused_for_a_while(worker, gate, monkeypatch):
+    mine = occupied(worker, gate, "me")
+    worker.dismiss("me")
+    assert mine.wait(5) and mine.state == "cancelled"
+    with pytest.raises(SSDError, match="was closed"):
+        worker.submit("late", lambda job: None, "me")
+    assert worker.submit("other", lambda job: None, "you").wait(5)
+    monkeypatch.setattr(jobs, "LEFT_SECONDS", -1.0)
+    assert worker.submit("back again", lambda job: None, "me").wait(5)
+
+
+def test_callers_without_a_page_are_never_refused(worker):
+    worker.dismiss("")
+    assert worker.submit("by the API", lambda job: None).wait(5)
+
+
 def raising(error):
     def work(job):
         raise error
@@ -179,6 +195,7 @@ def test_a_paused_job_that_is_cancelled_frees_what_it_parked_once(worker):
     worker.cancel_owner("me")
     job.cancel()
     assert job.state == "cancelled" and freed == [job.id] and not job.hand_over()
+    assert job.freed and not job.seconds_parked
 
 
 def test_a_paused_job_hands_over_once_and_frees_nothing(worker):
@@ -186,7 +203,7 @@ def test_a_paused_job_hands_over_once_and_frees_nothing(worker):
     job = paused(worker, freed)
     assert job.hand_over() and not job.hand_over()
     job.cancel()
-    assert job.state == "done" and not freed
+    assert job.state == "done" and not freed and not job.freed
 
 
 def test_a_job_cancelled_while_it_pauses_is_freed(worker):
@@ -205,6 +222,18 @@ def test_paused_jobs_are_not_forgotten(worker, monkeypatch):
     job = paused(worker, [])
     worker.submit("one more", lambda job: None)
     assert worker.job(job.id) is job
+
+
+def test_what_nobody_goes_on_with_is_freed_in_the_end(monkeypatch):
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0.01)
+    worker, freed = jobs.Worker(), []
+    job = paused(worker, freed)
+    assert not freed
+    monkeypatch.setattr(jobs, "PARKED_SECONDS", 0.0)
+    with job._resting:
+        assert job._resting.wait_for(lambda: job.state == "cancelled", 5)
+    worker.close()
+    assert freed == [job.id] and job.freed
 
 
 def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_new(worker, gate):
