@@ -14,7 +14,8 @@ from .runs import Nursery
 
 @dataclass(frozen=True)
 class Services:
-    """One of each for the whole app; `language` is auto, en or zh."""
+    """One of each for the whole app; `language` is auto, en or zh. local: whether only this machine
+    reaches the app; others may neither delete, download nor switch the backbone."""
 
     worker: Worker
     library: Library
@@ -22,6 +23,7 @@ class Services:
     nursery: Nursery
     downloads: Downloads
     language: str = "auto"
+    local: bool = True
 
     def leave(self, owner: str) -> None:
         """A tab was closed: its runs stop, its parked runs give their memory back."""
