@@ -89,5 +89,10 @@ def comfyui_page(url: str, width: int = 1280, height: int = 800):
     preview_page = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(preview_page)
     with preview_page.browser() as browser:
-        context = browser.new_context(viewport={"width": width, "height": height})
-        yield Page(context.new_page(), url)
+        yield open_page(browser, url, width, height)
+
+
+def open_page(browser, url: str, width: int = 1280, height: int = 800) -> Page:
+    """A page of a browser that runs already."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    return Page(context.new_page(), url)

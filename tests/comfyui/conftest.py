@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from comfyui_page import comfyui_page
+from comfyui_page import open_page
 from comfyui_server import comfyui
 
 HOME = os.environ.get("COMFYUI_PATH")
@@ -28,13 +28,10 @@ def client(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def whole_page(client):
-    try:
-        with comfyui_page(client.url) as page:
-            page.set("Comfy.Minimap.Visible", False)
-            yield page
-    except RuntimeError as missing:
-        pytest.skip(str(missing))
+def whole_page(client, chromium):
+    page = open_page(chromium, client.url)
+    page.set("Comfy.Minimap.Visible", False)
+    return page
 
 
 @pytest.fixture(params=[False, True], ids=["nodes-1", "nodes-2.0"])

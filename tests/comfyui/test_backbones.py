@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,8 @@ def models(client):
     for name, write in TINY.items():
         write(root / name)
     np.save(root / "codes.npy", np.arange(81) % tiny_image_models.TA_TOK["codes"])
-    return root
+    yield root
+    shutil.rmtree(root)  # other tests want them gone
 
 
 def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
@@ -87,7 +89,7 @@ def test_without_heads_the_sampler_draws_by_rows_and_says_so(client, models):
     del prompt["2"], prompt["3"]["inputs"]["method"]
     run = client.run(prompt)
     assert run.end == "execution_success", run.error
-    assert "no draft heads are connected" in run.text("5") and "77 passes" in run.text("5")
+    assert "no draft heads are connected" in run.text("5") and "rows r=2" in run.text("5")
 
 
 def test_another_size_is_drawn_and_one_of_another_family_refused(client, models):
