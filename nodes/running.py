@@ -120,10 +120,12 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
         job.events()  # what is wrong with it is told before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
-        runs = [job.events() for job in jobs]  # tables of their own size lie where the weights are
         screens = Screens()
         screens.open(jobs, wish, node)
         stack.enter_context(screens.told())
+        for job in jobs:  # opening previews may have taken the codec's turn
+            job.backbone.awake(job.backbone.decoder)
+        runs = [job.events() for job in jobs]  # tables of their own size lie where the weights are
         follow(race(runs), outcomes, screens, Bar(node))
         for outcome in outcomes:
             draw(outcome)

@@ -186,7 +186,7 @@ def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
     device = mm.get_torch_device()
     free = mm.get_free_memory(device) + sum(
         one.model_loaded_memory() for one in mm.current_loaded_models
-        if one.device == device and device.type != "cpu")
+        if one.device == device and device.type != "cpu" and one.model is not None)
     told = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
                free=int(free))
     if not told.fits and device.type != "privateuseone":  # DirectML's memory is not known

@@ -272,7 +272,12 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     monkeypatch.setattr(weights, "checked_size", lambda *_: 0)
     backbone = load(pack, "Janus-Pro-1B", dtype="fp32", offload=True)
     pack.manager.loads.clear()
+    present, decode = [], pack.module("ssd_core.decode")
+    state = decode.DecodeState
+    monkeypatch.setattr(decode, "DecodeState", lambda module, *rest: present.append(
+        module.turns.present is module.decoder) or state(module, *rest))
     images, tokens, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red", **FEW)
+    assert present == [True]  # a run asks where its weights are before anything else
     asked = [patchers for patchers, *_ in pack.manager.loads]
     assert asked == [[backbone.patcher], [backbone.codec], [backbone.patcher], [backbone.codec]]
     pack.manager.loads.clear()
