@@ -144,6 +144,16 @@ def test_models_dir_is_searched_by_name(ssd, saved, tmp_path):
     assert run.code == 0
 
 
+def test_what_download_puts_away_is_found_and_what_it_did_not_is_told(ssd, saved, tmp_path):
+    (tmp_path / "models" / "ssd_backbones").mkdir(parents=True)
+    (tmp_path / "models" / "ssd_backbones" / "mine").symlink_to(saved.bare)
+    assert ssd("generate", "a boat", "--method", "rows", "--out", "x.png",
+               backbone="mine").code == 0
+    run = ssd("generate", "a boat", "--out", "y.png", backbone="Janus-Pro-1B")
+    assert run.code == 2 and "download Janus-Pro-1B --models-dir models" in run.err
+    assert run.err.count("\n") == 1
+
+
 def test_method_specs_carry_knobs():
     assert parse_method("ssd:rounds=1:acceptance=coupled:fused-commit=true") == SSD(
         rounds=1, acceptance="coupled", fused_commit=True)

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from .. import hub
 from ..catalogue import CATALOGUE
 from ..errors import SSDError
-from .options import Json, flag
+from .options import MODELS, Json, flag
 from .output import Reporter, note
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", show_default=False,
@@ -32,8 +32,8 @@ class Order:
 
     def folder(self) -> Path:
         if self.models_dir is None:
-            note(f"no --models-dir given: using {Path('models').absolute()}")
-        return Path(self.models_dir or "models")
+            note(f"no --models-dir given: using {Path(MODELS).absolute()}")
+        return Path(self.models_dir or MODELS)
 
 
 def command(order: Order, name: Name = None, json: Json = False) -> None:

@@ -19,6 +19,8 @@ from ..methods import METHODS, Method
 from ..sampling import Sampling
 from .specs import build_method
 
+MODELS = "models"  # where `download` puts backbones and the others look, unless told otherwise
+
 KNOB_HELP = {
     "k_h": "Cells a horizontal group drafts.", "k_v": "Rows a block drafts.",
     "rounds": "Verification rounds over a block.",
@@ -45,7 +47,8 @@ class Loading:
     backbone: str = flag("postcard", "Bundled name, file, folder, or the folder's parent.")
     heads: str | None = flag(None, "Draft heads: file, folder, or none. By default those that lie "
                                    "with the backbone, for methods that use them.")
-    models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME.")
+    models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME. "
+                                        f"Default: {MODELS}, below this folder.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16, or fp16 without it), "
                               "fp32, bf16, fp16; int8, int4: the decoder's matrices so (torchao).")

@@ -12,6 +12,7 @@ import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
+from ..catalogue import CATALOGUE
 from ..decode import generate
 from ..errors import SSDError
 from ..events import Event, Finished, Pass, Started
@@ -19,7 +20,7 @@ from ..heads import DraftHeads
 from ..load import HEADS_FILE, load_backbone, load_heads, resolve
 from ..methods import Method
 from ..sampling import Sampling
-from .options import Loading, Picture
+from .options import MODELS, Loading, Picture
 from .output import note
 
 
@@ -34,14 +35,25 @@ def load(loading: Loading, methods: Iterable[Method],
     """The backbone drawing `size`, and the heads where one of the methods has a use for them."""
     if loading.models_dir and not Path(loading.models_dir).is_dir():
         raise SSDError(f"models-dir {loading.models_dir}: no such folder")
-    backbone = load_backbone(find_backbone(loading), loading.device, loading.dtype,
-                             loading.offload).resized(size)
+    backbone = load_backbone(require_here(loading, find_backbone(loading)), loading.device,
+                             loading.dtype, loading.offload).resized(size)
     path = find_heads(loading) if any(method.uses_heads for method in methods) else None
     return Loaded(backbone, load_heads(path, backbone) if path else None)
 
 
 def find_backbone(loading: Loading) -> str:
+    """What `load_backbone` takes."""
     return in_models_dir(loading, "ssd_backbones", loading.backbone) or loading.backbone
+
+
+def require_here(loading: Loading, path: str) -> str:
+    """`path`, or SSDError for a known backbone that is not on the disk yet."""
+    if path in CATALOGUE and not Path(path).exists():
+        folder = loading.models_dir or MODELS
+        raise SSDError(f"backbone {path}: is not in {Path(folder, 'ssd_backbones')}: fetch it with "
+                       f"`python -m ssd_core download {path} --models-dir {folder}`, or name its "
+                       "folder")
+    return path
 
 
 def find_heads(loading: Loading) -> Path | None:
@@ -59,9 +71,9 @@ def find_heads(loading: Loading) -> Path | None:
 
 
 def in_models_dir(loading: Loading, folder: str, name: str) -> str | None:
-    """DIR/folder/name where --models-dir has it."""
-    path = Path(loading.models_dir or ".", folder, name)
-    return str(path) if loading.models_dir and path.exists() else None
+    """DIR/folder/name where --models-dir has it, or where `download` puts it without one."""
+    path = Path(loading.models_dir or MODELS, folder, name)
+    return str(path) if path.exists() else None
 
 
 def check_words(backbone: Backbone, prompt: str, picture: Picture) -> None:
