@@ -1,0 +1,27 @@
+"""`python -m ssd_core` where the command line's own packages are missing, as inside ComfyUI."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_a_missing_package_is_named_in_one_line(package, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.split('.')[0] == {package!r}:\n"
+        f"            raise ModuleNotFoundError('missing', name={package!r})\n"
+        "sys.meta_path.insert(0, Missing())\n")
+    done = subprocess.run([sys.executable, "-m", "ssd_core", "plan"], cwd=ROOT, text=True,
+                          capture_output=True, check=False,
+                          env={"PYTHONPATH": str(tmp_path), "PATH": "", "HOME": str(tmp_path)})
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith(f"error: the commands need the package {package}")
+    assert "Traceback" not in done.stderr
