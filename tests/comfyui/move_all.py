@@ -17,6 +17,7 @@ import comfy.options  # noqa: E402
 comfy.options.enable_args_parsing()
 
 import torch  # noqa: E402
+import utils.extra_config  # noqa: E402, F401  as main.py does, before another takes the name
 
 spec = importlib.util.spec_from_file_location(PACK, ROOT / "__init__.py",
                                               submodule_search_locations=[str(ROOT)])
