@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -27,6 +28,8 @@ MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every whole PNG
 THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; how many of each
+KEPT_UNWRITTEN = 256
+UNWRITTEN = ("backbone", "tokens", "stopped_rows")
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,37 @@ class History:
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._known: dict[tuple[str, int], Entry] = {}
         self._thumbnails: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._unwritten: OrderedDict[tuple[str, int], dict] = OrderedDict()
 
     # Writing
+
+    def require_writable(self) -> None:
+        """Raise SSDError where no picture could be saved; the folder is made."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise not_writable(self.folder, error) from error
 
     def save(self, picture: torch.Tensor, recipe: Mapping | None, kind: str = "picture", *,
              metadata: bool = True) -> Entry:
         """Write picture [H, W, 3] float 0..1 under a name of its own; metadata False leaves no
         trace of how it was made. SSDError, and no file, where that cannot be done."""
-        return self.write(partial(save_png, picture=picture,
-                                  recipe=dict(recipe) if recipe and metadata else None),
-                          recipe, kind)
+        entry = self.write(partial(save_png, picture=picture,
+                                   recipe=dict(recipe) if recipe and metadata else None),
+                           recipe, kind)
+        if recipe and not metadata:
+            self._remember(entry, recipe)
+        return entry
+
+    def _remember(self, entry: Entry, recipe: Mapping) -> None:
+        """Keep in memory what going on below a row takes: no prompt, no seed, no knobs."""
+        needed = {key: recipe[key] for key in UNWRITTEN if key in recipe}
+        with self._reading:
+            self._unwritten[key_of(entry.path)] = needed
+            if len(self._unwritten) > KEPT_UNWRITTEN:
+                self._unwritten.popitem(last=False)
 
     def write(self, saver, recipe: Mapping | None, kind: str) -> Entry:
         """Let saver(path) write a PNG under a name made of the time, the seed and the method."""
@@ -91,8 +115,7 @@ class History:
                 except FileExistsError:
                     continue
         except OSError as error:
-            raise SSDError(f"cannot write to {folder}: {error.strerror}; start with another "
-                           "--output-dir") from error
+            raise not_writable(folder, error) from error
         raise SSDError(f"{folder}: no name is free for {stem}.png; move pictures elsewhere")
 
     def delete(self, id_: str) -> None:
@@ -137,6 +160,12 @@ class History:
     def restore(self, path: Path) -> tuple[Settings, dict]:
         return restore(path)
 
+    def unwritten(self, path: Path) -> dict | None:
+        """Backbone, tokens and stopped_rows of a picture that this app saved without its recipe,
+        while it runs and the file is as it was; else None."""
+        with self._reading:
+            return self._unwritten.get(key_of(Path(path)))
+
     def thumbnail(self, entry: Entry) -> bytes:
         """A JPEG of at most 256 pixels a side."""
         key = (entry.id, stamp_of(entry.path))
@@ -174,6 +203,15 @@ class History:
                     self._known.clear()
                 self._known[key] = read_entry(id_, path)
             return self._known[key]
+
+
+def not_writable(folder: Path, error: OSError) -> SSDError:
+    return SSDError(f"cannot write to {folder}: {error.strerror}; start with another --output-dir")
+
+
+def key_of(path: Path) -> tuple[str, int]:
+    """Another one once the file has changed."""
+    return str(path), stamp_of(path)
 
 
 def name_of(recipe: Mapping | None, kind: str) -> str:

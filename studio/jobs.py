@@ -67,10 +67,13 @@ class Job:
         if self.cancelled:
             raise Cancelled
 
-    def cancel(self) -> None:
-        """End the job: at once where it does not run, else when its work next looks."""
+    def cancel(self, parked: bool = True) -> None:
+        """End the job: at once where it does not run, else when its work next looks.
+
+        parked: also where it is paused, which frees what is parked.
+        """
         with self._resting:
-            if self.state not in ("waiting", "running", "paused"):
+            if self.over and not (parked and self.state == "paused"):
                 return
             self.cancelled = True
             if self.state == "running":

@@ -50,6 +50,11 @@ class Loaded:
     heads: DraftHeads | None
     problem: str | None = None
 
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """Two loads of the same identity draw the same pictures."""
+        return self.backbone.sha256, self.heads.sha256 if self.heads else None
+
 
 class Library:
     """Backbones by name; one of them is loaded, the first one when it is first needed.
@@ -85,6 +90,23 @@ class Library:
             return self._loaded
         finally:
             self._lock.release()
+
+    def as_now(self) -> Callable[[], Loaded]:
+        """A way to what is loaded now, for when a run's turn comes; holds no memory.
+
+        Called then, it raises SSDError where another backbone was loaded meanwhile: seed, size and
+        plan were chosen for the former one.
+        """
+        name, identity = self.current.name, self.current.identity
+
+        def later() -> Loaded:
+            now = self.current
+            if now.identity != identity:
+                raise SSDError(f"{name} was replaced by {now.name} while this run waited: look at "
+                               "the plan and start again")
+            return now
+
+        return later
 
     def use(self, name: str, dtype: str = AUTO) -> None:
         """Load another backbone in place of the present one, which is dropped first.

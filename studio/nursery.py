@@ -17,12 +17,13 @@ from ssd_core import SSDError
 from .drawn import Drawn, follow
 from .history import History
 from .jobs import Cancelled, Job
-from .library import Library
+from .library import Library, Loaded, free_memory
 from .running import Run, advance, guarded, open_run
 from .settings import Settings, plan_of
 
 Work = Callable[[Job], object]
 MOST_SEEDS = 64
+LEFT_ALONE = 300.0  # seconds after which a parked run makes room for another visitor's
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,14 @@ class Nursery:
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
             raise SSDError(f"seeds: {count} of {part:.0%} cannot be started: 1 to {MOST_SEEDS} can")
         settings = replace(settings, pictures=1)
-        plan_of(settings, self.library.current)
+        loaded = self.library.as_now()
+        plan_of(settings, loaded())
         self.drop_owner(owner)
-        self.library.require_room(settings, runs=count)
+        self._require_room(settings, count)
         with self._lock:
             start = self._starts[owner] = object()
         wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._sow, wish, part, start)) for wish in wishes]
+        return [(wish.seed, partial(self._sow, loaded, wish, part, start)) for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Works that go on with the runs parked by these jobs, and save them; each for a new job.
@@ -93,11 +95,34 @@ class Nursery:
             ids = list(self._parked)
         self.drop(ids)
 
+    def rows(self, ids: Sequence[str]) -> list[tuple[int, int]]:
+        """(rows final, rows in all) of those of these jobs whose runs are parked."""
+        with self._lock:
+            runs = [self._parked[id_].run for id_ in ids if id_ in self._parked]
+        return [(run.rows, run.backbone.grid.rows) for run in runs]
+
+    def _require_room(self, settings: Settings, count: int) -> None:
+        """SSDError where so many runs do not fit, even without those long left alone."""
+        try:
+            self.library.require_room(settings, runs=count)
+        except SSDError:
+            with self._lock:
+                old = [id_ for id_, parked in self._parked.items()
+                       if parked.job.seconds_parked > LEFT_ALONE]
+            if not old:
+                raise
+            self.drop(old)
+            free_memory()
+            self.library.require_room(settings, runs=count)
+
     # Works
 
-    def _sow(self, settings: Settings, part: float, start: object, job: Job) -> None:
+    def _sow(self, loaded: Callable[[], Loaded], settings: Settings, part: float, start: object,
+             job: Job) -> None:
+        now = loaded()
         self._require(start, job)
-        run = open_run(self.library.current, settings, job.tell)
+        self.history.require_writable()
+        run = open_run(now, settings, job.tell)
         with guarded(run):
             advance(job, run, math.ceil(run.backbone.grid.rows * part))
             with self._lock:

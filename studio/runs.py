@@ -19,7 +19,15 @@ from ssd_core.compare import identical_share, side_by_side, verdict
 from ssd_core.files import written_whole
 from ssd_core.labels import stamp
 from ssd_core.methods import AR
-from ssd_core.recipe import is_int, kept_tokens, opened, reason_to_encode, recipe_of, to_bytes
+from ssd_core.recipe import (
+    is_int,
+    kept_tokens,
+    opened,
+    reason_to_encode,
+    recipe_of,
+    recipe_tokens,
+    to_bytes,
+)
 
 from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
@@ -32,21 +40,24 @@ from .settings import Settings
 __all__ = ["Drawn", "Nursery", "Raced", "draw", "look", "race", "redo", "save_partial"]
 Work = Callable[[Job], object]
 UNFINISHED = 0.5  # grey
+HELD = "its own tokens, which this app still holds"
 
 
 @dataclass
 class Raced:
     """Two finished pictures, both side by side, and what was measured.
 
-    identical: share of tokens equal to AR's, None where AR did not run. equal: share equal to each
-    other's. Two stats, labels and verdicts, left and right.
+    Left and right each: identical (share of tokens equal to AR's, None where AR did not run),
+    stats, labels, verdicts. equal: share of tokens equal to each other's. judged: 0 or 1, the side
+    that is compared with AR's; None where AR did not run.
     """
 
     left: Entry
     right: Entry
     sheet: Entry
-    identical: float | None
+    identical: list[float | None]
     equal: float
+    judged: int | None
     stats: list[Mapping]
     labels: list[str]
     verdicts: list[str]
@@ -57,11 +68,16 @@ def draw(library: Library, history: History, settings: Settings,
     """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
 
     The work returns Drawn; where it was stopped, the job's result is what was finished until then.
+    It draws with the backbone that is loaded now, or not at all.
     """
+    loaded = library.as_now()
+
     def work(job: Job) -> Drawn:
+        now = loaded()
+        history.require_writable()
         if settings.pictures > 1:
             library.require_room(settings, keep_rows=keep_rows)
-        run = open_run(library.current, settings, job.tell, keep=keep, keep_rows=keep_rows)
+        run = open_run(now, settings, job.tell, keep=keep, keep_rows=keep_rows)
         return follow(job, run, history, metadata)
 
     return work
@@ -70,10 +86,12 @@ def draw(library: Library, history: History, settings: Settings,
 def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,
          metadata: bool = True) -> Work:
     """Draw below the first keep_rows rows of a PNG, in its own size; see `draw`."""
+    loaded = library.as_now()
+
     def work(job: Job) -> Drawn:
-        backbone = library.current.backbone
+        backbone = loaded().backbone
         width, height = size_of(source, backbone)
-        tokens, how = kept_tokens(source, backbone.resized((width, height)))
+        tokens, how = rows_of(history, source, backbone.resized((width, height)))
         wish = replace(settings, size=f"{width}x{height}")
         drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
         return replace(drawn, how=how)
@@ -84,16 +102,17 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
 def save_partial(history: History, library: Library, drawn: Drawn, metadata: bool = True) -> Entry:
     """Save what a stopped run had finished, grey below; returns the first picture's entry.
 
-    With metadata, the files can be picked in Redo. SSDError where another backbone is loaded now.
+    Without metadata Redo takes up its very tokens as long as the app runs, and encodes the file
+    after that. SSDError where another backbone is loaded now.
     """
     if not drawn.stopped_rows:
         raise SSDError("nothing to save: no row was finished when the run was stopped")
     for tokens, recipe in zip(drawn.tokens, drawn.recipes, strict=True):
-        backbone = library.current.backbone
-        if recipe["backbone"]["sha256"] != backbone.sha256:
-            raise SSDError(f"the stopped picture is {recipe['backbone']['name']}'s, and "
-                           f"{backbone.name} is loaded now: load the former again")
-        backbone = backbone.resized(tuple(recipe["size"]))
+        loaded = library.current
+        if recipe["backbone"]["sha256"] != loaded.backbone.sha256:
+            raise SSDError("the stopped picture was drawn by another backbone, and now "
+                           f"{loaded.name} is loaded: load the former again")
+        backbone = loaded.backbone.resized(tuple(recipe["size"]))
         picture = top_of(backbone, tokens, drawn.stopped_rows)
         drawn.partial.append(history.save(picture, recipe, "partial", metadata=metadata))
     return drawn.partial[0]
@@ -110,20 +129,49 @@ def top_of(backbone: Backbone, tokens: torch.Tensor, rows: int) -> torch.Tensor:
 # Pictures to go on from
 
 
-def look(path: Path, backbone: Backbone) -> tuple[str, int | None]:
-    """Where a PNG's rows would come from, and how many are finished if it was stopped early.
+@dataclass(frozen=True)
+class Source:
+    """A PNG to go on from. how: where its rows come from. finished: how many, where it was stopped
+    early. rows: all that a picture of its size has."""
 
-    Nothing is encoded. SSDError where it is no whole picture, or of a size the backbone lacks.
+    how: str
+    finished: int | None
+    rows: int
+
+
+def look(history: History, path: Path, backbone: Backbone) -> Source:
+    """What going on from a PNG would take up; nothing is encoded.
+
+    SSDError where it is no whole picture, or of a size the backbone lacks.
     """
-    size = size_of(path, backbone)
+    rows = backbone.resized(size_of(path, backbone)).grid.rows
+    if (recipe := held(history, path, backbone)) is not None:
+        return Source(HELD, stopped_rows(recipe, rows), rows)
     with opened(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
     if reason is not None:
-        return f"encoded: {reason}", None
-    rows = recipe.get("stopped_rows")
-    last = backbone.resized(size).grid.rows - 1
-    return "tokens from its recipe", rows if is_int(rows) and 1 <= rows <= last else None
+        return Source(f"encoded: {reason}", None, rows)
+    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows)
+
+
+def rows_of(history: History, path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
+    """Tokens [1, R, C] of a PNG, and where they came from; see `kept_tokens`."""
+    if (recipe := held(history, path, backbone)) is not None:
+        return recipe_tokens(recipe)[None], HELD
+    return kept_tokens(path, backbone)
+
+
+def held(history: History, path: Path, backbone: Backbone) -> dict | None:
+    """What the history holds of a picture without a recipe, where it is this backbone's."""
+    recipe = history.unwritten(path)
+    return recipe if recipe and recipe["backbone"]["sha256"] == backbone.sha256 else None
+
+
+def stopped_rows(recipe: Mapping, rows: int) -> int | None:
+    """How many rows were finished; None where it was not stopped early."""
+    stopped = recipe.get("stopped_rows")
+    return stopped if is_int(stopped) and 1 <= stopped < rows else None
 
 
 def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
@@ -151,8 +199,12 @@ def race(library: Library, history: History, settings: Settings,
     left, right = (replace(one, pictures=1) for one in map(
         lambda one: replace(settings, method=one) if isinstance(one, str) else one, methods))
 
+    loaded = library.as_now()
+
     def work(job: Job) -> Raced:
-        runs = [open_run(library.current, wish, job.tell, panel=panel)
+        now = loaded()
+        history.require_writable()
+        runs = [open_run(now, wish, job.tell, panel=panel)
                 for panel, wish in enumerate((left, right))]
         with guarded(*runs):
             advance_together(job, runs)
@@ -171,10 +223,17 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     sheet = save_sheet(runs, pictures, shares, history)
     for run, picture, share in zip(runs, pictures, shares, strict=True):
         run.screen.finish(run.finished.stats, picture[None], share)
-    return Raced(*entries, sheet, None if None in shares else min(shares),
-                 identical_share(runs[0].tokens, runs[1].tokens), stats,
+    return Raced(*entries, sheet, shares, identical_share(runs[0].tokens, runs[1].tokens),
+                 judged_of([isinstance(run.method, AR) for run in runs]), stats,
                  [run.label for run in runs],
                  [verdict(run.method, share) for run, share in zip(runs, shares, strict=True)])
+
+
+def judged_of(is_ar: Sequence[bool]) -> int | None:
+    """The side that is not AR, the right one of two such."""
+    if not any(is_ar):
+        return None
+    return 1 if is_ar[0] else 0
 
 
 def equal_to_ar(runs: Sequence[Run]) -> list[float | None]:

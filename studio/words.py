@@ -14,6 +14,10 @@ TABLE: dict[str, tuple[str, str]] = {
     # Head and controls
     "tagline": ("Pictures drawn row by row, by speculative decoding. Nothing leaves this machine.",
                 "逐行绘制的图像，由推测解码加速。一切都在本机进行。"),
+    "tagline_shared": ("Pictures drawn row by row, by speculative decoding. This app is shared: "
+                       "visitors see each other's prompts and pictures, which leave this machine.",
+                       "逐行绘制的图像，由推测解码加速。此应用已共享：访问者可看到彼此的提示词和图像，"
+                       "它们会离开本机。"),
     "prompt": ("Prompt", "提示词"),
     "prompt_hint": ("What the picture shows", "画面内容"),
     "examples": ("Examples", "示例"),
@@ -29,6 +33,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "speed": ("Fidelity or speed", "保真还是速度"),
     "speed_hint": ("0: token for token the plain picture. 4: fastest, roughest.",
                    "0：与普通解码逐词元相同。4：最快，最粗糙。"),
+    "speed_custom": ("Not in use: the expert knobs say what runs. Move it to choose a stop.",
+                     "未使用：以专家参数为准。移动滑块可选择一档。"),
     "expert": ("Expert knobs", "专家参数"),
     "method": ("Method", "方法"),
     "k_h": ("k_h: cells drafted at a time on row 0", "k_h：首行每次起草的格数"),
@@ -64,6 +70,9 @@ TABLE: dict[str, tuple[str, str]] = {
              "{label}：{passes} 次前向（普通解码 {ar} 次），{seconds} 秒。已保存到 {where}"),
     "stopped": ("Stopped at row {row} of {rows}.", "已停止：第 {row} 行，共 {rows} 行。"),
     "stopped_early": ("Stopped; no row was finished.", "已停止，尚无完成的行。"),
+    "halted": ("Stopped.", "已停止。"),
+    "stopped_gone": ("the stopped picture is no longer held: draw again",
+                     "停止的图像已释放，请重新绘制"),
     "failed": ("Not done: {error}", "未完成：{error}"),
     # Create
     "create": ("Create", "创作"),
@@ -79,11 +88,14 @@ TABLE: dict[str, tuple[str, str]] = {
     "right": ("Right", "右"),
     "as_chosen": ("the knobs on the left", "左侧的参数"),
     "start_race": ("Start the race", "开始竞速"),
-    "verdict": ("{left}: {left_passes} passes, {left_seconds} s. {right}: {right_passes} passes, "
-                "{right_seconds} s. {right} is {verdict}{share}.",
-                "{left}：{left_passes} 次前向，{left_seconds} 秒。{right}：{right_passes} 次前向，"
-                "{right_seconds} 秒。{right}：{verdict}{share}。"),
-    "share": (", {share} of the tokens are the same", "，{share} 的词元相同"),
+    "race_figures": ("{left}: {left_passes} passes, {left_seconds} s. "
+                     "{right}: {right_passes} passes, {right_seconds} s.",
+                     "{left}：{left_passes} 次前向，{left_seconds} 秒。"
+                     "{right}：{right_passes} 次前向，{right_seconds} 秒。"),
+    "race_verdict": ("{label} is {verdict}{share}.", "{label}：{verdict}{share}。"),
+    "race_share": (", {share} of its tokens are those of ar", "，{share} 的词元与 ar 相同"),
+    "race_equal": ("{share} of the tokens of both pictures are the same.",
+                   "两张图 {share} 的词元相同。"),
     "identical": ("identical, token for token", "逐词元相同"),
     "same distribution": ("another picture of the same distribution", "同分布的另一张图"),
     "approximate": ("approximate", "近似"),
@@ -124,10 +136,15 @@ TABLE: dict[str, tuple[str, str]] = {
     "restore": ("Restore its settings", "恢复其设置"),
     "use_in_redo": ("Redo from a row", "从某一行重绘"),
     "delete": ("Delete", "删除"),
+    "delete_sure": ("Delete {name}?", "确定删除 {name}？"),
     "deleted": ("Deleted: {name}", "已删除：{name}"),
+    "not_listed": (" Not listed: {count}, the first: {problem}",
+                   " 未列出 {count} 个，首个：{problem}"),
     "more": ("Show more", "显示更多"),
     "drop": ("Drop a PNG to restore its settings", "拖入 PNG 以恢复其设置"),
     "restored": ("Settings restored from {name}.", "已从 {name} 恢复设置。"),
+    "redone_below": (" Its first {rows} rows came from another picture: pick that one in Redo.",
+                     " 它的前 {rows} 行来自另一张图像：请在重绘中选择那张。"),
     "other_backbone": (" It was drawn by {name}; the backbone in use is {now}.",
                        " 它由 {name} 绘制；当前模型为 {now}。"),
     "select_first": ("Select a picture first.", "请先选择一张图像。"),
@@ -136,6 +153,9 @@ TABLE: dict[str, tuple[str, str]] = {
     # Backbones
     "backbones": ("Backbones", "模型"),
     "found": ("Found", "已找到"),
+    "heads": ("heads", "起草头"),
+    "shared_hint": ("This app is shared: which backbone is in use is chosen where it was started.",
+                    "此应用已共享：所用模型由启动者决定。"),
     "looked_in": ("Looked in: {places}", "查找位置：{places}"),
     "backbone": ("Backbone", "模型"),
     "dtype": ("Number format", "数值格式"),

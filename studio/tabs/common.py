@@ -49,10 +49,13 @@ async def over(*jobs: Job) -> None:
 
 
 def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State) -> gr.Button:
-    """A button that cancels the jobs whose ids are in `running`; they end within one pass."""
+    """A button that cancels the jobs whose ids are in `running`; they end within one pass.
+
+    What they have parked by then stays.
+    """
     def stop(ids: Sequence[str]) -> None:
         for job in filter(None, map(services.worker.job, ids)):
-            job.cancel()
+            job.cancel(parked=False)
 
     button = gr.Button(t("stop"), variant="stop", interactive=False, elem_id=elem_id)
     button.click(stop, running, None, queue=False, **PRIVATE)

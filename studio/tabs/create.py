@@ -9,15 +9,12 @@ import gradio as gr
 from ssd_core import SSDError
 
 from .. import runs
+from ..jobs import Job
 from ..services import Services
-from ..words import language_of, say
+from ..words import language_of
 from .common import (
-    IDLE,
     PRIVATE,
     empty_stage,
-    figures,
-    files,
-    line,
     over,
     owner_of,
     pictures,
@@ -27,6 +24,7 @@ from .common import (
 )
 from .controls import Controls
 from .redo import Redo
+from .stopped import Stopped
 
 
 class Create:
@@ -35,15 +33,12 @@ class Create:
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running = gr.State([])
-        self.stopped = gr.State(None)  # what a stopped run left
         with gr.Row():
             self.draw = gr.Button(t("draw"), variant="primary", elem_id="draw")
             self.stop = stop_button(services, t, "stop", self.running)
         self.stage = empty_stage("create-stage")
         self.status = gr.HTML(elem_id="create-status", js_on_load=None)
-        with gr.Row(visible=False, elem_id="stopped") as self.choice:
-            self.keep = gr.Button(t("keep_top"), elem_id="keep-top")
-            self.discard = gr.Button(t("discard"), elem_id="discard")
+        self.stopped = Stopped(services, t)
         self.result = pictures(t, "create-result")
         self.again = gr.Button(t("to_redo"), visible=False, size="md",
                                elem_id="create-to-redo")
@@ -54,12 +49,9 @@ class Create:
         self.draw.click(
             self.run, [controls.lock, controls.metadata, *controls.inputs],
             [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop,
-             self.choice, self.stopped, self.again, self.last],
+             *self.stopped.shown, self.again, self.last],
             api_name="draw", show_progress="hidden")
-        self.discard.click(lambda: (IDLE, "", gr.update(visible=False), None), None,
-                           [self.stage, self.status, self.choice, self.stopped], **PRIVATE)
-        self.keep.click(self.kept, self.stopped, [self.choice, self.last, tabs], **PRIVATE).then(
-            redo.show, self.last, redo.shown, **PRIVATE)
+        self.stopped.wire(self.status, controls.metadata, redo, tabs, self.stage)
         self.again.click(lambda: gr.update(selected="redo"), None, tabs, **PRIVATE).then(
             redo.show, self.last, redo.shown, **PRIVATE)
 
@@ -69,37 +61,21 @@ class Create:
         services, language = self.services, language_of(request, self.services.language)
         try:
             settings = self.controls.drawn(locked, values)
+            work = runs.draw(services.library, services.history, settings, metadata=metadata)
+            job = services.worker.submit("draw", work, owner_of(request))
         except SSDError as error:
             yield {self.status: trouble(language, str(error))}
             return
-        work = runs.draw(services.library, services.history, settings, metadata=metadata)
-        job = services.worker.submit("draw", work, owner_of(request))
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
                self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True),
-               self.choice: gr.update(visible=False), self.again: gr.update(visible=False)}
+               **self.stopped.hidden(), self.again: gr.update(visible=False)}
         await over(job)
         yield {self.running: [], self.stop: gr.update(interactive=False),
                **self.outcome(job, language)}
 
-    def outcome(self, job, language: str) -> dict:
+    def outcome(self, job: Job, language: str) -> dict:
         """What the page shows of a job that is over."""
-        drawn: runs.Drawn | None = job.result
-        if job.state == "failed":
-            return {self.status: trouble(language, job.error)}
+        shown = self.stopped.outcome(job, language, self.result)
         if job.state == "done":
-            return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries),
-                    self.result: files(drawn.entries), self.last: drawn.entries[0].id,
-                    self.again: gr.update(visible=True)}
-        row = drawn.stopped_rows if drawn else 0
-        if not row:
-            return {self.status: line(say(language, "stopped_early"))}
-        return {self.status: line(say(language, "stopped", row=row, rows=drawn.tokens.shape[1])),
-                self.choice: gr.update(visible=True), self.stopped: job.id}
-
-    def kept(self, job_id: str) -> tuple:
-        """Save what a stopped run had finished, and go on with it in Redo."""
-        job = self.services.worker.job(job_id)
-        if job is None:
-            raise gr.Error("the stopped picture is no longer held: draw again")
-        entry = runs.save_partial(self.services.history, self.services.library, job.result)
-        return gr.update(visible=False), entry.id, gr.update(selected="redo")
+            shown |= {self.last: job.result.entries[0].id, self.again: gr.update(visible=True)}
+        return shown

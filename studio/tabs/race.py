@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from html import escape
 
@@ -64,10 +65,10 @@ class Race:
             names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
             work = runs.race(services.library, services.history, settings, names,
                              metadata=metadata)
+            job = services.worker.submit("race", work, owner_of(request))
         except SSDError as error:
             yield {self.status: trouble(language, str(error))}
             return
-        job = services.worker.submit("race", work, owner_of(request))
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
                self.status: "", self.divider: "", self.sheet: gr.update(visible=False),
                self.running: [job.id], self.stop: gr.update(interactive=True)}
@@ -79,7 +80,7 @@ class Race:
         if job.state == "failed":
             return {self.status: trouble(language, job.error)}
         if job.state != "done":
-            return {self.status: line(say(language, "stopped_early")), self.stage: IDLE}
+            return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
         sheet = gr.update(value=str(raced.sheet.path), visible=True)
         return {self.status: line(verdict(raced, language)), self.divider: divider(raced),
@@ -87,14 +88,29 @@ class Race:
 
 
 def verdict(raced: runs.Raced, language: str) -> str:
-    """Passes and seconds of both, and what may be said of the right picture."""
-    share = ("" if raced.identical is None or raced.identical == 1
-             else say(language, "share", share=f"{raced.identical:.0%}"))
+    """Passes and seconds of both; what may be said of the side that is not AR, or of both."""
     (left, right), (a, b) = raced.labels, raced.stats
-    return say(language, "verdict", left=left, right=right, left_passes=a["passes"],
-               right_passes=b["passes"], left_seconds=f"{a['seconds']['total']:.2f}",
-               right_seconds=f"{b['seconds']['total']:.2f}",
-               verdict=say(language, raced.verdicts[1]), share=share)
+    told = [say(language, "race_figures", left=left, right=right, left_passes=a["passes"],
+                right_passes=b["passes"], left_seconds=f"{a['seconds']['total']:.2f}",
+                right_seconds=f"{b['seconds']['total']:.2f}")]
+    sides = (0, 1) if raced.judged is None else (raced.judged,)
+    told += [judgement(raced, side, language) for side in sides]
+    if raced.judged is None:
+        told.append(say(language, "race_equal", share=percent(raced.equal)))
+    return " ".join(told)
+
+
+def judgement(raced: runs.Raced, side: int, language: str) -> str:
+    """What may be said of one picture, and how much of it is AR's where that was measured."""
+    share = raced.identical[side]
+    told = "" if share in (None, 1) else say(language, "race_share", share=percent(share))
+    return say(language, "race_verdict", label=raced.labels[side],
+               verdict=say(language, raced.verdicts[side]), share=told)
+
+
+def percent(share: float) -> str:
+    """Rounded down, so that "100%" is all."""
+    return f"{math.floor(share * 1000) / 10:g}%"
 
 
 def divider(raced: runs.Raced) -> str:

@@ -12,13 +12,11 @@ import gradio as gr
 from ssd_core import SSDError
 
 from .. import runs
-from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
 from .common import (
     PRIVATE,
     empty_stage,
-    figures,
     files,
     line,
     over,
@@ -29,6 +27,7 @@ from .common import (
     trouble,
 )
 from .controls import Controls
+from .stopped import Stopped
 
 RECENT = 12
 
@@ -57,18 +56,20 @@ class Redo:
             self.stop = stop_button(services, t, "redo-stop", self.running)
         self.stage = empty_stage("redo-stage")
         self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
+        self.stopped = Stopped(services, t, "redo-")
         self.result = pictures(t, "redo-result")
         self.shown = [self.source, self.told, self.line, self.rows]
 
-    def wire(self, tab: gr.Tab) -> None:
+    def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls
         tab.select(self.refresh, None, [self.recent, self.ids], **PRIVATE)
         self.recent.select(self.pick, self.ids, self.shown, **PRIVATE)
         self.upload.upload(self.show_upload, self.upload, self.shown, **PRIVATE)
         self.start.click(
             self.run, [self.source, self.rows, controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop],
-            api_name="redo", show_progress="hidden")
+            [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop,
+             *self.stopped.shown], **PRIVATE)
+        self.stopped.wire(self.status, controls.metadata, self, tabs, self.stage)
 
     # Choosing a picture
 
@@ -96,15 +97,14 @@ class Redo:
         language = language_of(request, self.services.language)
         try:
             backbone = self.services.library.current.backbone
-            how, finished = runs.look(path, backbone)
+            seen = runs.look(self.services.history, path, backbone)
         except SSDError as error:
             return self._refused(str(error).replace(str(path.parent) + "/", ""), request)
-        rows = backbone.grid.rows
-        row = finished or rows // 2
-        html = (f'<ssd-keep-line src="{escape(address)}" rows="{rows}" row="{row}" '
+        row = seen.finished or seen.rows // 2
+        html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" row="{row}" '
                 'target="#redo-rows"></ssd-keep-line>')
-        return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
-                gr.update(maximum=finished or rows - 1, value=row)]
+        return [str(path), line(say(language, "picked", name=path.name, how=seen.how)), html,
+                gr.update(maximum=seen.finished or seen.rows - 1, value=row)]
 
     def _refused(self, error: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
@@ -120,23 +120,15 @@ class Redo:
             if source is None:
                 raise SSDError(say(language, "pick_first"))
             settings = self.controls.drawn(locked, values)
+            work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
+                             metadata=metadata)
+            job = services.worker.submit("redo", work, owner_of(request))
         except SSDError as error:
             yield {self.status: trouble(language, str(error))}
             return
-        work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
-                         metadata=metadata)
-        job = services.worker.submit("redo", work, owner_of(request))
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
-               self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True)}
+               self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True),
+               **self.stopped.hidden()}
         await over(job)
         yield {self.running: [], self.stop: gr.update(interactive=False),
-               **self.outcome(job, language)}
-
-    def outcome(self, job: Job, language: str) -> dict:
-        if job.state == "failed":
-            return {self.status: trouble(language, job.error)}
-        if job.state != "done":
-            return {self.status: line(say(language, "stopped_early"))}
-        drawn: runs.Drawn = job.result
-        return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries),
-                self.result: files(drawn.entries)}
+               **self.stopped.outcome(job, language, self.result)}

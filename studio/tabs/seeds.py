@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 import gradio as gr
 
@@ -16,6 +16,8 @@ from ..services import Services
 from ..words import language_of, say
 from .common import files, line, owner_of, pictures, stop_button, trouble
 from .controls import Controls
+from .redo import Redo
+from .stopped import Stopped
 
 PART = 1 / 3
 
@@ -36,20 +38,23 @@ class Seeds:
         self.grid = gr.HTML(elem_id="seeds-grid", js_on_load=None)
         self.ticks = gr.CheckboxGroup([], label=t("ticked"), visible=False, elem_id="seeds-ticks")
         self.finish = gr.Button(t("finish"), interactive=False, elem_id="seeds-finish")
+        self.stopped = Stopped(services, t, "seeds-")
         self.result = pictures(t, "seeds-result")
 
-    def wire(self) -> None:
+    def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls = self.controls
         self.start.click(
-            self.begin, [self.count, controls.lock, *controls.inputs],
+            self.begin, [self.count, self.held, controls.lock, *controls.inputs],
             [controls.parts["seed"], self.status, self.grid, self.ticks, self.held, self.running,
              self.stop, self.start, self.finish], api_name="seeds_start", show_progress="hidden")
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
             [self.status, self.result, self.ticks, self.grid, self.held, self.running, self.stop,
-             self.start, self.finish], api_name="seeds_finish", show_progress="hidden")
+             self.start, self.finish, *self.stopped.shown], api_name="seeds_finish",
+            show_progress="hidden")
+        self.stopped.wire(self.status, controls.metadata, redo, tabs)
 
-    async def begin(self, request: gr.Request, count: int, locked: bool,
+    async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
                     *values: object) -> AsyncIterator[dict]:
         """Draw the first part of `count` seeds, one after the other, and leave them waiting."""
         services, language = self.services, language_of(request, self.services.language)
@@ -57,22 +62,23 @@ class Seeds:
         try:
             settings = self.controls.drawn(locked, values)
             works = services.nursery.start(settings, int(count), PART, owner)
+            jobs = {str(seed): services.worker.submit("seeds", work, owner)
+                    for seed, work in works}
         except SSDError as error:
-            yield {self.status: trouble(language, str(error))}
+            yield {self.status: trouble(language, str(error)), **self.left(held)}
             return
-        jobs = {seed: services.worker.submit("seeds", work, owner) for seed, work in works}
-        held = {str(seed): job.id for seed, job in jobs.items()}
+        held = {seed: job.id for seed, job in jobs.items()}
         yield {self.controls.parts["seed"]: str(settings.seed), self.grid: grid(held),
                self.ticks: gr.update(choices=list(held), value=[], visible=True), self.held: held,
                **self.busy(held.values())}
         async for told in self.progress(list(jobs.values()), language):
             yield {self.status: told}
-        yield {self.status: self.waiting(list(jobs.values()), language), **self.ready()}
+        yield {self.status: self.waiting(list(jobs.values()), language), **self.left(held)}
 
     async def progress(self, jobs: Sequence[Job], language: str) -> AsyncIterator[str]:
         """A status line whenever one more seed has come to rest."""
         begin, told = time.monotonic(), 0
-        while (done := sum(map(at_rest, jobs))) < len(jobs):
+        while (done := sum(job.over for job in jobs)) < len(jobs):
             if done != told:
                 told, each = done, (time.monotonic() - begin) / done
                 yield line(say(language, "seeds_going", done=done, count=len(jobs),
@@ -80,56 +86,72 @@ class Seeds:
             await asyncio.sleep(0.05)
 
     def waiting(self, jobs: Sequence[Job], language: str) -> str:
+        """How many seeds wait and where; what went wrong with others."""
+        told = [trouble(language, job.error) for job in jobs if job.state == "failed"][:1]
         parked = [job for job in jobs if job.state == "paused"]
-        failed = next((job.error for job in jobs if job.state == "failed"), None)
-        if failed or not parked:
-            return (trouble(language, failed) if failed
-                    else line(say(language, "stopped_early")))
-        grid_ = self.services.library.current.backbone.grid
-        return line(say(language, "seeds_wait", count=len(parked), rows=grid_.rows,
-                        row=math.ceil(grid_.rows * PART),
-                        seconds=f"{parked[0].seconds_left or 0:.1f}"))
+        rows = self.services.nursery.rows([job.id for job in parked])
+        if rows:
+            told.append(line(say(
+                language, "seeds_wait", count=len(rows), row=rows[0][0], rows=rows[0][1],
+                seconds=f"{parked[0].seconds_left or 0:.1f}")))
+        elif any(job.freed for job in jobs):
+            told.append(line(say(language, "seeds_gone")))
+        return "".join(told) or line(say(language, "halted"))
 
     async def complete(self, ticked: list[str], held: dict[str, str], metadata: bool,
                        request: gr.Request) -> AsyncIterator[dict]:
         """Go on with the ticked seeds from where they wait."""
         services, language = self.services, language_of(request, self.services.language)
-        owner = owner_of(request)
+        owner, ticked = owner_of(request), [seed for seed in ticked if seed in held]
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
-            works = services.nursery.finish([held[seed] for seed in ticked if seed in held], owner,
-                                            metadata=metadata)
+            works = services.nursery.finish([held[seed] for seed in ticked], owner, metadata)
+            jobs = [services.worker.submit("seeds", work, owner) for work in works]
         except SSDError as error:
-            yield {self.status: trouble(language, str(error))}
+            yield {self.status: trouble(language, str(error)), **self.left(held)}
             return
-        jobs = [services.worker.submit("seeds", work, owner) for work in works]
         shown = {**held, **dict(zip(ticked, (job.id for job in jobs), strict=True))}
-        yield {self.grid: grid(shown), **self.busy(job.id for job in jobs)}
+        yield {self.grid: grid(shown), **self.stopped.hidden(), **self.busy(shown[seed]
+                                                                            for seed in ticked)}
         async for told in self.progress(jobs, language):
             yield {self.status: told}
-        entries = [entry for job in jobs if job.state == "done" for entry in job.result.entries]
-        rest = {seed: job for seed, job in held.items() if seed not in ticked}
-        told = (line(say(language, "seeds_done", count=len(entries), where=entries[0].path.parent))
-                if entries else self.waiting(jobs, language))
-        yield {self.status: told, self.result: files(entries), self.held: rest,
-               self.ticks: gr.update(choices=list(rest), value=[]), **self.ready()}
+        rest = self.parked(held)
+        yield {self.grid: grid({**shown, **rest}), **self.finished(jobs, language),
+               **self.left(held)}
 
-    def busy(self, ids) -> dict:
+    def finished(self, jobs: Sequence[Job], language: str) -> dict:
+        """What became of seeds that were to be finished; the top of the one that was stopped."""
+        entries = [entry for job in jobs if job.result for entry in job.result.entries]
+        told = [line(say(language, "seeds_done", count=len(entries),
+                         where=entries[0].path.parent))] if entries else []
+        told += [trouble(language, job.error) for job in jobs if job.state == "failed"][:1]
+        stopped = [job for job in jobs if job.state == "cancelled"]
+        offer = next((job for job in stopped if job.result and job.result.stopped_rows), None)
+        offered = self.stopped.offered(offer, language) if offer else {}
+        if stopped:
+            told.append(offered.get(self.status) or line(say(language, "halted")))
+        return {**offered, self.status: "".join(told), self.result: files(entries)}
+
+    def parked(self, held: dict[str, str]) -> dict[str, str]:
+        """Those seeds that still wait."""
+        jobs = {seed: self.services.worker.job(id_) for seed, id_ in held.items()}
+        return {seed: job.id for seed, job in jobs.items() if job and job.state == "paused"}
+
+    def busy(self, ids: Iterable[str]) -> dict:
         return {self.running: list(ids), self.stop: gr.update(interactive=True),
                 self.start: gr.update(interactive=False), self.finish: gr.update(interactive=False)}
 
-    def ready(self) -> dict:
-        return {self.running: [], self.stop: gr.update(interactive=False),
-                self.start: gr.update(interactive=True), self.finish: gr.update(interactive=True)}
+    def left(self, held: dict[str, str]) -> dict:
+        """Nothing runs any more: what can be ticked, and the buttons. Ticks stay where all wait."""
+        rest = self.parked(held)
+        ticks = gr.skip() if rest == held else gr.update(choices=list(rest), value=[])
+        return {self.held: rest, self.ticks: ticks, self.running: [],
+                self.stop: gr.update(interactive=False), self.start: gr.update(interactive=True),
+                self.finish: gr.update(interactive=bool(rest))}
 
 
 def grid(held: dict[str, str]) -> str:
     """The small pictures with their ticks."""
     return (f'<ssd-seeds jobs="{",".join(held.values())}" seeds="{",".join(held)}" '
             'target="#seeds-ticks"></ssd-seeds>')
-
-
-def at_rest(job: Job) -> bool:
-    """Whether a job is over, or waits for somebody to go on with it."""
-    return job.over or job.state == "paused"

@@ -129,6 +129,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, recipe):
     (tmp_path / "file").write_text("")
     with pytest.raises(SSDError, match="--output-dir"):
         History(tmp_path / "file").save(PICTURE, recipe)
+    with pytest.raises(SSDError, match="--output-dir"):
+        History(tmp_path / "file").require_writable()
+
+
+def test_a_folder_that_can_be_written_is_made_and_left_empty(history):
+    history.require_writable()
+    assert list(history.folder.iterdir()) == []
 
 
 # Ids from outside

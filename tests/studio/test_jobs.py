@@ -206,6 +206,15 @@ def test_a_paused_job_hands_over_once_and_frees_nothing(worker):
     assert job.state == "done" and not freed and not job.freed
 
 
+def test_what_is_parked_can_be_spared(worker, gate):
+    freed = []
+    job, runs = paused(worker, freed), occupied(worker, gate)
+    for one in (job, runs):
+        one.cancel(parked=False)
+    assert runs.wait(5) and runs.state == "cancelled"
+    assert job.state == "paused" and not freed and not job.cancelled
+
+
 def test_a_job_cancelled_while_it_pauses_is_freed(worker):
     freed = []
 

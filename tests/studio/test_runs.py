@@ -11,8 +11,9 @@ from PIL import Image
 from ssd_core import SSDError, generate
 from ssd_core.recipe import read_recipe, recipe_tokens
 from studio import running, runs
-from studio.history import restore
+from studio.history import History, restore
 from studio.library import Library
+from studio.nursery import Nursery
 from studio.settings import Settings
 
 
@@ -144,6 +145,39 @@ def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, set
     assert job.wait(30) and "are needed" in job.error and not job.messages
 
 
+@pytest.mark.parametrize("make", [
+    lambda library, history, settings, source: runs.draw(library, history, settings),
+    lambda library, history, settings, source: runs.redo(library, history, settings, source, 3),
+    lambda library, history, settings, source: runs.race(library, history, settings,
+                                                         ["ar", "rows"]),
+    lambda library, history, settings, source: Nursery(library, history).start(settings, 1)[0][1]])
+def test_a_run_never_draws_with_another_backbone_than_it_was_planned_for(
+        library, history, settings, worker, tmp_path, make):
+    Image.new("RGB", (192, 192)).save(tmp_path / "x.png")
+    work = make(library, history, settings, tmp_path / "x.png")
+    library.use("bare")
+    job = worker.submit("late", work)
+    assert job.wait(30) and job.state == "failed"
+    assert job.error.startswith("tiny was replaced by bare while this run waited")
+    assert not job.messages and not history.entries()
+
+
+def test_the_same_backbone_loaded_again_draws_what_was_planned(library, history, settings, ended):
+    work = runs.draw(library, history, settings)
+    library.use("bare")
+    library.use("tiny")
+    assert ended(work).result.entries
+
+
+@pytest.mark.parametrize("make", [
+    runs.draw, lambda *args: runs.race(*args, ["ar", "rows"]),
+    lambda library, history, settings: Nursery(library, history).start(settings, 1)[0][1]])
+def test_where_nothing_can_be_saved_nothing_is_drawn(library, settings, worker, tmp_path, make):
+    (tmp_path / "file").write_text("in the way")
+    job = worker.submit("draw", make(library, History(tmp_path / "file"), settings))
+    assert job.wait(30) and "start with another --output-dir" in job.error and not job.messages
+
+
 # Stop, and go on below
 
 
@@ -170,12 +204,28 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     left = job.result
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
-    assert runs.look(entry.path, library.current.backbone) == (
-        "tokens from its recipe", left.stopped_rows)
+    assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
+        "tokens from its recipe", left.stopped_rows, 24)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:
         assert image.getpixel((5, 190)) == (128, 128, 128) and image.size == (192, 192)
+
+
+def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(
+        library, history, settings, worker, ended, every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
+    assert job.wait(30)
+    left, backbone = job.result, library.current.backbone
+    entry = runs.save_partial(history, library, left, metadata=False)
+    with Image.open(entry.path) as image:
+        assert image.info == {}
+    rows = left.stopped_rows
+    assert runs.look(history, entry.path, backbone) == runs.Source(runs.HELD, rows, 24)
+    drawn = ended(runs.redo(library, history, settings, entry.path, rows)).result
+    assert torch.equal(drawn.tokens[:, :rows], left.tokens[:, :rows]) and drawn.how == runs.HELD
+    Image.new("RGB", (192, 192)).save(entry.path)
+    assert runs.look(history, entry.path, backbone).how == "encoded: it carries no recipe"
 
 
 def test_a_stopped_picture_of_another_backbone_is_not_saved(library, history, settings, worker,
@@ -183,7 +233,7 @@ def test_a_stopped_picture_of_another_backbone_is_not_saved(library, history, se
     job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
     assert job.wait(30)
     library.use("bare")
-    with pytest.raises(SSDError, match="is loaded now"):
+    with pytest.raises(SSDError, match="now bare is loaded"):
         runs.save_partial(history, library, job.result)
 
 
@@ -207,16 +257,16 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
 
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
     Image.new("RGB", (192, 192), "teal").save(tmp_path / "x.png")
-    how, finished = runs.look(tmp_path / "x.png", library.current.backbone)
-    assert how == "encoded: it carries no recipe" and finished is None
+    seen = runs.look(history, tmp_path / "x.png", library.current.backbone)
+    assert seen == runs.Source("encoded: it carries no recipe", None, 24)
     drawn = ended(runs.redo(library, history, settings, tmp_path / "x.png", 3)).result
-    assert drawn.how == how and len(drawn.entries) == 1
+    assert drawn.how == seen.how and len(drawn.entries) == 1
 
 
 def test_a_picture_of_another_size_is_refused(library, history, settings, worker, tmp_path):
     Image.new("RGB", (64, 192)).save(tmp_path / "x.png")
     with pytest.raises(SSDError, match="64x192 pixels, postcard takes 192x192"):
-        runs.look(tmp_path / "x.png", library.current.backbone)
+        runs.look(history, tmp_path / "x.png", library.current.backbone)
     job = worker.submit("redo", runs.redo(library, history, settings, tmp_path / "x.png", 3))
     assert job.wait(30) and "64x192" in job.error
 
@@ -228,7 +278,8 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
     job = ended(runs.race(library, history, settings, ["ar", "exact"]))
     raced = job.result
     assert {message["panel"] for message in job.messages} == {0, 1}
-    assert raced.identical == raced.equal == 1 and raced.verdicts == ["identical", "identical"]
+    assert raced.identical == [1, 1] and raced.equal == 1
+    assert raced.verdicts == ["identical", "identical"]
     assert raced.stats[0]["passes"] == 576 > raced.stats[1]["passes"]
     assert [entry.method for entry in (raced.left, raced.right)] == ["ar", "exact"]
     assert raced.sheet.kind == "race" and set(history.entries()) == {
@@ -239,10 +290,19 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
     fast = replace(settings, rounds=0, pictures=3)
     raced = ended(runs.race(library, history, settings, [fast, "rows"])).result
-    assert raced.identical is None and raced.equal < 1
+    assert raced.identical == [None, None] and raced.equal < 1 and raced.judged is None
     assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
     assert torch.equal(recipe_tokens(read_recipe(raced.left.path)), solo(library, replace(
         fast, pictures=1))[0])
+
+
+@pytest.mark.parametrize(("methods", "judged"), [
+    (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
+def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
+    raced = ended(runs.race(library, history, replace(settings, rounds=0), methods)).result
+    assert raced.judged == judged and raced.identical[1 - judged] == 1
+    assert raced.identical[judged] == raced.equal
+    assert raced.verdicts[judged] == ("identical" if methods[judged] == "ar" else "approximate")
 
 
 def test_a_race_that_is_stopped_saves_nothing_and_tells_both_panels(library, history, settings,
@@ -309,6 +369,29 @@ def test_a_new_start_frees_what_its_owner_had(nursery, settings, ended):
     assert set(nursery._parked) == {job.id for job in (*others.values(), *new.values())}
     with pytest.raises(SSDError, match="no longer held"):
         nursery.finish([old[7].id], "me")
+
+
+def test_runs_long_left_alone_make_room_for_others(library, nursery, settings, ended, monkeypatch):
+    old = sown(nursery, ended, settings, 2)
+    kept = sown(nursery, ended, settings, 1, "me too")[7]
+    monkeypatch.setattr(library, "require_room", lambda *args, **options: refuse_while(old))
+    with pytest.raises(SSDError, match="no room"):
+        nursery.start(settings, 1, owner="you")
+    for job in old.values():
+        job._rested -= 1000
+    assert len(nursery.start(settings, 1, owner="you")) == 1
+    assert {job.state for job in old.values()} == {"cancelled"} and kept.state == "paused"
+
+
+def refuse_while(jobs):
+    if any(job.state == "paused" for job in jobs.values()):
+        raise SSDError("no room")
+
+
+def test_the_rows_of_parked_runs_are_told(nursery, settings, ended):
+    jobs = sown(nursery, ended, settings, 2)
+    nursery.drop([jobs[7].id])
+    assert nursery.rows([job.id for job in jobs.values()]) == [(8, 24)]
 
 
 def test_works_of_a_start_that_was_dropped_draw_nothing(nursery, settings, worker):

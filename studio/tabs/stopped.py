@@ -1,0 +1,74 @@
+"""How a run that draws pictures ends on its tab: shown, told, or stopped and its top offered."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from ssd_core import SSDError
+
+from .. import runs
+from ..jobs import Job
+from ..services import Services
+from ..words import language_of, say
+from .common import IDLE, PRIVATE, figures, files, line, trouble
+
+
+class Stopped:
+    """Two buttons under a stopped picture: go on with its top in Redo, or discard it.
+
+    The tab's own stage, status and result come first; prefix: of the buttons' names on the page.
+    """
+
+    def __init__(self, services: Services, t: gr.I18n, prefix: str = "") -> None:
+        self.services = services
+        self.job = gr.State(None)  # id of the stopped one
+        with gr.Row(visible=False, elem_id=f"{prefix}stopped") as self.row:
+            self.keep = gr.Button(t("keep_top"), elem_id=f"{prefix}keep-top")
+            self.discard = gr.Button(t("discard"), elem_id=f"{prefix}discard")
+        self.shown = [self.row, self.job]
+
+    def wire(self, status: gr.HTML, metadata: gr.Checkbox, redo, tabs: gr.Tabs,
+             stage: gr.HTML | None = None) -> None:
+        """redo: the tab that goes on; it may be the one that these buttons stand on. stage: is
+        emptied where the picture is discarded."""
+        self.status, self.redo, self.tabs = status, redo, tabs
+        emptied = {status: "", **({stage: IDLE} if stage else {})}
+        self.discard.click(lambda: {**emptied, **self.hidden()}, None,
+                           [*emptied, *self.shown], **PRIVATE)
+        self.keep.click(self.kept, [self.job, metadata], [status, tabs, *self.shown, *redo.shown],
+                        **PRIVATE)
+
+    def hidden(self) -> dict:
+        """There is nothing to keep."""
+        return {self.row: gr.update(visible=False), self.job: None}
+
+    def kept(self, job_id: str, metadata: bool, request: gr.Request) -> dict:
+        """Save what the stopped run had finished, and go on with it in Redo."""
+        services, language = self.services, language_of(request, self.services.language)
+        try:
+            job = services.worker.job(job_id)
+            if job is None:
+                raise SSDError(say(language, "stopped_gone"))
+            entry = runs.save_partial(services.history, services.library, job.result, metadata)
+        except SSDError as error:
+            return {self.status: trouble(language, str(error))}
+        shown = dict(zip(self.redo.shown, self.redo.show(entry.id, request), strict=True))
+        return {self.status: "", self.tabs: gr.update(selected="redo"), **self.hidden(), **shown}
+
+    def offered(self, job: Job, language: str) -> dict:
+        """Where a cancelled job stood, and the buttons if a row of it was finished."""
+        drawn: runs.Drawn | None = job.result
+        if drawn is None or not drawn.stopped_rows:
+            return {self.status: line(say(language, "stopped_early"))}
+        told = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
+        return {self.status: line(told), self.row: gr.update(visible=True), self.job: job.id}
+
+    def outcome(self, job: Job, language: str, result: gr.Gallery) -> dict:
+        """What a tab shows of a job that is over."""
+        if job.state == "cancelled":
+            return self.offered(job, language)
+        drawn: runs.Drawn | None = job.result
+        saved = {result: files(drawn.entries)} if drawn else {}
+        if job.state == "failed":
+            return {self.status: trouble(language, job.error), **saved}
+        return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries), **saved}

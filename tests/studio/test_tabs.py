@@ -1,0 +1,372 @@
+"""The tabs' handlers without a browser: what is told and offered when a run ends early or fails."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+from PIL import Image  # noqa: E402
+
+from ssd_core import SSDError  # noqa: E402
+from studio import drawn as drawn_module  # noqa: E402
+from studio import nursery as nursery_module  # noqa: E402
+from studio import runs  # noqa: E402
+from studio.downloads import Downloads  # noqa: E402
+from studio.history import History  # noqa: E402
+from studio.library import Library  # noqa: E402
+from studio.services import Services  # noqa: E402
+from studio.settings import Settings  # noqa: E402
+from studio.tabs.common import line  # noqa: E402
+from studio.tabs.controls import Controls  # noqa: E402
+from studio.tabs.create import Create  # noqa: E402
+from studio.tabs.race import Race, verdict  # noqa: E402
+from studio.tabs.redo import Redo  # noqa: E402
+from studio.tabs.seeds import Seeds  # noqa: E402
+from studio.words import say, translations  # noqa: E402
+
+REQUEST = SimpleNamespace(session_hash="me", headers={})
+
+
+@pytest.fixture(scope="module")
+def built(models):
+    """The tabs, once; building them takes longer than most tests."""
+    library = Library(models, "tiny", device="cpu")
+    services = Services(None, library, None, None, None)
+    t = translations()
+    with gr.Blocks(), gr.Tabs() as tabs, gr.Tab() as tab:
+        controls = Controls(services, t)
+        page = SimpleNamespace(
+            services=services, controls=controls, create=Create(services, t, controls),
+            race=Race(services, t, controls), redo=Redo(services, t, controls),
+            seeds=Seeds(services, t, controls), tabs=tabs)
+        page.create.wire(page.redo, tabs)
+        page.race.wire()
+        page.redo.wire(tab, tabs)
+        page.seeds.wire(page.redo, tabs)
+    return page
+
+
+@pytest.fixture
+def page(built, worker, library, history, nursery, models, tmp_path, monkeypatch):
+    """The tabs with a worker, a library and a history of this test's own."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "gradio"))
+    own = Services(worker, library, history, nursery, Downloads(models))
+    vars(built.services).update(vars(own))
+    return built
+
+
+def told(handler, *args, meanwhile=lambda number, told: None):
+    """Everything that a handler tells, merged; meanwhile(n, told) is called after each of it."""
+    async def run():
+        merged, number = {}, 0
+        async for one in handler(*args):
+            merged.update(one)
+            await asyncio.to_thread(meanwhile, number, one)
+            number += 1
+        return merged
+
+    return asyncio.run(run())
+
+
+def values(page, **changes):
+    return page.controls.shown(Settings(**{"prompt": "a red house", "seed": 7, **changes}))
+
+
+def draw(page, **options):
+    return told(page.create.run, REQUEST, True, True, *values(page), **options)
+
+
+@pytest.fixture
+def stopped_at(worker, monkeypatch):
+    """Every run is stopped by its visitor once so many of its rows are told."""
+    def stop(rows):
+        def tell(job, message):
+            job.messages.append(message)
+            if message.get("last", 0) >= rows:
+                job.cancel(parked=False)
+
+        monkeypatch.setattr("studio.jobs.Job.tell", tell)
+    return stop
+
+
+# Create and Redo
+
+
+def test_the_top_of_a_stopped_picture_is_kept_and_gone_on_with(page, every_message, stopped_at):
+    stopped_at(5)
+    create, redo = page.create, page.redo
+    shown = draw(page)
+    assert "Stopped at row" in shown[create.status]
+    assert shown[create.stopped.row]["visible"] and shown[create.stop]["interactive"] is False
+    kept = create.stopped.kept(shown[create.stopped.job], True, REQUEST)
+    entry, = page.services.history.entries()
+    assert kept[redo.source] == str(entry.path) and kept[page.tabs]["selected"] == "redo"
+    assert kept[create.stopped.row]["visible"] is False and kept[create.stopped.job] is None
+
+
+@pytest.mark.parametrize(("metadata", "how"), [
+    (True, "tokens from its recipe"), (False, runs.HELD)])
+def test_a_kept_top_has_a_recipe_only_where_that_is_wanted(page, every_message, stopped_at,
+                                                           metadata, how):
+    stopped_at(5)
+    shown = draw(page)
+    kept = page.create.stopped.kept(shown[page.create.stopped.job], metadata, REQUEST)
+    with Image.open(kept[page.redo.source]) as image:
+        assert ("ssd_recipe" in image.info) is metadata
+    assert how in kept[page.redo.told]
+
+
+@pytest.mark.parametrize(("harm", "line"), [
+    (lambda page: page.services.library.use("bare"), "now bare is loaded"),
+    (lambda page: page.services.worker._jobs.clear(), "no longer held")])
+def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_message, stopped_at,
+                                                                harm, line):
+    stopped_at(5)
+    shown = draw(page)
+    harm(page)
+    kept = page.create.stopped.kept(shown[page.create.stopped.job], True, REQUEST)
+    assert list(kept) == [page.create.status] and line in kept[page.create.status]
+
+
+def test_a_redo_that_is_stopped_offers_its_top_too(page, every_message, stopped_at):
+    source = draw(page)[page.create.result][0][0]
+    stopped_at(9)
+    redo = page.redo
+    shown = told(redo.run, REQUEST, source, 3, True, True, *values(page, seed=8))
+    assert "Stopped at row" in shown[redo.status] and shown[redo.stopped.row]["visible"]
+    kept = redo.stopped.kept(shown[redo.stopped.job], True, REQUEST)
+    assert "partial" in kept[redo.source]
+
+
+def test_a_redo_stopped_before_its_first_new_row_offers_nothing(page, every_message, stopped_at):
+    source = draw(page)[page.create.result][0][0]
+    stopped_at(3)
+    shown = told(page.redo.run, REQUEST, source, 3, True, True, *values(page, seed=8))
+    assert "no row was finished" in shown[page.redo.status]
+    assert shown[page.redo.stopped.row]["visible"] is False
+
+
+def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
+    save, number = History.save, iter(range(9))
+
+    def full(*args, **options):
+        if next(number):
+            raise SSDError("the disk is full")
+        return save(*args, **options)
+
+    monkeypatch.setattr(History, "save", full)
+    shown = told(page.create.run, REQUEST, True, True, *values(page, pictures=3))
+    assert "the disk is full" in shown[page.create.status] and len(shown[page.create.result]) == 1
+
+
+def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
+    page.services.library._loaded = None
+    with page.services.library._lock:
+        for tab, args in ((page.create, (True, True)), (page.race, ("ar", "ssd", True, True)),
+                          (page.redo, ("x.png", 3, True, True))):
+            shown = told(tab.run, REQUEST, *args, *values(page))
+            assert list(shown) == [tab.status] and "is being loaded" in shown[tab.status]
+
+
+def test_the_line_has_the_rows_of_the_pictures_size(page, tmp_path, monkeypatch):
+    Image.new("RGB", (192, 192)).save(tmp_path / "x.png")
+    monkeypatch.setattr(runs, "look", lambda *args: runs.Source("encoded", None, 48))
+    _, _, html, slider = page.redo.show_upload(str(tmp_path / "x.png"), REQUEST)
+    assert 'rows="48" row="24"' in html and slider["maximum"] == 47
+
+
+def test_what_is_looked_at_has_the_rows_of_its_size(history, library, tmp_path, monkeypatch):
+    backbone = library.current.backbone
+    monkeypatch.setattr(type(backbone), "sizes", ((192, 192), (96, 96)))
+    monkeypatch.setattr(type(backbone), "resized", lambda self, size: SimpleNamespace(
+        grid=SimpleNamespace(rows=size[1] // 8)))
+    Image.new("RGB", (96, 96)).save(tmp_path / "x.png")
+    assert runs.look(history, tmp_path / "x.png", backbone).rows == 12
+
+
+# Race
+
+
+def race(page, left, right, language="en", **changes):
+    job = page.services.worker.submit("race", runs.race(
+        page.services.library, page.services.history,
+        Settings(prompt="a red house", seed=7, **changes), [left, right]))
+    assert job.wait(30) and job.state == "done", job.error
+    return job.result, verdict(job.result, language)
+
+
+@pytest.mark.parametrize("methods", [("ssd", "ar"), ("ar", "ssd")])
+def test_the_verdict_is_of_the_picture_that_is_not_ar(page, methods):
+    raced, text = race(page, *methods, rounds=0)
+    label = raced.labels[methods.index("ssd")]
+    assert f"{label} is approximate, " in text and "of its tokens are those of ar" in text
+    assert "ar is" not in text and "identical" not in text
+
+
+def test_an_identical_picture_is_told_without_a_share(page):
+    raced, text = race(page, "exact", "ar")
+    assert text.endswith(f"{raced.labels[0]} is identical, token for token.")
+
+
+def test_without_ar_both_are_judged_and_what_they_share_is_told(page):
+    raced, text = race(page, "ssd", "rows", rounds=0)
+    assert [f"{label} is approximate." in text for label in raced.labels] == [True, True]
+    assert "of the tokens of both pictures are the same" in text
+    assert "两张图" in verdict(raced, "zh")
+
+
+def test_nearly_all_is_not_all(page):
+    raced, _ = race(page, "ssd", "ar", rounds=0)
+    assert "99.9% of its tokens" in verdict(replace(raced, identical=[0.99991, 1.0]), "en")
+
+
+def test_a_stopped_race_only_says_so(page, every_message, stopped_at):
+    stopped_at(5)
+    shown = told(page.race.run, REQUEST, "ar", "ssd", True, True, *values(page))
+    assert say("en", "halted") in shown[page.race.status]
+
+
+# Seeds
+
+
+def start(page, count=4, **options):
+    return told(page.seeds.begin, REQUEST, count, {}, True, *values(page), **options)
+
+
+def finish(page, ticked, shown, **options):
+    return told(page.seeds.complete, ticked, shown[page.seeds.held], True, REQUEST, **options)
+
+
+def require_rest(page, shown, left):
+    """Nothing runs; the seeds in `left` can be ticked and are parked, no others."""
+    seeds, parked = page.seeds, page.services.nursery._parked
+    assert shown[seeds.running] == [] and shown[seeds.start]["interactive"] is True
+    assert shown[seeds.stop]["interactive"] is False
+    assert shown[seeds.finish]["interactive"] is bool(left)
+    assert list(shown[seeds.held]) == left
+    assert set(parked) == set(shown[seeds.held].values())
+
+
+def pressing_stop(page, at):
+    """Press Stop once a status line holds `at`."""
+    def meanwhile(number, shown):
+        if at in shown.get(page.seeds.status, ""):
+            for job in list(page.services.worker._jobs.values()):
+                job.cancel(parked=False)
+    return meanwhile
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """Runs of a module but the first `count` reach so many rows, and no more until they are
+    stopped."""
+    def hang(module, count, rows):
+        advance, begun = module.advance, []
+
+        def first_rows(job, run, *until):
+            begun.append(job)
+            if len(begun) <= count:
+                return advance(job, run, *until)
+            advance(job, run, rows)
+            while True:
+                job.check()
+                time.sleep(0.002)
+
+        monkeypatch.setattr(module, "advance", first_rows)
+    return hang
+
+
+def test_stop_leaves_the_seeds_that_wait(page, hanging):
+    hanging(nursery_module, 2, 1)
+    shown = start(page, meanwhile=pressing_stop(page, "2 of 4 started"))
+    require_rest(page, shown, ["7", "8"])
+    assert shown[page.seeds.ticks]["choices"] == ["7", "8"]
+    assert "2 seeds wait at row 8 of 24" in shown[page.seeds.status]
+    done = finish(page, ["8"], shown)
+    assert "1 finished" in done[page.seeds.status] and len(done[page.seeds.result]) == 1
+    require_rest(page, done, ["7"])
+
+
+def test_seeds_stopped_before_any_waits_are_just_stopped(page, stopped_at):
+    stopped_at(0)
+    shown = start(page, 2)
+    require_rest(page, shown, [])
+    assert shown[page.seeds.status] == line(say("en", "halted"))
+
+
+def test_stop_while_finishing_keeps_the_others_and_offers_the_top(page, hanging):
+    shown = start(page)
+    hanging(drawn_module, 0, 12)
+
+    def stop(number, one):
+        jobs = [page.services.worker.job(id_) for id_ in one.get(page.seeds.running, ())]
+        while jobs and jobs[0].progress < 0.5:
+            time.sleep(0.002)
+        for job in jobs:
+            job.cancel(parked=False)
+
+    done = finish(page, ["7", "8", "9"], shown, meanwhile=stop)
+    require_rest(page, done, ["8", "9", "10"])
+    assert "Stopped at row 12 of 24" in done[page.seeds.status]
+    assert done[page.seeds.stopped.row]["visible"] and done[page.seeds.result] == []
+    assert page.seeds.stopped.kept(done[page.seeds.stopped.job], True, REQUEST)
+
+
+def test_seeds_that_another_visitor_freed_are_told_as_gone(page, hanging):
+    hanging(nursery_module, 2, 1)
+
+    def use(number, shown):
+        if "2 of 4 started" in shown.get(page.seeds.status, ""):
+            page.services.nursery.drop_all()
+            pressing_stop(page, "")(number, shown)
+
+    shown = start(page, meanwhile=use)
+    require_rest(page, shown, [])
+    assert shown[page.seeds.status] == line(say("en", "seeds_gone"))
+
+
+def test_ticks_of_seeds_that_are_gone_are_left_out(page):
+    shown = start(page)
+    done = finish(page, ["7", "99"], shown)
+    assert "1 finished" in done[page.seeds.status]
+    refused = finish(page, ["99"], done)
+    assert say("en", "tick_first") in refused[page.seeds.status]
+    require_rest(page, refused, ["8", "9", "10"])
+
+
+def test_seeds_freed_while_they_rest_are_refused_and_the_buttons_stay_usable(page):
+    shown = start(page, 2)
+    page.services.nursery.drop_all()
+    refused = finish(page, ["7"], shown)
+    assert "no longer held" in refused[page.seeds.status]
+    require_rest(page, refused, [])
+
+
+def test_a_failed_seed_is_told_beside_those_that_were_finished(page, monkeypatch):
+    shown = start(page, 3)
+    save, number = History.save, iter(range(9))
+
+    def full(*args, **options):
+        if next(number):
+            raise SSDError("the disk is full")
+        return save(*args, **options)
+
+    monkeypatch.setattr(History, "save", full)
+    done = finish(page, ["7", "8"], shown)
+    assert "1 finished" in done[page.seeds.status]
+    assert "the disk is full" in done[page.seeds.status]
+    require_rest(page, done, ["9"])
+
+
+def test_a_start_that_is_refused_leaves_what_waits(page):
+    shown = start(page, 2)
+    refused = told(page.seeds.begin, REQUEST, 2, shown[page.seeds.held], True,
+                   *values(page, k_h=0))
+    assert "k_h" in refused[page.seeds.status]
+    require_rest(page, refused, ["7", "8"])
