@@ -7,7 +7,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -27,10 +31,12 @@ from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library, trim
 from studio.runs import Nursery
-from studio.server import serve
+from studio.server import LOOPBACK, require_address, serve
 from studio.services import Services
 
 ROOT = Path(__file__).resolve().parent
+SHARED = ("gradio_app.py: other machines reach this app: who visits may draw, and sees all prompts "
+          "and pictures of the history\n")
 
 
 def main(
@@ -47,7 +53,8 @@ def main(
         "--offload", help="Decoder and picture codec take turns on the card.")] = False,
     host: Annotated[str, typer.Option(
         help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(help="Default: the first free one from 7860.")] = None,
+    port: Annotated[int | None, typer.Option(
+        min=1, max=65535, help="Default: the first free one from 7860.")] = None,
     share: Annotated[bool, typer.Option(
         "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
@@ -56,17 +63,31 @@ def main(
     """Open the app in a browser: everything runs on this machine."""
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
+    require_address(host, port)
     library = Library(models_dir, backbone, None if heads == "auto" else heads, device, dtype,
                       offload)
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
+    local = host in LOOPBACK and not share
+    if not local:
+        sys.stderr.write(SHARED)
     services = Services(Worker(idle=trim), library, history, Nursery(library, history),
-                        Downloads(models_dir), language)
-    serve(services, host, port, share, open_)
+                        Downloads(models_dir), language, local)
+    with private_cache():
+        serve(services, host, port, share, open_)
+
+
+@contextmanager
+def private_cache() -> Iterator[None]:
+    """Gradio's folder for uploads and pictures on show: this program's own, gone when it ends."""
+    with tempfile.TemporaryDirectory(prefix="ssd-studio-", ignore_cleanup_errors=True) as folder:
+        os.environ["GRADIO_TEMP_DIR"] = folder
+        yield
 
 
 def run() -> None:
     """Exit code 2 and one line for what the user got wrong, as the command line has it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is open is closed
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(main)
     try:

@@ -22,12 +22,15 @@ from .tabs.seeds import Seeds
 from .words import language_of, say, translations
 
 TITLE = "SSD studio"
+UPLOADS = (3600, 86400)  # s: how often uploads are looked through, how long they are kept
+LIVE = "() => document.querySelector('#plan').setAttribute('aria-live', 'polite')"
 
 
 def build(services: Services) -> gr.Blocks:
     """The whole app as Gradio blocks; nothing runs yet."""
     t = translations(services.language)
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True,
+                   delete_cache=UPLOADS) as demo:
         head = gr.HTML(elem_id="studio-head", js_on_load=None)
         with gr.Row(elem_id="studio"):
             with gr.Column(scale=2, min_width=320, elem_id="controls"):
@@ -38,7 +41,9 @@ def build(services: Services) -> gr.Blocks:
         visit = Visit(services)
         demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
-            controls.tell, controls.inputs, [controls.plan, controls.remembered], **PRIVATE)
+            controls.tell, controls.inputs, controls.told, **PRIVATE)
+        demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
+        demo.load(js=LIVE, **PRIVATE)
         demo.unload(visit.leave)
     return demo
 
@@ -51,8 +56,8 @@ class Visit:
 
     def head_line(self, request: gr.Request) -> str:
         language = language_of(request, self.services.language)
-        return (f'<header class="studio-head"><h1>{TITLE}</h1>'
-                f'<p>{escape(say(language, "tagline"))}</p>'
+        tagline = say(language, "tagline" if self.services.local else "tagline_shared")
+        return (f'<header class="studio-head"><h1>{TITLE}</h1><p>{escape(tagline)}</p>'
                 f'<p class="studio-version">{__version__}</p></header>')
 
     def leave(self, request: gr.Request) -> None:
@@ -93,3 +98,9 @@ def remembered(raw: dict | None) -> list:
     except Exception:  # noqa: BLE001 - storage of the browser: whatever is wrong with it, start afresh
         settings = None
     return [settings[name] for name in KNOBS] if settings else [gr.skip()] * len(KNOBS)
+
+
+def switched(raw: list | None) -> list:
+    """Lock and PNG switch as this browser had them last."""
+    known = isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw)
+    return raw if known else [gr.skip()] * 2

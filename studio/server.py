@@ -6,13 +6,17 @@ share tunnels hold streams back.
 
 from __future__ import annotations
 
+import re
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import gradio as gr
+from gradio import processing_utils
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +31,7 @@ HERE = Path(__file__).parent
 PREVIEW = HERE.parent / "web"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
+FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)
 # Nothing may come from elsewhere, whatever a library or a picture's text asks for.
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'self'"
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "Microsoft YaHei",
@@ -35,12 +40,16 @@ MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 
 
 class Policy:
-    """Adds the content policy to every answer."""
+    """Refuses what no page of ours asks for, and adds the content policy to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (why := refused(Request(scope))):
+            await PlainTextResponse(why, 403)(scope, receive, send)
+            return
+
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"],
@@ -50,13 +59,34 @@ class Policy:
         await self.app(scope, receive, with_policy if scope["type"] == "http" else send)
 
 
+def refused(request: Request) -> str | None:
+    """Why a request is not answered: another site sent it, or Gradio would fetch an address."""
+    if FETCHED.match(request.url.path):
+        return "this app fetches nothing from elsewhere"
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return None
+    site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
+    if site is not None:
+        own = site in ("same-origin", "none")
+    else:  # a browser that does not tell, or none
+        own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    return None if own else "this app takes nothing from other sites"
+
+
+async def fetch_nothing(url: str, *_: object, **__: object) -> str:
+    """Stands where Gradio would download a file that somebody names by its address."""
+    raise gr.Error("files are not fetched from elsewhere: upload the file",
+                   print_exception=False)
+
+
 def routes(services: Services) -> list[Route | Mount]:
     """Ours, before Gradio's own."""
     def feed(request: Request) -> Response:
         jobs, after = (request.query_params.getlist(key) for key in ("job", "after"))
-        asked = zip(jobs, after, strict=False)
-        return JSONResponse({job: services.worker.feed(job, int(n)) for job, n in asked
-                             if n.isdecimal()}, headers={"cache-control": "no-store"})
+        asked = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
+                 if n.isdecimal() and len(n) < 10]
+        return JSONResponse({job: services.worker.feed(job, n) for job, n in asked},
+                            headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
         """A saved picture, byte for byte as it lies on the disk."""
@@ -81,9 +111,9 @@ def middleware(host: str, share: bool) -> list[Middleware]:
 
 def head(language: str) -> str:
     """Our style sheet and module; a forced language is written where the modules look for it."""
-    forced = ("" if language == AUTO else "<script>document.documentElement.dataset.ssdLanguage="
-              f'"{language}"</script>')
-    return (f'{forced}<link rel="stylesheet" href="/studio/web/studio.css">'
+    spoken = ("" if language == AUTO else "<script>document.documentElement.lang="
+              f'document.documentElement.dataset.ssdLanguage="{language}"</script>')
+    return (f'{spoken}<link rel="stylesheet" href="/studio/web/studio.css">'
             '<script type="module" src="/studio/web/studio.js"></script>')
 
 
@@ -92,9 +122,23 @@ def theme() -> gr.Theme:
     return gr.themes.Default(primary_hue="teal", neutral_hue="slate", font=FONTS, font_mono=MONO)
 
 
+def require_address(host: str, port: int | None) -> None:
+    """Raise SSDError where nothing can listen there; Gradio would blame a hundred ports."""
+    try:
+        place = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(place[0]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place[4])
+    except OSError as error:
+        where = f"{host}:{port}" if port else host
+        raise SSDError(f"cannot listen on {where} ({error.strerror}): choose a --host of this "
+                       "machine and a --port that is free") from error
+
+
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
           block: bool = True) -> gr.Blocks:
     """Open the app, in a browser too if `browser`; `block` keeps it open until Ctrl-C."""
+    processing_utils.async_ssrf_protected_download = fetch_nothing
     demo = build(services)
     demo.queue(default_concurrency_limit=None, max_size=256)  # runs wait in our own queue
     demo.launch(
@@ -102,8 +146,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
         prevent_thread_lock=True, quiet=not block,
         theme=theme(), head=head(services.language),
         i18n=translations(services.language), footer_links=[], max_file_size=LARGEST_UPLOAD,
-        allowed_paths=[str(services.history.folder)], ssr_mode=False, enable_monitoring=False,
-        state_session_capacity=64,
+        ssr_mode=False, enable_monitoring=False, state_session_capacity=64,
         app_kwargs={"routes": routes(services), "middleware": middleware(host, share)})
     if block:
         try:

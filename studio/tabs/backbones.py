@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from html import escape
 
 import gradio as gr
 
 from ssd_core import SSDError, hub
+from ssd_core.backbones.base import Preset
 from ssd_core.catalogue import CATALOGUE, Licence, known
 from ssd_core.fit import WEIGHT_BYTES
 
+from ..library import Library
 from ..services import Services
 from ..words import language_of, say
 from .common import PRIVATE, line, over, owner_of, trouble
-from .controls import Controls
+from .controls import Controls, takes_knobs
 
 STEP = 0.3  # seconds between two looks at a download
 
 
+@dataclass(frozen=True)
+class InUse:
+    """What the page tells of the backbone that was just loaded; sizes (width, height) in px."""
+
+    name: str
+    heads: bool
+    problem: str | None
+    preset: Preset
+    sizes: tuple[tuple[int, int], ...]
+
+
 class Backbones:
+    """Where other machines reach the app there is nothing to switch and nothing to download."""
+
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.found = gr.HTML(elem_id="backbones-found", js_on_load=None)
@@ -30,8 +46,14 @@ class Backbones:
             self.dtype = gr.Dropdown(["auto", *WEIGHT_BYTES], value="auto", label=t("dtype"),
                                      elem_id="dtype")
             self.fit = gr.Button(t("fit"), elem_id="backbone-fit")
-            self.use = gr.Button(t("use"), variant="primary", elem_id="backbone-use")
+            self.use = gr.Button(t("use"), variant="primary", elem_id="backbone-use",
+                                 visible=services.local)
         self.status = gr.HTML(elem_id="backbone-status", js_on_load=None)
+        gr.Markdown(t("shared_hint"), visible=not services.local)
+        with gr.Column(visible=services.local):
+            self._elsewhere(t)
+
+    def _elsewhere(self, t: gr.I18n) -> None:
         gr.Markdown(t("get"), elem_id="backbone-get")
         gr.Markdown(t("get_hint"))
         with gr.Row():
@@ -48,12 +70,18 @@ class Backbones:
     def wire(self, tab: gr.Tab) -> None:
         knobs = self.controls.inputs
         tab.select(self.look, None, [self.found, self.name], **PRIVATE)
-        tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.fit.click(self.will_fit, [self.name, self.dtype, *knobs], self.status,
                        api_name="fit", show_progress="hidden")
-        self.use.click(self.load, [self.name, self.dtype, *knobs], [self.status, *knobs],
+        if self.services.local:
+            self._wire_changes(tab)
+
+    def _wire_changes(self, tab: gr.Tab) -> None:
+        """What only the one at this machine may do."""
+        controls, knobs = self.controls, self.controls.inputs
+        tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
+        self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
-            self.controls.tell, knobs, [self.controls.plan, self.controls.remembered], **PRIVATE)
+            controls.tell, knobs, controls.told, **PRIVATE)
         self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
         self.get.click(self.download, self.known, [self.progress, self.get, self.cancel, self.found,
@@ -65,11 +93,12 @@ class Backbones:
     def look(self, request: gr.Request) -> tuple:
         """What was found, and where it was looked for."""
         library, language = self.services.library, language_of(request, self.services.language)
-        rows = "".join(found_row(one) for one in library.found())
+        rows = "".join(found_row(one, language) for one in library.found())
         places = escape(say(language, "looked_in", places=" ; ".join(map(str, library.places()))))
         table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
         return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
 
+    @takes_knobs
     def will_fit(self, request: gr.Request, name: str, dtype: str, *values: object) -> str:
         language = language_of(request, self.services.language)
         try:
@@ -78,22 +107,22 @@ class Backbones:
         except SSDError as error:
             return trouble(language, str(error))
 
-    async def load(self, request: gr.Request, name: str, dtype: str, *values: object
-                   ) -> AsyncIterator[list]:
+    async def load(self, request: gr.Request, name: str, dtype: str) -> AsyncIterator[list]:
         """Load a backbone in place of the present one, when its turn has come."""
         library, language = self.services.library, language_of(request, self.services.language)
-        job = self.services.worker.submit("load", lambda job: library.use(name, dtype),
+        job = self.services.worker.submit("load", lambda job: switch(library, name, dtype),
                                           owner_of(request))
-        as_they_are = [gr.skip()] * len(values)
+        as_they_are = [gr.skip()] * len(self.controls.inputs)
         yield [line(say(language, "loading", name=name)), *as_they_are]
         await over(job)
         if job.state != "done":
             yield [trouble(language, job.error or job.state), *as_they_are]
             return
-        loaded = library.current
-        told = say(language, "in_use", name=loaded.name, heads=say(
-            language, "with_heads" if loaded.heads else "without_heads"))
-        yield [line(" ".join(filter(None, (told, loaded.problem)))), *self.controls.adopted(values)]
+        now: InUse = job.result
+        told = say(language, "in_use", name=now.name, heads=say(
+            language, "with_heads" if now.heads else "without_heads"))
+        yield [line(" ".join(filter(None, (told, now.problem)))),
+               *self.controls.adopted(now.preset, now.sizes)]
 
     # What there is elsewhere
 
@@ -154,10 +183,18 @@ def names(services: Services) -> list[str]:
     return [one.name for one in services.library.found() if one.readable]
 
 
-def found_row(found) -> str:
+def switch(library: Library, name: str, dtype: str) -> InUse:
+    """Load another backbone; what is told of it holds no weights."""
+    library.use(name, dtype)
+    loaded = library.current
+    return InUse(name, loaded.heads is not None, loaded.problem, loaded.backbone.preset,
+                 tuple(loaded.backbone.sizes))
+
+
+def found_row(found, language: str) -> str:
     """One line of the table: name, family, path, licence, or why it cannot be read."""
     what = found.family if found.readable else found.why_not
-    heads = "heads" if found.heads else ""
+    heads = say(language, "heads") if found.heads else ""
     cells = (found.name, what, heads, found.licence or "", str(found.path))
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 

@@ -12,6 +12,7 @@ from ..history import Entry
 from ..jobs import Job
 from ..services import Services
 from ..words import say
+from .shown import shown
 
 IDLE = "<ssd-stage></ssd-stage>"
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
@@ -71,7 +72,7 @@ def pictures(t: gr.I18n, elem_id: str) -> gr.Gallery:
 
 def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """(path, caption) for a gallery."""
-    return [(str(entry.path), entry.path.stem) for entry in entries]
+    return [(shown(entry), entry.path.stem) for entry in entries]
 
 
 def figures(language: str, label: str, stats: dict, entries: Sequence[Entry]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from html import escape
 
 import gradio as gr
 
 from ssd_core import SSDError
+from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.decode import prompt_branches
 from ssd_core.methods import METHODS
 
 from ..services import Services
@@ -28,8 +31,18 @@ CHOICES = {"acceptance": ["residual", "coupled"], "draft_choice": ["sample", "ar
            "draft": ["distribution", "copy"], "drafts": ["horizontal", "vertical"]}
 
 
+def takes_knobs(handler: Callable) -> Callable:
+    """Gives a handler's `*values` the knobs' names, which Gradio's API tells."""
+    signature = inspect.signature(handler)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_POSITIONAL]
+    knobs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in KNOBS]
+    handler.__signature__ = signature.replace(parameters=own + knobs)
+    return handler
+
+
 class Controls:
-    """The components by the name of the setting they hold; `metadata` is the PNG switch."""
+    """The components by the name of the setting they hold; `metadata` is the PNG switch, `lock`
+    keeps the seed. `told` is what follows the knobs; see `tell`."""
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
@@ -43,7 +56,10 @@ class Controls:
         with gr.Accordion(t("expert"), open=False, elem_id="expert"):
             self._expert(t, start)
         self.metadata = gr.Checkbox(True, label=t("metadata"), elem_id="metadata")
-        self.remembered = gr.BrowserState(None, storage_key="ssd-studio", secret="ssd-studio")
+        self.remembered, self.switches = (
+            gr.BrowserState(None, storage_key=key, secret="ssd-studio")
+            for key in ("ssd-studio", "ssd-studio-switches"))
+        self.told = [self.plan, self.speed, self.remembered]
         self._wire()
 
     def _add(self, name: str, component: gr.components.Component) -> gr.components.Component:
@@ -65,8 +81,7 @@ class Controls:
             self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
             self._add("pictures", gr.Number(start.pictures, label=t("pictures"), precision=0,
-                                            minimum=1, maximum=64, elem_id="pictures", scale=1,
-                                            min_width=90))
+                                            elem_id="pictures", scale=1, min_width=90))
         with gr.Row():
             self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=90)
             self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
@@ -76,39 +91,39 @@ class Controls:
         self._add("method", gr.Dropdown(list(METHODS), value=start.method, label=t("method"),
                                         elem_id="method"))
         with gr.Row():
-            self._number(t, "k_h", start, 1, 64)
-            self._number(t, "k_v", start, 1, 64)
+            self._number(t, "k_h", start)
+            self._number(t, "k_v", start)
         with gr.Row():
-            self._number(t, "rounds", start, 0, 8192)
-            self._number(t, "incremental", start, 0, 8192)
+            self._number(t, "rounds", start)
+            self._number(t, "incremental", start)
         for pair in (("acceptance", "draft_choice"), ("draft", "drafts")):
             with gr.Row():
                 for name in pair:
                     self._add(name, gr.Dropdown(CHOICES[name], value=getattr(start, name),
                                                 label=t(name), elem_id=name, min_width=110))
         with gr.Row():
-            self._number(t, "draft_temperature", start, 0.05, 10, None)
-            self._number(t, "window", start, 0, 8192)
+            self._number(t, "draft_temperature", start, None)
+            self._number(t, "window", start)
         self._add("fused_commit", gr.Checkbox(start.fused_commit, label=t("fused_commit"),
                                               elem_id="fused_commit"))
         with gr.Row():
-            self._number(t, "cfg", start, 0, 100, None)
-            self._number(t, "temperature", start, 0, 100, None)
+            self._number(t, "cfg", start, None)
+            self._number(t, "temperature", start, None)
         with gr.Row():
-            self._number(t, "top_k", start, 0, 1 << 20)
-            self._number(t, "top_p", start, 0, 1, None)
+            self._number(t, "top_k", start)
+            self._number(t, "top_p", start, None)
         self.own_size = (t("own_size"), "")
-        self._add("size", gr.Dropdown(self.sizes(), value="", label=t("size"), elem_id="size",
+        sizes = self.sizes(self.services.library.current.backbone.sizes)
+        self._add("size", gr.Dropdown(sizes, value="", label=t("size"), elem_id="size",
                                       allow_custom_value=True))
 
-    def _number(self, t: gr.I18n, name: str, start: Settings, least: float, most: float,
-                precision: int | None = 0) -> None:
-        self._add(name, gr.Number(getattr(start, name) or 0, label=t(name), minimum=least,
-                                  maximum=most, precision=precision, elem_id=name, min_width=110))
+    def _number(self, t: gr.I18n, name: str, start: Settings, precision: int | None = 0) -> None:
+        """Without limits: Gradio would refuse with no word about which number; `read` names it."""
+        self._add(name, gr.Number(getattr(start, name) or 0, label=t(name), precision=precision,
+                                  elem_id=name, min_width=110))
 
-    def sizes(self) -> list[tuple[object, str]]:
-        """Choices for `size`, of the backbone in use."""
-        sizes = self.services.library.current.backbone.sizes
+    def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
+        """Choices for `size`, of a backbone with these sizes (width, height)."""
         return [self.own_size, *((text, text) for text in (f"{w}x{h}" for w, h in sizes))]
 
     # Values
@@ -122,7 +137,7 @@ class Controls:
         raw = dict(zip(KNOBS, values, strict=True))
         missing = [name for name, value in raw.items() if value is None]
         if missing:
-            raise SSDError(f"{missing[0]}: is empty or out of its range; type a number")
+            raise SSDError(f"{missing[0]}: is empty; type a number")
         return from_dict(raw)
 
     def shown(self, settings: Settings) -> list[object]:
@@ -130,52 +145,45 @@ class Controls:
         raw = to_dict(settings)
         return [raw[name] for name in KNOBS]
 
-    def adopted(self, values: Sequence[object]) -> list[object]:
-        """The inputs for the backbone that is in use now: its own schedule, guidance and sizes."""
-        preset = self.services.library.current.backbone.preset
-        settings = replace(with_preset(self.read(values), preset), size=None)
-        shown = dict(zip(KNOBS, self.shown(settings), strict=True))
-        shown["size"] = gr.update(choices=self.sizes(), value="")
-        return [shown[name] for name in KNOBS]
+    def adopted(self, preset: Preset, sizes: Sequence[tuple[int, int]]) -> list[object]:
+        """The inputs for another backbone: its own schedule, guidance and sizes, nothing else."""
+        raw = to_dict(with_preset(Settings(), preset))
+        shown = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
+        shown["size"] = gr.update(choices=self.sizes(sizes), value="")
+        return [shown.get(name, gr.skip()) for name in KNOBS]
 
     # What moves when
 
     def _wire(self) -> None:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
         moved = [part.change for part in self.inputs]
-        gr.on(moved, self.tell, self.inputs, [self.plan, self.remembered], api_name="plan",
+        gr.on(moved, self.tell, self.inputs, self.told, api_name="plan",
               show_progress="hidden", queue=False, trigger_mode="always_last")
-        self.dice.click(lambda: str(random.getrandbits(32)), None, self.parts["seed"],
+        self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
+                        [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
-        knobs = [self.parts[name] for name in METHOD_KNOBS]
-        self.speed.input(self._at_speed, [self.speed, *self.inputs], knobs, **private)
-        gr.on([part.input for part in knobs], self._stop_at, self.inputs, self.speed, **private)
+        both = [self.lock, self.metadata]
+        gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
+        self.speed.input(at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
+                         trigger_mode="always_last", **private)
 
-    def _at_speed(self, stop: int, *values: object) -> list[object]:
-        """The knobs of a stop of the slider."""
-        settings = replace(self.read(values), **SPEEDS[int(stop)].knobs)
-        raw = to_dict(settings)
-        return [raw[name] for name in METHOD_KNOBS]
-
-    def _stop_at(self, *values: object) -> object:
-        """The slider follows the knobs where they are one of its stops."""
-        try:
-            stop = stop_of(self.read(values))
-        except SSDError:
-            return gr.skip()
-        return gr.skip() if stop is None else stop
-
-    def tell(self, request: gr.Request, *values: object) -> tuple[str, dict | None]:
-        """The plan as HTML, and the settings for this browser to remember."""
+    @takes_knobs
+    def tell(self, request: gr.Request, *values: object) -> tuple[str, dict, dict]:
+        """The plan as HTML, where the slider stands, and the settings for this browser to
+        remember."""
         language = language_of(request, self.services.language)
         try:
             settings = self.read(values)
-            return self.plan_html(settings, language), to_dict(settings)
         except SSDError as error:
-            return problem(str(error)), None
+            return problem(str(error)), gr.skip(), gr.skip()
+        try:
+            told = self.plan_html(settings, language)
+        except SSDError as error:
+            told = problem(str(error))
+        return told, at_stop(settings, language), to_dict(settings)
 
     def plan_html(self, settings: Settings, language: str) -> str:
-        """Passes, and the words that say nothing to the backbone."""
+        """Passes, and what is wrong with the words, or says nothing to the backbone."""
         loaded = self.services.library.current
         plan = plan_of(settings, loaded)
         if plan.passes_max == plan.ar_passes and plan.passes is not None:
@@ -186,14 +194,41 @@ class Controls:
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
         unknown = loaded.backbone.unknown_words(f"{settings.prompt} {settings.negative}")
         told = say(language, "unknown", words=", ".join(unknown)) if unknown else ""
+        try:
+            require_words(settings, loaded.backbone)
+        except SSDError as error:
+            told = str(error)
         return f"<p>{escape(line)}</p>" + (problem(told) if told else "")
 
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run: a new seed where it is not locked, told in its box from then on."""
         settings = self.read(values)
+        require_words(settings, self.services.library.current.backbone)
         return settings if locked else replace(settings, seed=random.getrandbits(32))
 
 
+def at_speed(stop: int) -> list[object]:
+    """The knobs of a stop of the slider; those that it leaves alone stay."""
+    knobs = SPEEDS[int(stop)].knobs
+    raw = to_dict(replace(Settings(), **knobs))
+    return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
+
+
+def at_stop(settings: Settings, language: str) -> dict:
+    """The slider where the settings are one of its stops; elsewhere it says that they are not."""
+    stop = stop_of(settings)
+    if stop is None:
+        return gr.update(info=say(language, "speed_custom"))
+    return gr.update(value=stop, info=say(language, "speed_hint"))
+
+
+def require_words(settings: Settings, backbone: Backbone) -> None:
+    """Raise SSDError for prompts that no run would take, before a queue is waited for."""
+    cfg = backbone.preset.cfg if settings.cfg is None else settings.cfg
+    prompt_branches(backbone.resized(settings.pixels()), [settings.prompt],
+                    settings.negative or None, cfg)
+
+
 def problem(line: str) -> str:
-    """One line that wants attention."""
-    return f'<p class="studio-problem" role="alert">{escape(line)}</p>'
+    """One line that wants attention; #plan is a live region."""
+    return f'<p class="studio-problem">{escape(line)}</p>'

@@ -22,7 +22,7 @@ from .common import (
     stop_button,
     trouble,
 )
-from .controls import Controls
+from .controls import Controls, takes_knobs
 from .redo import Redo
 from .stopped import Stopped
 
@@ -55,6 +55,7 @@ class Create:
         self.again.click(lambda: gr.update(selected="redo"), None, tabs, **PRIVATE).then(
             redo.show, self.last, redo.shown, **PRIVATE)
 
+    @takes_knobs
     async def run(self, request: gr.Request, locked: bool, metadata: bool,
                   *values: object) -> AsyncIterator[dict]:
         """Draw; the picture grows on the stage meanwhile."""

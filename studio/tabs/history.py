@@ -14,12 +14,16 @@ from ..words import language_of, say
 from .common import PRIVATE, files, line, trouble
 from .controls import Controls
 from .redo import Redo
+from .shown import shown
 
 PAGE = 24
 
 
 class HistoryTab:
-    """`ids` are the entries on show, `selected` the one that the buttons mean."""
+    """`ids` are the entries on show, `selected` the one that the buttons mean.
+
+    `delete` asks; what it asks for stands on `sure`, which deletes.
+    """
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -33,38 +37,66 @@ class HistoryTab:
         with gr.Row():
             self.restore = gr.Button(t("restore"), variant="primary", elem_id="history-restore")
             self.again = gr.Button(t("use_in_redo"), elem_id="history-redo")
-            self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete")
+            self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete",
+                                    visible=services.local)
+            self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
         self.status = gr.HTML(elem_id="history-status", js_on_load=None)
         self.drop = gr.File(label=t("drop"), file_types=[".png"], elem_id="history-drop",
                             height=120)
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs, redo: Redo, load) -> None:
-        shown = [self.hint, self.gallery, self.ids, self.more]
-        restored = [self.status, *self.controls.inputs]
-        tab.select(self.show, self.limit, shown, **PRIVATE)
-        load(self.show, self.limit, shown, **PRIVATE)
+        asked = [self.limit, self.ids, self.selected]
+        selected = [self.selected, self.delete, self.sure]
+        listed = [self.hint, self.gallery, self.ids, self.more, *selected]
+        restored = [self.status, self.controls.lock, *self.controls.inputs]
+        tab.select(self.show, asked, listed, **PRIVATE)
+        load(self.show, asked, listed, **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.show, self.limit, shown, **PRIVATE)
-        self.gallery.select(self.select, self.ids, self.selected, **PRIVATE)
+            self.show, asked, listed, **PRIVATE)
+        self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
                          show_progress="hidden")
         self.again.click(self.to_redo, self.selected, [tabs, self.status], **PRIVATE).success(
             redo.show, self.selected, redo.shown, **PRIVATE)
-        self.delete.click(self.remove, self.selected, [self.status, self.selected],
-                          **PRIVATE).then(self.show, self.limit, shown, **PRIVATE)
+        if self.services.local:
+            self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
+                              **PRIVATE)
+            self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
+                self.show, asked, listed, **PRIVATE)
 
-    def show(self, limit: int, request: gr.Request) -> tuple:
-        history, language = self.services.history, language_of(request, self.services.language)
-        entries = history.entries(limit + 1)
+    def show(self, limit: int, ids: Sequence[str], selected: str | None,
+             request: gr.Request) -> tuple:
+        """The list anew. Where it has changed nothing stays selected: another picture would
+        stand in the place of the one that was."""
+        language = language_of(request, self.services.language)
+        entries = self.services.history.entries(limit + 1)
+        now = [entry.id for entry in entries[:limit]]
+        same = now == ids
+        gallery = (gr.skip() if same
+                   else gr.update(value=files(entries[:limit]), selected_index=None))
+        return (line(self.hint_text(bool(entries), language)), gallery, now,
+                gr.update(visible=len(entries) > limit),
+                *self.chosen(selected if same else None))
+
+    def hint_text(self, any_: bool, language: str) -> str:
+        """Where pictures lie, and what lies there that is none."""
+        history = self.services.history
         words = say(language, "history_hint", where=history.folder)
-        if not entries:
+        if not any_:
             words += " " + say(language, "nothing_yet")
-        return (line(words), files(entries[:limit]), [entry.id for entry in entries[:limit]],
-                gr.update(visible=len(entries) > limit))
+        problems = [problem for id_, problem in history.problems.items()
+                    if (history.folder / id_).exists()]
+        if problems:
+            words += say(language, "not_listed", count=len(problems), problem=problems[0])
+        return words
 
-    def select(self, ids: Sequence[str], event: gr.SelectData) -> str | None:
-        return ids[event.index] if event.index < len(ids) else None
+    def select(self, ids: Sequence[str], event: gr.SelectData) -> list:
+        return self.chosen(ids[event.index] if event.index < len(ids) else None)
+
+    def chosen(self, selected: str | None) -> list:
+        """`selected` and the buttons that delete it: nothing is asked yet."""
+        return [selected, gr.update(visible=self.services.local), gr.update(visible=False)]
 
     # What to do with it
 
@@ -78,7 +110,7 @@ class HistoryTab:
             return self._refused(trouble(language, str(error)))
 
     def restore_file(self, path: str, request: gr.Request) -> list:
-        """Settings of a dropped PNG: first the status line, then one value a control."""
+        """Settings of a dropped PNG: the status line, the seed's lock, then a value a control."""
         language = language_of(request, self.services.language)
         try:
             return self._restored(Path(path), language)
@@ -88,26 +120,36 @@ class HistoryTab:
     def _restored(self, path: Path, language: str) -> list:
         settings, recipe = self.services.history.restore(path)
         told = say(language, "restored", name=path.name)
+        if recipe["keep_rows"]:
+            told += say(language, "redone_below", rows=recipe["keep_rows"])
         now = self.services.library.current.backbone
         if recipe["backbone"]["sha256"] != now.sha256:
             told += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
                         now=now.name)
-        return [line(told), *self.controls.shown(settings)]
+        return [line(told), True, *self.controls.shown(settings)]
 
     def _refused(self, told: str) -> list:
-        return [told, *[gr.skip()] * len(self.controls.inputs)]
+        return [told, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]
 
     def to_redo(self, selected: str | None, request: gr.Request) -> tuple:
         if selected is None:
             raise gr.Error(say(language_of(request, self.services.language), "select_first"))
         return gr.update(selected="redo"), ""
 
-    def remove(self, selected: str | None, request: gr.Request) -> tuple:
+    def ask(self, selected: str | None, request: gr.Request) -> tuple:
         language = language_of(request, self.services.language)
         if selected is None:
-            return line(say(language, "select_first")), None
+            return line(say(language, "select_first")), gr.skip(), gr.skip()
+        name = say(language, "delete_sure", name=Path(selected).name)
+        return "", gr.update(visible=False), gr.update(visible=True, value=name)
+
+    def remove(self, selected: str, request: gr.Request) -> str:
+        """Delete the picture, and the copy that Gradio serves."""
+        language, history = language_of(request, self.services.language), self.services.history
         try:
-            self.services.history.delete(selected)
+            copy = Path(shown(history.entry(selected)))
+            history.delete(selected)
         except SSDError as error:
-            return trouble(language, str(error)), None
-        return line(say(language, "deleted", name=Path(selected).name)), None
+            return trouble(language, str(error))
+        copy.unlink()
+        return line(say(language, "deleted", name=Path(selected).name))

@@ -25,7 +25,8 @@ from .common import (
     stop_button,
     trouble,
 )
-from .controls import Controls
+from .controls import Controls, takes_knobs
+from .shown import shown
 
 AS_CHOSEN = "the knobs on the left"
 
@@ -56,6 +57,7 @@ class Race:
             [controls.parts["seed"], self.stage, self.status, self.divider, self.sheet,
              self.running, self.stop], api_name="race", show_progress="hidden")
 
+    @takes_knobs
     async def run(self, request: gr.Request, left: str, right: str, locked: bool,
                   metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Race; both pictures grow on the stage meanwhile."""
@@ -82,7 +84,7 @@ class Race:
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
-        sheet = gr.update(value=str(raced.sheet.path), visible=True)
+        sheet = gr.update(value=shown(raced.sheet), visible=True)
         return {self.status: line(verdict(raced, language)), self.divider: divider(raced),
                 self.sheet: sheet}
 

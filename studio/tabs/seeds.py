@@ -15,7 +15,7 @@ from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
 from .common import files, line, owner_of, pictures, stop_button, trouble
-from .controls import Controls
+from .controls import Controls, takes_knobs
 from .redo import Redo
 from .stopped import Stopped
 
@@ -54,6 +54,7 @@ class Seeds:
             show_progress="hidden")
         self.stopped.wire(self.status, controls.metadata, redo, tabs)
 
+    @takes_knobs
     async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
                     *values: object) -> AsyncIterator[dict]:
         """Draw the first part of `count` seeds, one after the other, and leave them waiting."""

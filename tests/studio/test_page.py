@@ -1,0 +1,206 @@
+"""The page's handlers without a browser: what they tell for what they are given."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+import gradio as gr  # noqa: E402
+
+from ssd_core.recipe import read_recipe  # noqa: E402
+from studio.downloads import Downloads  # noqa: E402
+from studio.page import build, switched  # noqa: E402
+from studio.runs import draw, redo  # noqa: E402
+from studio.services import Services  # noqa: E402
+from studio.settings import SPEEDS, Settings, from_dict, to_dict  # noqa: E402
+from studio.tabs.backbones import switch  # noqa: E402
+from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_speed, at_stop  # noqa: E402
+from studio.words import TABLE  # noqa: E402
+
+SKIP = gr.skip()
+ENGLISH = SimpleNamespace(headers={}, session_hash="me")
+
+
+@pytest.fixture
+def services(library, history, nursery, worker, tmp_path):
+    return Services(worker, library, history, nursery, Downloads(tmp_path))
+
+
+def owners(demo):
+    """The objects whose methods are handlers, by the name of their class."""
+    found = {}
+    for fn in demo.fns.values():
+        owner = getattr(fn.fn, "__self__", None)
+        found[type(owner).__name__] = owner
+    return found
+
+
+def names(demo):
+    return demo.get_api_info()["named_endpoints"]
+
+
+@pytest.fixture
+def demo(services):
+    return build(services)
+
+
+@pytest.fixture
+def controls(demo):
+    return owners(demo)["Controls"]
+
+
+@pytest.fixture
+def history_tab(demo):
+    return owners(demo)["HistoryTab"]
+
+
+def values(**changed):
+    raw = {**to_dict(Settings(prompt="a red house")), **changed}
+    return [raw[name] for name in KNOBS]
+
+
+def saved(services, number=1):
+    return [services.history.save(torch.zeros(16, 16, 3), None) for _ in range(number)]
+
+
+# Controls
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -1), ("incremental", -1),
+    ("draft_temperature", 0), ("window", -1), ("cfg", 1000), ("temperature", -1), ("top_k", -1),
+    ("top_p", 3), ("seed", "abc"), ("rounds", None)])
+def test_a_number_out_of_range_is_told_by_its_name(controls, name, wrong):
+    method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")
+    plan, speed, remembered = controls.tell(ENGLISH, *values(**{"method": method, name: wrong}))
+    assert f"{name}" in plan and "problem" in plan
+    assert (speed, remembered) == (SKIP, SKIP)
+
+
+def test_numbers_have_no_limits_that_gradio_would_refuse_them_by(controls):
+    numbers = [part for part in controls.parts.values() if isinstance(part, gr.Number)]
+    assert numbers and all(part.minimum is None and part.maximum is None for part in numbers)
+
+
+@pytest.mark.parametrize("wrong, word", [
+    ({"prompt": "house " * 600}, "600 words"), ({"prompt": " "}, "the prompt is empty"),
+    ({"negative": "a boat", "cfg": 1}, "needs guidance")])
+def test_prompts_that_cannot_run_are_told_by_the_plan_and_before_the_queue(controls, wrong, word):
+    told = controls.plan_html(from_dict(dict(zip(KNOBS, values(**wrong), strict=True))), "en")
+    assert word in told and "passes" in told
+    with pytest.raises(Exception, match=word):
+        controls.drawn(True, values(**wrong))
+
+
+@pytest.mark.parametrize("stop", range(len(SPEEDS)))
+def test_the_slider_stands_where_its_knobs_are_and_reads_no_others(stop):
+    knobs = dict(zip(METHOD_KNOBS, at_speed(stop), strict=True))
+    assert {name for name, value in knobs.items() if value != SKIP} == set(SPEEDS[stop].knobs)
+    chosen = {name: value for name, value in knobs.items() if value != SKIP}
+    moved = at_stop(from_dict({**to_dict(Settings(k_h=3)), **chosen}), "en")
+    assert (moved["value"], moved["info"]) == (stop, TABLE["speed_hint"][0])
+
+
+def test_between_the_stops_the_slider_says_that_it_is_not_in_use():
+    told = at_stop(Settings(method="ar"), "en")
+    assert told["info"] == TABLE["speed_custom"][0] and "value" not in told
+
+
+def test_a_change_of_knobs_tells_plan_slider_and_what_to_remember(controls):
+    plan, speed, remembered = controls.tell(ENGLISH, *values(rounds=3))
+    assert "passes instead of" in plan and speed["value"] == 1 and remembered["rounds"] == 3
+
+
+def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
+    plan, speed, remembered = controls.tell(ENGLISH, *values(k_h=64, rounds=3))
+    assert "k_h" in plan and speed["value"] == 1 and remembered["k_h"] == 64
+
+
+@pytest.mark.parametrize("raw, wanted", [
+    ([True, False], [True, False]), (None, [SKIP, SKIP]), ([True], [SKIP, SKIP]),
+    (["yes", True], [SKIP, SKIP])])
+def test_lock_and_png_switch_are_remembered_by_themselves(raw, wanted):
+    assert switched(raw) == wanted
+
+
+# Endpoints
+
+
+def test_every_parameter_of_an_endpoint_has_a_name(demo):
+    told = {name: [one["parameter_name"] for one in info["parameters"]]
+            for name, info in names(demo).items()}
+    assert told["/plan"] == KNOBS
+    assert told["/draw"] == ["locked", "metadata", *KNOBS]
+    assert not [name for parts in told.values() for name in parts if name.startswith("param_")]
+
+
+def test_others_can_neither_switch_download_nor_delete(services, demo):
+    shared = build(Services(**{**vars(services), "local": False}))
+    mine, theirs = ({getattr(fn.fn, "__qualname__", "") for fn in page.fns.values()}
+                    for page in (demo, shared))
+    assert mine - theirs == {"HistoryTab.ask", "HistoryTab.remove", "Backbones.load",
+                             "Backbones.about", "Backbones.asked", "Backbones.download",
+                             "Backbones.cancelled"}
+    assert "/use_backbone" in names(demo) and "/use_backbone" not in names(shared)
+    visit = owners(shared)["Visit"]
+    assert "Nothing leaves" not in visit.head_line(ENGLISH)
+    assert "Nothing leaves" in owners(demo)["Visit"].head_line(ENGLISH)
+
+
+def test_another_backbone_is_told_whatever_the_knobs_hold(services, controls):
+    now = switch(services.library, "bare", "auto")
+    assert (now.name, now.heads, now.problem) == ("bare", False, None)
+    told = dict(zip(KNOBS, controls.adopted(now.preset, now.sizes), strict=True))
+    kept = {name for name, value in told.items() if value == SKIP}
+    assert {"prompt", "seed", "method"} <= kept
+    assert (told["rounds"], told["cfg"], told["size"]["value"]) == (now.preset.rounds, 0, "")
+
+
+# History
+
+
+def test_nothing_stays_selected_where_the_list_has_changed(services, history_tab):
+    old = saved(services)[0]
+    *_, ids, _, selected, _, _ = history_tab.show(24, [], None, ENGLISH)
+    assert ids == [old.id] and selected is None
+    _, gallery, *_, selected, delete, sure = history_tab.show(24, ids, old.id, ENGLISH)
+    assert (gallery, selected) == (SKIP, old.id)
+    saved(services)
+    _, gallery, now, _, selected, delete, sure = history_tab.show(24, ids, old.id, ENGLISH)
+    assert len(now) == 2 and selected is None and gallery["selected_index"] is None
+    assert delete["visible"] and not sure["visible"]
+
+
+def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, history_tab):
+    entry, other = saved(services, 2)
+    told, delete, sure = history_tab.ask(entry.id, ENGLISH)
+    assert sure["value"] == f"Delete {entry.path.name}?" and entry.path.exists()
+    assert (delete["visible"], sure["visible"]) == (False, True)
+    selected, delete, sure = history_tab.chosen(other.id)
+    assert selected == other.id and not sure["visible"], "another picture asks anew"
+    assert entry.path.name in history_tab.remove(entry.id, ENGLISH)
+    assert not entry.path.exists() and other.path.exists()
+    assert "no such picture" in history_tab.remove(entry.id, ENGLISH)
+
+
+def test_what_cannot_be_listed_is_told_under_the_hint(services, history_tab):
+    entry = saved(services)[0]
+    (entry.path.parent / "000000.png").write_bytes(b"no picture")
+    hint, *_ = history_tab.show(24, [], None, ENGLISH)
+    assert "Not listed: 1" in hint and "000000.png" in hint
+
+
+def test_restoring_locks_the_seed_and_tells_of_rows_from_elsewhere(
+        services, history_tab, ended, settings):
+    library, history = services.library, services.history
+    first = ended(draw(library, history, settings)).result.entries[0]
+    again = ended(redo(library, history, settings, first.path, 2)).result.entries[0]
+    assert read_recipe(again.path)["keep_rows"] == 2
+    told, lock, *knobs = history_tab.restore_selected(first.id, ENGLISH)
+    assert lock is True and knobs[KNOBS.index("seed")] == "7" and "came from" not in told
+    told, lock, *_ = history_tab.restore_selected(again.id, ENGLISH)
+    assert lock is True and "first 2 rows came from another picture" in told
+    told, lock, *_ = history_tab.restore_selected(None, ENGLISH)
+    assert lock == SKIP

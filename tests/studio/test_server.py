@@ -1,0 +1,153 @@
+"""The app over HTTP without a browser: what is served, what is refused, and how it starts."""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+from starlette.requests import Request  # noqa: E402
+from studio_visit import served  # noqa: E402
+
+from ssd_core import SSDError  # noqa: E402
+from studio.server import refused  # noqa: E402
+from studio.tabs.shown import shown  # noqa: E402
+
+OWN = "http://127.0.0.1:7860"
+
+
+@pytest.fixture(scope="module")
+def app(models, tmp_path_factory):
+    with served(tmp_path_factory.mktemp("app"), models=models, backbone="tiny") as running:
+        yield running
+
+
+def ask(app, path, body=None, **headers):
+    """(status, text) of a request."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(app.address + path, data, {
+        "content-type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def outcome(app, name, *values):
+    """The events of a call of a named endpoint, as text."""
+    _, told = ask(app, f"gradio_api/call/{name}", {"data": list(values)})
+    return ask(app, f"gradio_api/call/{name}/{json.loads(told)['event_id']}")[1].decode()
+
+
+@pytest.fixture
+def entry(app):
+    return app.services.history.save(torch.zeros(16, 16, 3), None)
+
+
+def test_the_output_folder_is_not_served_only_its_pictures(app, entry):
+    secret = app.services.history.folder / ".env"
+    secret.write_text("secret")
+    for path in (secret, entry.path):
+        assert ask(app, f"gradio_api/file={path}")[0] == 403
+    assert ask(app, f"studio/picture/{entry.id}") == (200, entry.path.read_bytes())
+    assert ask(app, f"gradio_api/file={shown(entry)}") == (200, entry.path.read_bytes())
+
+
+@pytest.mark.parametrize("path", ["file=http://example.com/x.png", "file=//https://example.com",
+                                  "proxy=http://example.com/"])
+def test_gradio_fetches_nothing_that_a_request_names(app, path):
+    assert ask(app, f"gradio_api/{path}")[0] == 403
+
+
+def test_no_file_is_downloaded_for_an_api_caller(app):
+    file = {"path": "http://127.0.0.1:9/x.png", "meta": {"_type": "gradio.FileData"}}
+    told = outcome(app, "restore", file)
+    assert "event: error" in told and "not fetched from elsewhere" in told
+
+
+def request(method="POST", **headers):
+    return Request({"type": "http", "method": method, "path": "/gradio_api/upload",
+                    "query_string": b"", "server": ("127.0.0.1", 7860), "scheme": "http",
+                    "headers": [(name.replace("_", "-").encode(), value.encode())
+                                for name, value in headers.items()]})
+
+
+@pytest.mark.parametrize("headers, taken", [
+    ({}, True), ({"origin": OWN}, True), ({"origin": "http://evil.example"}, False),
+    ({"origin": "null"}, False), ({"origin": "http://127.0.0.1:8080"}, False),
+    ({"sec_fetch_site": "same-origin", "origin": "https://behind.a.proxy"}, True),
+    ({"sec_fetch_site": "cross-site"}, False), ({"sec_fetch_site": "same-site"}, False)])
+def test_what_another_site_sends_is_refused(headers, taken):
+    host = {"host": "127.0.0.1:7860"}
+    assert (refused(request(**host, **headers)) is None) == taken
+    assert refused(request("GET", **host, **headers)) is None
+
+
+def test_an_upload_from_another_site_is_not_kept(app):
+    status, told = ask(app, "gradio_api/upload", {}, origin="http://evil.example")
+    assert (status, told) == (403, b"this app takes nothing from other sites")
+
+
+def test_a_feed_is_not_asked_for_with_endless_numbers(app):
+    assert ask(app, f"studio/feed?job=a&after={'9' * 5000}") == (200, b"{}")
+    assert json.loads(ask(app, "studio/feed?job=a&after=3")[1])["a"]["state"] == "gone"
+
+
+def test_a_name_that_was_deleted_is_served_no_more(app, entry):
+    from studio.page import build
+    copy = shown(entry)
+    tab = next(fn.fn.__self__ for fn in build(app.services).fns.values()
+               if type(getattr(fn.fn, "__self__", None)).__name__ == "HistoryTab")
+    assert "Deleted" in tab.remove(entry.id, None)
+    assert not entry.path.exists() and not os.path.exists(copy)
+
+
+# Starting
+
+
+def told_at_start(monkeypatch, capsys, *arguments):
+    """What the program says on its way out, with exit code 2."""
+    import gradio_app
+    monkeypatch.setattr(gradio_app.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["gradio_app.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        gradio_app.run()
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--port", "99999"], "--port"), (["--host", "192.0.2.7"], "cannot listen on 192.0.2.7")])
+def test_an_address_that_cannot_be_had_is_told_at_once(monkeypatch, capsys, arguments, word):
+    assert word in told_at_start(monkeypatch, capsys, *arguments)
+
+
+def test_a_port_that_is_taken_is_told(app, monkeypatch, capsys):
+    port = app.address.rsplit(":", 1)[1].strip("/")
+    assert f"127.0.0.1:{port}" in told_at_start(monkeypatch, capsys, "--port", port)
+
+
+@pytest.mark.parametrize("arguments, local", [([], True), (["--share"], False),
+                                              (["--host", "0.0.0.0"], False)])
+def test_what_gradio_keeps_is_private_and_gone_at_the_end(
+        monkeypatch, capsys, tmp_path, arguments, local):
+    import gradio_app
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "as it was")
+    seen = []
+
+    def serve(services, *_):
+        seen.append(Path(os.environ["GRADIO_TEMP_DIR"]))
+        assert seen[0].is_dir() and services.local is local
+        raise SSDError("enough")
+
+    monkeypatch.setattr(gradio_app, "serve", serve)
+    told = told_at_start(monkeypatch, capsys, "--output-dir", str(tmp_path), "--device", "cpu",
+                         *arguments)
+    assert "enough" in told and not seen[0].exists()
+    assert ("other machines" in told) is not local
