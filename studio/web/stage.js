@@ -9,9 +9,9 @@ import { Preview } from "./core/preview.js";
 import { Feed } from "./feed.js";
 import { HeldElement } from "./held.js";
 import { listOf, pageLanguage, pageWords } from "./host.js";
-import { statusText } from "./status.js";
+import { statusText, timeLeft } from "./status.js";
 
-/** One job on the page: a status line and its preview. */
+/** One job on the page: a status line, the time left (not read aloud every second), its preview. */
 export class Run {
   #entry = null;
 
@@ -19,7 +19,8 @@ export class Run {
     this.words = words;
     this.preview = new Preview({ language });
     this.status = make("div", "ssd-status", { role: "status" });
-    this.element = make("div", "ssd-run", {}, [this.status, this.preview.element]);
+    this.left = make("div", "ssd-status", { "aria-hidden": "true" });
+    this.element = make("div", "ssd-run", {}, [this.status, this.left, this.preview.element]);
     this.tell(false);
   }
 
@@ -33,8 +34,11 @@ export class Run {
   /** `lost`: whether the server has stopped answering. */
   tell(lost) {
     const text = lost ? this.words.lost : statusText(this.#entry, this.words, this.begun);
-    setText(this.status, text);
-    this.status.hidden = text === "";
+    const left = text === "" ? timeLeft(this.#entry, this.words) : "";
+    for (const [line, said] of [[this.status, text], [this.left, left]]) {
+      setText(line, said);
+      line.hidden = said === "";
+    }
     this.element.dataset.state = this.#entry?.state ?? "";
   }
 

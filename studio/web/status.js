@@ -8,7 +8,7 @@ const MINUTE = 60; // s
 export function statusText(entry, words, begun) {
   switch (entry?.state) {
     case "waiting": return waitingText(entry.position, words);
-    case "running": return begun ? timeLeft(entry.seconds_left, words) : words.starting;
+    case "running": return begun ? "" : words.starting;
     case "failed": return say(words.failed, { error: entry.error });
     case "cancelled": return begun ? "" : words.stopped;
     case "gone": return words.gone;
@@ -34,8 +34,9 @@ export function seedText(entry, panel, words) {
   }
 }
 
-/** "about 12 s left"; empty where the server does not say. */
-export function timeLeft(seconds, words) {
+/** "about 12 s left" of a job that draws; empty where the server does not say. */
+export function timeLeft(entry, words) {
+  const seconds = entry?.state === "running" ? entry.seconds_left : null;
   if (seconds === null || seconds === undefined) return "";
   return seconds < 2 * MINUTE
     ? say(words.secondsLeft, { seconds: Math.max(1, Math.round(seconds)) })

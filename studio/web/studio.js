@@ -1,5 +1,6 @@
 /** Defines the studio's elements; the one script that the page loads. */
 
+import "./manners.js";
 import { SsdDivider } from "./divider.js";
 import { SsdKeepLine } from "./keep_line.js";
 import { SsdSeeds } from "./seeds.js";

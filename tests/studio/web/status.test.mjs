@@ -23,14 +23,16 @@ test("a job that just left the queue, or was not asked for yet, is ahead of none
 test("a running job says nothing of its own once its preview speaks", () => {
   assert.equal(text({ state: "running" }), "Getting ready");
   assert.equal(text({ state: "running", seconds_left: null }, true), "");
-  assert.equal(text({ state: "running", seconds_left: 12.4 }, true), "about 12 s left");
+  assert.equal(text({ state: "running", seconds_left: 12.4 }, true), "");
 });
 
 test("time left is told in seconds, then in minutes, and never as nothing", () => {
-  const left = (seconds) => timeLeft(seconds, TEXTS.en);
+  const left = (seconds) => timeLeft({ state: "running", seconds_left: seconds }, TEXTS.en);
   assert.deepEqual([0.2, 119, 120, 400].map(left),
     ["about 1 s left", "about 119 s left", "about 2 min left", "about 7 min left"]);
   assert.equal(left(undefined), "");
+  assert.equal(timeLeft(null, TEXTS.en), "");
+  assert.equal(timeLeft({ state: "paused", seconds_left: 3 }, TEXTS.en), "");
 });
 
 test("ends are told where the preview cannot tell them", () => {
