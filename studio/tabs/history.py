@@ -17,6 +17,11 @@ from .redo import Redo
 from .shown import shown
 
 PAGE = 24
+# Gradio keeps a preview open at its place in the list, where another picture may stand by now.
+CLOSE = """(...asked) => {
+  document.querySelector('#history .preview button[aria-label=Close]')?.click();
+  return asked;
+}"""
 
 
 class HistoryTab:
@@ -49,10 +54,10 @@ class HistoryTab:
         selected = [self.selected, self.delete, self.sure]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
-        tab.select(self.show, asked, listed, **PRIVATE)
+        tab.select(self.show, asked, listed, js=CLOSE, **PRIVATE)
         load(self.show, asked, listed, **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.show, asked, listed, **PRIVATE)
+            self.show, asked, listed, js=CLOSE, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
@@ -63,18 +68,16 @@ class HistoryTab:
             self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
                               **PRIVATE)
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
-                self.show, asked, listed, **PRIVATE)
+                self.show, asked, listed, js=CLOSE, **PRIVATE)
 
     def show(self, limit: int, ids: Sequence[str], selected: str | None,
              request: gr.Request) -> tuple:
-        """The list anew. Where it has changed nothing stays selected: another picture would
-        stand in the place of the one that was."""
+        """The list anew, see CLOSE. Where it has changed nothing stays selected."""
         language = language_of(request, self.services.language)
         entries = self.services.history.entries(limit + 1)
         now = [entry.id for entry in entries[:limit]]
         same = now == ids
-        gallery = (gr.skip() if same
-                   else gr.update(value=files(entries[:limit]), selected_index=None))
+        gallery = gr.skip() if same else files(entries[:limit])
         return (line(self.hint_text(bool(entries), language)), gallery, now,
                 gr.update(visible=len(entries) > limit),
                 *self.chosen(selected if same else None))

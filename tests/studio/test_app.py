@@ -88,11 +88,20 @@ def test_rows_are_painted_while_the_run_goes_on(visitor):
     visitor.until("cancelled")
 
 
-def test_an_unlocked_seed_is_new_each_time_and_told_in_its_box(visitor, app):
+def test_a_seed_that_was_set_is_used_and_an_unlocked_one_is_new_and_told_in_its_box(visitor, app):
+    box = visitor.page.locator("#seed :is(input, textarea)")
     visitor.fill("seed", 5)
     visitor.draw()
-    seed = visitor.page.locator("#seed :is(input, textarea)").input_value()
-    assert seed != "5" and read_recipe(app.pictures[-1])["seed"] == int(seed)
+    assert box.input_value() == "5" and read_recipe(app.pictures[-1])["seed"] == 5
+    visitor.page.click("#dice")
+    visitor.page.wait_for_function("() => document.querySelector('#seed textarea, #seed input')"
+                                   ".value !== '5'")
+    rolled = box.input_value()
+    visitor.draw()
+    assert read_recipe(app.pictures[-1])["seed"] == int(rolled)
+    visitor.page.locator("#lock input").uncheck()
+    visitor.draw()
+    assert read_recipe(app.pictures[-1])["seed"] == int(box.input_value()) != int(rolled)
 
 
 def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor):
@@ -111,9 +120,16 @@ def test_the_plan_follows_the_knobs(visitor):
     assert visitor.page.locator("#fused_commit input").is_checked()
     visitor.fill("rounds", 3)
     visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
+    assert slider.input_value() == "3", "what has r=3 and a fused commit is no stop"
+    assert "Not in use" in visitor.text("speed")
+    visitor.page.locator("#fused_commit input").uncheck()
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#speed input[type=range]').value === '1'")
+    assert "Not in use" not in visitor.text("speed")
     visitor.fill("k_h", 64)
     visitor.page.wait_for_selector("#plan .studio-problem")
     assert "k_h" in visitor.text("plan")
+    assert visitor.page.locator("#plan").get_attribute("aria-live") == "polite"
 
 
 def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
@@ -196,12 +212,16 @@ def test_pictures_and_settings_survive_a_reload(visitor, app):
     visitor.lock(11)
     visitor.expert()
     visitor.fill("rounds", 1)
+    visitor.page.locator("#metadata input").uncheck()
     visitor.draw()
+    assert Image.open(app.pictures[-1]).text == {}
     visitor.page.reload()
     visitor.ready()
     visitor.page.wait_for_function(
         "() => document.querySelector('#prompt textarea').value.startsWith('a red house on')")
     assert visitor.page.locator("#seed :is(input, textarea)").input_value() == "11"
+    visitor.page.wait_for_selector("#lock input:checked")
+    visitor.page.wait_for_selector("#metadata input:not(:checked)")
     visitor.tab("History")
     shown = visitor.page.locator("#history img")
     shown.first.wait_for()
@@ -218,13 +238,40 @@ def test_one_click_restores_all_settings(visitor, app):
     for name, value in fresh.items():
         visitor.fill(name, value)
     visitor.tab("History")
+    visitor.page.locator("#lock input").uncheck()
     visitor.page.locator("#history img").first.click()
     visitor.page.click("#history-restore")
     assert "Settings restored" in visitor.told("history-status")
+    visitor.page.wait_for_selector("#lock input:checked")
     values = {name: visitor.page.locator(f"#{name} :is(textarea, input)").first.input_value()
               for name in fresh}
     assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
                       "rounds": "3"}
+
+
+def test_delete_asks_and_means_the_picture_on_show(visitor, app):
+    visitor.draw()
+    old = app.pictures[-1]
+    visitor.tab("History")
+    visitor.page.locator(f"#history .thumbnail-item:has-text('{old.stem}')").click()
+    visitor.page.wait_for_selector("#history .preview")
+    visitor.tab("Create")
+    visitor.draw()
+    new = app.pictures[-1]
+    visitor.tab("History")
+    visitor.page.wait_for_selector(f"#history .thumbnail-item:has-text('{new.stem}')")
+    visitor.page.wait_for_selector("#history .preview", state="detached")
+    visitor.page.click("#history-delete")
+    assert "Select a picture" in visitor.told("history-status")
+    visitor.page.locator(f"#history .thumbnail-item:has-text('{new.stem}')").click()
+    visitor.page.click("#history-delete")
+    sure = visitor.page.locator("#history-sure")
+    sure.wait_for()
+    assert new.name in sure.inner_text() and new.exists()
+    sure.click()
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#history-status').innerText.includes('Deleted')")
+    assert old.exists() and not new.exists()
 
 
 def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
@@ -365,6 +412,9 @@ def test_it_fits_the_width(visit, width):
     assert wide <= width
     box = visitor.page.locator("#create-stage canvas.ssd-pixels").first.bounding_box()
     assert box["width"] > 150 and box["x"] >= 0 and box["x"] + box["width"] <= width
+    assert len([one for one in visitor.page.get_by_role("tab").all() if one.is_visible()]) == 7
+    visitor.page.evaluate("scrollTo(0, 0)")
+    assert visitor.page.locator("#draw").bounding_box()["y"] < 844 - 40
 
 
 def test_it_speaks_the_language_of_the_browser(visit):
@@ -380,6 +430,7 @@ def test_a_language_can_be_forced(chromium, tmp_path):
         visitor = Visitor(new_page(locale="en-US"), running.address)
         assert visitor.page.locator("#draw").inner_text() == "绘制"
         assert "次前向" in visitor.text("plan")
+        assert visitor.page.evaluate("document.documentElement.lang") == "zh"
 
 
 def test_keyboard_alone_draws_a_picture(visit):
@@ -414,7 +465,7 @@ def test_backbones_are_listed_with_where_it_looked_and_whether_they_fit(visitor,
 
 def test_endpoints_have_stable_names(visit, app):
     info = visit().page.request.get(f"{app.address}gradio_api/info").json()
-    assert {"/draw", "/race", "/redo", "/seeds_start", "/seeds_finish", "/plan", "/restore",
+    assert {"/draw", "/race", "/seeds_start", "/seeds_finish", "/plan", "/restore",
             "/doctor", "/fit", "/use_backbone"} <= set(info["named_endpoints"])
 
 
