@@ -68,6 +68,7 @@ def main(
                       offload)
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
+    history.require_writable()
     local = host in LOOPBACK and not share
     if not local:
         sys.stderr.write(SHARED)

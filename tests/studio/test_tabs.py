@@ -190,6 +190,15 @@ def test_what_is_looked_at_has_the_rows_of_its_size(history, library, tmp_path, 
     assert runs.look(history, tmp_path / "x.png", backbone).rows == 12
 
 
+def test_nothing_is_drawn_for_a_page_that_was_closed(page):
+    page.services.leave("me")
+    for tab, args in ((page.create, (True, True)), (page.race, ("ar", "ssd", True, True))):
+        assert "was closed" in told(tab.run, REQUEST, *args, *values(page))[tab.status]
+    shown = start(page, 2)
+    assert "was closed" in shown[page.seeds.status]
+    require_rest(page, shown, [])
+
+
 # Race
 
 
