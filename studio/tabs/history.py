@@ -50,14 +50,13 @@ class HistoryTab:
                             height=120)
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs, redo: Redo, load) -> None:
-        asked = [self.limit, self.ids, self.selected]
         selected = [self.selected, self.delete, self.sure]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
-        tab.select(self.show, asked, listed, js=CLOSE, **PRIVATE)
-        load(self.show, asked, listed, **PRIVATE)
+        tab.select(self.show, self.limit, listed, js=CLOSE, **PRIVATE)
+        load(self.show, self.limit, listed, **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.show, asked, listed, js=CLOSE, **PRIVATE)
+            self.show, self.limit, listed, js=CLOSE, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
@@ -68,19 +67,15 @@ class HistoryTab:
             self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
                               **PRIVATE)
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
-                self.show, asked, listed, js=CLOSE, **PRIVATE)
+                self.show, self.limit, listed, js=CLOSE, **PRIVATE)
 
-    def show(self, limit: int, ids: Sequence[str], selected: str | None,
-             request: gr.Request) -> tuple:
-        """The list anew, see CLOSE. Where it has changed nothing stays selected."""
+    def show(self, limit: int, request: gr.Request) -> tuple:
+        """The list anew, with nothing selected; see CLOSE."""
         language = language_of(request, self.services.language)
         entries = self.services.history.entries(limit + 1)
-        now = [entry.id for entry in entries[:limit]]
-        same = now == ids
-        gallery = gr.skip() if same else files(entries[:limit])
-        return (line(self.hint_text(bool(entries), language)), gallery, now,
-                gr.update(visible=len(entries) > limit),
-                *self.chosen(selected if same else None))
+        return (line(self.hint_text(bool(entries), language)), files(entries[:limit]),
+                [entry.id for entry in entries[:limit]], gr.update(visible=len(entries) > limit),
+                *self.chosen(None))
 
     def hint_text(self, any_: bool, language: str) -> str:
         """Where pictures lie, and what lies there that is none."""
