@@ -123,8 +123,9 @@ def told_at_start(monkeypatch, capsys, *arguments):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["--port", "99999"], "--port"), (["--host", "192.0.2.7"], "cannot listen on 192.0.2.7")])
-def test_an_address_that_cannot_be_had_is_told_at_once(monkeypatch, capsys, arguments, word):
+    (["--port", "99999"], "--port"), (["--host", "192.0.2.7"], "cannot listen on 192.0.2.7"),
+    (["--output-dir", f"{__file__}/x"], "--output-dir")])
+def test_what_cannot_be_had_is_told_at_once(monkeypatch, capsys, arguments, word):
     assert word in told_at_start(monkeypatch, capsys, *arguments)
 
 
