@@ -1,6 +1,8 @@
 """Pictures of the app's tabs for the README, from the app itself in a headless Chromium.
 
-    python benchmarks/app_pictures.py [--out docs/app]
+    python benchmarks/app_pictures.py [--out docs/app] [--folder DIR]
+
+The folder for what the app saves is to be seen in them: choose one that may be.
 """
 
 from __future__ import annotations
@@ -59,26 +61,28 @@ STEPS = {"create": draw, "race": race, "redo": redo, "seeds": finished_seeds, "h
          "backbones": backbones, "doctor": doctor}
 
 
-def save(page: Page, path: Path) -> None:
-    """The page as a small palette PNG, its lower end cut where it is very long."""
+def save(page: Page, path: Path, whole: bool = True) -> None:
+    """The page (or what is in sight of it) as a small palette PNG, cut where it is very long."""
     page.mouse.move(0, 0)
-    page.evaluate("window.scrollTo(0, 0)")
+    if whole:
+        page.evaluate("window.scrollTo(0, 0)")
     page.wait_for_timeout(600)
-    picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    picture = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
     width = min(WIDTH, picture.width)
     picture = picture.resize((width, picture.height * width // picture.width), Image.LANCZOS)
     picture = picture.crop((0, 0, width, min(picture.height, TALLEST)))
-    picture.quantize(192, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {picture.width}x{picture.height}, {path.stat().st_size // 1000} kB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "app")
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, app(Path(folder)) as (address, _), \
-            sync_playwright() as play:
+    parser.add_argument("--folder", type=Path, help="default: a temporary one")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary, \
+            app(args.folder or Path(temporary)) as (address, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         for name, step in STEPS.items():
@@ -87,12 +91,13 @@ def main() -> None:
                 page.wait_for_selector("#plan p", timeout=PATIENCE)
                 lock(page, 7)
             step(page)
-            save(page, out / f"{name}.png")
+            save(page, args.out / f"{name}.png")
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
         phone.wait_for_selector("#plan p", timeout=PATIENCE)
         draw(phone)
-        save(phone, out / "phone.png")
+        phone.evaluate("document.querySelector('#tabs').scrollIntoView()")
+        save(phone, args.out / "phone.png", whole=False)
         browser.close()
 
 
