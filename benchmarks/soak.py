@@ -42,6 +42,7 @@ def app(folder: Path) -> Iterator[tuple[str, subprocess.Popen]]:
         port = probe.getsockname()[1]
     command = [sys.executable, str(ROOT / "gradio_app.py"), "--port", str(port), "--output-dir",
                str(folder / "outputs"), "--models-dir", str(folder / "models")]
+    folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
