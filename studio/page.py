@@ -41,7 +41,7 @@ def build(services: Services) -> gr.Blocks:
         visit = Visit(services)
         demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
-            controls.tell, controls.inputs, controls.told, **PRIVATE)
+            controls.tell, controls.asked, controls.told, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
         demo.unload(visit.leave)

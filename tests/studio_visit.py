@@ -116,9 +116,12 @@ class Visitor:
 
     def draw(self) -> str:
         """Press Draw and wait; the status line."""
+        jobs = "document.querySelector('#create-stage ssd-stage').getAttribute('jobs')"
+        before = self.page.evaluate(jobs)
         self.page.click("#draw")
-        self.page.wait_for_selector("#stop:not([disabled])")
-        self.page.wait_for_selector("#stop[disabled]", state="attached")
+        # A short run is over before anybody sees that Stop was enabled.
+        self.page.wait_for_function(
+            f"before => {jobs} !== before && document.querySelector('#stop').disabled", arg=before)
         return self.told("create-status")
 
     def slow(self, pictures: int = 8) -> None:

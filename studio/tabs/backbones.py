@@ -81,7 +81,7 @@ class Backbones:
         tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
-            controls.tell, knobs, controls.told, **PRIVATE)
+            controls.tell, controls.asked, controls.told, **PRIVATE)
         self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
         self.get.click(self.download, self.known, [self.progress, self.get, self.cancel, self.found,

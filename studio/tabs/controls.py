@@ -42,7 +42,7 @@ def takes_knobs(handler: Callable) -> Callable:
 
 class Controls:
     """The components by the name of the setting they hold; `metadata` is the PNG switch, `lock`
-    keeps the seed. `told` is what follows the knobs; see `tell`."""
+    keeps the seed. `told` is what follows the knobs, by `tell` of `asked`."""
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
@@ -59,7 +59,7 @@ class Controls:
         self.remembered, self.switches = (
             gr.BrowserState(None, storage_key=key, secret="ssd-studio")
             for key in ("ssd-studio", "ssd-studio-switches"))
-        self.told = [self.plan, self.speed, self.remembered]
+        self.asked, self.told = [self.speed, *self.inputs], [self.plan, self.speed, self.remembered]
         self._wire()
 
     def _add(self, name: str, component: gr.components.Component) -> gr.components.Component:
@@ -157,7 +157,7 @@ class Controls:
     def _wire(self) -> None:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
         moved = [part.change for part in self.inputs]
-        gr.on(moved, self.tell, self.inputs, self.told, api_name="plan",
+        gr.on(moved, self.tell, self.asked, self.told, api_name="plan",
               show_progress="hidden", queue=False, trigger_mode="always_last")
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
@@ -168,9 +168,9 @@ class Controls:
                          trigger_mode="always_last", **private)
 
     @takes_knobs
-    def tell(self, request: gr.Request, *values: object) -> tuple[str, dict, dict]:
-        """The plan as HTML, where the slider stands, and the settings for this browser to
-        remember."""
+    def tell(self, request: gr.Request, speed: int, *values: object) -> tuple[str, dict, dict]:
+        """The plan as HTML, the slider that stands at `speed`, and the settings for this browser
+        to remember."""
         language = language_of(request, self.services.language)
         try:
             settings = self.read(values)
@@ -180,7 +180,7 @@ class Controls:
             told = self.plan_html(settings, language)
         except SSDError as error:
             told = problem(str(error))
-        return told, at_stop(settings, language), to_dict(settings)
+        return told, at_stop(settings, speed, language), to_dict(settings)
 
     def plan_html(self, settings: Settings, language: str) -> str:
         """Passes, and what is wrong with the words, or says nothing to the backbone."""
@@ -214,12 +214,14 @@ def at_speed(stop: int) -> list[object]:
     return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
 
-def at_stop(settings: Settings, language: str) -> dict:
-    """The slider where the settings are one of its stops; elsewhere it says that they are not."""
+def at_stop(settings: Settings, now: int, language: str) -> dict:
+    """The slider, moved where the settings are another of its stops; it says where they are none.
+
+    Where it stands right nothing moves it: whoever drags it meanwhile would lose it.
+    """
     stop = stop_of(settings)
-    if stop is None:
-        return gr.update(info=say(language, "speed_custom"))
-    return gr.update(value=stop, info=say(language, "speed_hint"))
+    info = say(language, "speed_custom" if stop is None else "speed_hint")
+    return gr.update(info=info) if stop in (None, now) else gr.update(info=info, value=stop)
 
 
 def require_words(settings: Settings, backbone: Backbone) -> None:

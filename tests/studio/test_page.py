@@ -74,7 +74,7 @@ def saved(services, number=1):
     ("top_p", 3), ("seed", "abc"), ("rounds", None)])
 def test_a_number_out_of_range_is_told_by_its_name(controls, name, wrong):
     method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")
-    plan, speed, remembered = controls.tell(ENGLISH, *values(**{"method": method, name: wrong}))
+    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(**{"method": method, name: wrong}))
     assert f"{name}" in plan and "problem" in plan
     assert (speed, remembered) == (SKIP, SKIP)
 
@@ -99,22 +99,24 @@ def test_the_slider_stands_where_its_knobs_are_and_reads_no_others(stop):
     knobs = dict(zip(METHOD_KNOBS, at_speed(stop), strict=True))
     assert {name for name, value in knobs.items() if value != SKIP} == set(SPEEDS[stop].knobs)
     chosen = {name: value for name, value in knobs.items() if value != SKIP}
-    moved = at_stop(from_dict({**to_dict(Settings(k_h=3)), **chosen}), "en")
+    settings = from_dict({**to_dict(Settings(k_h=3)), **chosen})
+    moved, stays = at_stop(settings, (stop + 1) % len(SPEEDS), "en"), at_stop(settings, stop, "en")
     assert (moved["value"], moved["info"]) == (stop, TABLE["speed_hint"][0])
+    assert "value" not in stays, "whoever drags it would lose it"
 
 
 def test_between_the_stops_the_slider_says_that_it_is_not_in_use():
-    told = at_stop(Settings(method="ar"), "en")
+    told = at_stop(Settings(method="ar"), 2, "en")
     assert told["info"] == TABLE["speed_custom"][0] and "value" not in told
 
 
 def test_a_change_of_knobs_tells_plan_slider_and_what_to_remember(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, *values(rounds=3))
+    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(rounds=3))
     assert "passes instead of" in plan and speed["value"] == 1 and remembered["rounds"] == 3
 
 
 def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, *values(k_h=64, rounds=3))
+    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(k_h=64, rounds=3))
     assert "k_h" in plan and speed["value"] == 1 and remembered["k_h"] == 64
 
 
@@ -131,7 +133,7 @@ def test_lock_and_png_switch_are_remembered_by_themselves(raw, wanted):
 def test_every_parameter_of_an_endpoint_has_a_name(demo):
     told = {name: [one["parameter_name"] for one in info["parameters"]]
             for name, info in names(demo).items()}
-    assert told["/plan"] == KNOBS
+    assert told["/plan"] == ["speed", *KNOBS]
     assert told["/draw"] == ["locked", "metadata", *KNOBS]
     assert not [name for parts in told.values() for name in parts if name.startswith("param_")]
 
