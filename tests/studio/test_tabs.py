@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -71,7 +72,9 @@ def told(handler, *args, meanwhile=lambda number, told: None):
             number += 1
         return merged
 
-    return asyncio.run(run())
+    # On a thread of its own: the browser of other tests has a loop running on this one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, run()).result()
 
 
 def values(page, **changes):
