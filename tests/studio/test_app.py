@@ -499,6 +499,7 @@ def test_without_a_network_the_hub_is_one_line(chromium, app, visit, monkeypatch
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     visitor = visit()
     visitor.tab("Backbones")
+    visitor.told("backbone-quote")  # what the tab itself says comes first
     visitor.page.click("#backbone-ask")
     line = visitor.told("backbone-quote")
     visitor.page.wait_for_selector("#backbone-quote .studio-problem")
