@@ -157,8 +157,9 @@ class Controls:
     def _wire(self) -> None:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
         moved = [part.change for part in self.inputs]
+        # In the queue and one by one: the answer that comes last must be that of the last knobs.
         gr.on(moved, self.tell, self.asked, self.told, api_name="plan",
-              show_progress="hidden", queue=False, trigger_mode="always_last")
+              show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
@@ -168,7 +169,7 @@ class Controls:
                          trigger_mode="always_last", **private)
 
     @takes_knobs
-    def tell(self, request: gr.Request, speed: int, *values: object) -> tuple[str, dict, dict]:
+    def tell(self, request: gr.Request, speed: int, *values: object) -> tuple[str, int, dict]:
         """The plan as HTML, the slider that stands at `speed`, and the settings for this browser
         to remember."""
         language = language_of(request, self.services.language)
@@ -180,7 +181,7 @@ class Controls:
             told = self.plan_html(settings, language)
         except SSDError as error:
             told = problem(str(error))
-        return told, at_stop(settings, speed, language), to_dict(settings)
+        return told, at_stop(settings, speed), to_dict(settings)
 
     def plan_html(self, settings: Settings, language: str) -> str:
         """Passes, and what is wrong with the words, or says nothing to the backbone."""
@@ -198,6 +199,8 @@ class Controls:
             require_words(settings, loaded.backbone)
         except SSDError as error:
             told = str(error)
+        if stop_of(settings) is None:
+            line += " " + say(language, "speed_custom")
         return f"<p>{escape(line)}</p>" + (problem(told) if told else "")
 
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
@@ -214,14 +217,11 @@ def at_speed(stop: int) -> list[object]:
     return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
 
-def at_stop(settings: Settings, now: int, language: str) -> dict:
-    """The slider, moved where the settings are another of its stops; it says where they are none.
-
-    Where it stands right nothing moves it: whoever drags it meanwhile would lose it.
-    """
+def at_stop(settings: Settings, now: int) -> object:
+    """Where the slider moves that stands at `now`. Nothing touches it where it stands right or the
+    settings are none of its stops: whoever drags it meanwhile would lose it."""
     stop = stop_of(settings)
-    info = say(language, "speed_custom" if stop is None else "speed_hint")
-    return gr.update(info=info) if stop in (None, now) else gr.update(info=info, value=stop)
+    return gr.skip() if stop in (None, now) else stop
 
 
 def require_words(settings: Settings, backbone: Backbone) -> None:

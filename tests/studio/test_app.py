@@ -113,19 +113,22 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
 def test_the_plan_follows_the_knobs(visitor):
     visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
     slider = visitor.page.locator("#speed input[type=range]")
-    slider.focus()
-    slider.press("ArrowRight")
-    visitor.page.wait_for_function("() => plan.innerText.includes('31 passes instead of 576')")
+    for _ in range(6):  # a page that is still busy with its first plan may put the slider back
+        slider.fill("3")
+        visitor.page.wait_for_timeout(1500)
+        if "31 passes instead of 576" in visitor.text("plan"):
+            break
+    assert "31 passes instead of 576" in visitor.text("plan")
     visitor.expert()
     assert visitor.page.locator("#fused_commit input").is_checked()
     visitor.fill("rounds", 3)
     visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
     assert slider.input_value() == "3", "what has r=3 and a fused commit is no stop"
-    assert "Not in use" in visitor.text("speed")
+    assert "none of the slider's stops" in visitor.text("plan")
     visitor.page.locator("#fused_commit input").uncheck()
     visitor.page.wait_for_function(
         "() => document.querySelector('#speed input[type=range]').value === '1'")
-    assert "Not in use" not in visitor.text("speed")
+    assert "none of the slider's stops" not in visitor.text("plan")
     visitor.fill("k_h", 64)
     visitor.page.wait_for_selector("#plan .studio-problem")
     assert "k_h" in visitor.text("plan")
