@@ -166,7 +166,8 @@ class Controls:
         both = [self.lock, self.metadata]
         gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
         self.speed.input(at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
-                         trigger_mode="always_last", **private)
+                         trigger_mode="always_last", **private).then(
+            self.tell, self.asked, self.told, **private)  # once all knobs have arrived
 
     @takes_knobs
     def tell(self, request: gr.Request, speed: int, *values: object) -> tuple[str, int, dict]:
