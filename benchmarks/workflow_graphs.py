@@ -91,7 +91,7 @@ def keep_the_top() -> Graph:
     graph.loaders()
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
     graph.sampler("second", 2, "Its top, another ground", seed=21, keep_rows=12,
-                  prompt="a green tree in the middle , on the sand , at sunset")
+                  prompt="a purple tree in the middle , on the sand , at sunset")
     graph.link("first", 1, "second", "keep")
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("second_picture", "second", 0, 3, "Top kept, rest redone")

@@ -108,7 +108,8 @@ class Backbone(nn.Module):
         return self.tokenize(prompt)
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words of a prompt that say nothing to this backbone."""
+        """Words of a prompt that say nothing to this backbone, each with its reason where it is
+        not simply unknown."""
         return []
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:

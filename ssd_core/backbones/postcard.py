@@ -19,6 +19,7 @@ from torch import nn
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..grid import Grid
+from ..postcards.wording import lonely, quoted
 from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
@@ -100,11 +101,16 @@ class Postcard(Backbone):
         return self.eval()
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words outside the vocabulary, each once, in the prompt's order."""
+        """Words outside the vocabulary, and words known only beside others with the phrases they
+        are known in: each once, in the prompt's order."""
         encoding = self.tokenizer.encode(prompt)
-        spans = (prompt[a:b] for i, (a, b) in zip(encoding.ids, encoding.offsets, strict=True)
-                 if i == UNKNOWN)
-        return list(dict.fromkeys(spans))
+        said = [prompt[a:b] for a, b in encoding.offsets]
+        told = {n: said[n] for n, id_ in enumerate(encoding.ids) if id_ == UNKNOWN}
+        known = [n for n in range(len(said)) if n not in told]
+        for position, phrases in lonely([said[n].lower() for n in known]):
+            n = known[position]
+            told[n] = f"{said[n]} (known only in {quoted(phrases)})"
+        return list(dict.fromkeys(told[n] for n in sorted(told)))
 
     def tokenize(self, prompt: str) -> list[int]:
         ids = self.tokenizer.encode(prompt).ids

@@ -23,7 +23,7 @@ class Course:
 
     methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
                         "Between commas; knobs as in ssd:rounds=1. AR always runs.")
-    prompt: str = flag("a house on a hill", "What to draw.")
+    prompt: str = flag("a red house on a lake , before the hills", "What to draw.")
     repeats: int = flag(3, "Measured runs of every method, interleaved.")
     warmup: int = flag(1, "Runs of every method before that.")
     batch: int = flag(1, "Pictures a run.")

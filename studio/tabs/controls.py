@@ -21,8 +21,8 @@ from ..words import language_of, say
 
 EXAMPLES = [
     "a red house on the left , a yellow boat on the right , on a lake , at sunset",
-    "a lighthouse in the middle , by the sea , at night",
-    "two green trees on a meadow , at noon",
+    "a white tower in the middle , on the sandy beach , at night , under a starry sky",
+    "a purple tree on the left and a yellow tent on the right , in a green meadow , at noon",
 ]
 KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", "k_h", "k_v", "rounds", "incremental", "acceptance", "fused_commit",

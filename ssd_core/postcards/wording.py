@@ -1,0 +1,70 @@
+"""Words of a prompt that say something only beside certain others, read off the captions' tables.
+
+"green" was only ever seen in "green meadow" and "red" only before a thing: in "a green tree" or
+"a red sky" such a word says nothing, although the vocabulary has it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from .captions import _COLOUR_WORDS, _MEANING, _NOUNS, _PARTS
+
+Meaning = tuple[str, str]
+SHOWN = 3  # phrases that a note quotes
+
+
+def lonely(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(position, phrases it is known in) of each word that stands before none of its partners.
+
+    words: the known words of a prompt, in lower case and in their order.
+    """
+    for position, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        if word in PHRASES and not belongs(word, after):
+            yield position, PHRASES[word]
+
+
+def belongs(word: str, after: str) -> bool:
+    """Whether `after` is a word that `word` was seen before, or another of the same meaning."""
+    if word in _COLOURS:
+        return meaning(word, after)[0] == "kind"
+    return meaning(word, after) == _DECORATIONS[word]
+
+
+def meaning(word: str, after: str) -> Meaning:
+    """What `after` claims behind `word`: a few pairs claim something of their own."""
+    return _MEANING.get(f"{word} {after}") or _MEANING.get(after, ("", ""))
+
+
+def quoted(phrases: Sequence[str]) -> str:
+    """The first of them as a note has them: "rocky peaks", "rocky mountains"."""
+    listed = [f'"{phrase}"' for phrase in phrases[:SHOWN]]
+    return ", ".join(listed + ["..."] * (len(phrases) > SHOWN))
+
+
+def _followers() -> dict[str, list[tuple[str, Meaning]]]:
+    """For each word without a claim of its own: what comes after it, and what its phrase claims."""
+    found = defaultdict(list)
+    for claim, texts in _PARTS.items():
+        for words in map(str.split, texts):
+            for word, after in zip(words, [*words[1:], ""], strict=True):
+                if word not in _MEANING:
+                    found[word].append((after, claim))
+    return found
+
+
+def _decorates(seen: list[tuple[str, Meaning]], word: str) -> bool:
+    """Whether the word always stands right before the word that makes one and the same claim."""
+    return len({claim for _, claim in seen}) == 1 and all(
+        meaning(word, after) == claim for after, claim in seen)
+
+
+_FOLLOWERS = _followers()
+_DECORATIONS: dict[str, Meaning] = {
+    word: seen[0][1] for word, seen in _FOLLOWERS.items() if _decorates(seen, word)}
+_COLOURS = {word for words in _COLOUR_WORDS.values() for word in words}
+PHRASES: dict[str, tuple[str, ...]] = {
+    **{word: tuple(dict.fromkeys(f"{word} {after}" for after, _ in _FOLLOWERS[word]))
+       for word in _DECORATIONS},
+    **{word: tuple(f"{word} {kind}" for kind in _NOUNS) for word in _COLOURS}}

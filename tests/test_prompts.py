@@ -1,0 +1,161 @@
+"""Every prompt that comes along is one the bundled backbone can draw, by the captions' own rules."""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from ssd_core import load_backbone
+from ssd_core.postcards import Scene, Thing, claims, is_valid
+from ssd_core.postcards import world as w
+
+ROOT = Path(__file__).resolve().parents[1]
+# Text for backbones with any weights and any vocabulary, to measure long prompts with.
+ELSEWHERE = {"benchmarks/true_size.py"}
+QUOTED = re.compile(r'"([^"\n]+)"')
+CAPTION = re.compile(r"(?:an?|one|two|three|the)(?: [^ ]+){3,}")
+
+
+def shipped(*endings: str) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:  # an unpacked archive
+        found = (p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*") if p.is_file())
+        names = [name for name in found if not name.startswith((".", "outputs/", "runs/"))]
+    else:
+        names = listed.stdout.splitlines()
+    return [ROOT / name for name in names
+            if name.endswith(endings) and not name.startswith("tests/") and name not in ELSEWHERE]
+
+
+def texts_of(node: ast.AST) -> list[str]:
+    return [n.value for n in ast.walk(node)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def named_prompt(name: str) -> bool:
+    return name.startswith(("PROMPT", "EXAMPLE"))
+
+
+def in_python(path: Path) -> Iterator[str]:
+    """Constants named PROMPT or EXAMPLES, and defaults of whatever is called prompt."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assign) and named_prompt(getattr(node.targets[0], "id", "")):
+            yield from texts_of(node.value)
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "prompt":
+            yield from filter(CAPTION.match, texts_of(node.value) if node.value else ())
+        if isinstance(node, ast.Call) and "prompt" in [a.value for a in node.args
+                                                       if isinstance(a, ast.Constant)]:
+            yield from (t for k in node.keywords if k.arg == "default" for t in texts_of(k.value))
+
+
+def in_text(path: Path) -> Iterator[str]:
+    """Captions in quotation marks, but those of a command that names another backbone."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if "--backbone" not in line:
+            yield from filter(CAPTION.fullmatch, QUOTED.findall(line))
+
+
+def values(content: object, key: str) -> Iterator[str]:
+    """Texts under this key, however deep."""
+    if isinstance(content, dict):
+        yield from (v for k, v in content.items() if k == key and isinstance(v, str))
+    for part in content.values() if isinstance(content, dict) else content:
+        if isinstance(part, (dict, list)):
+            yield from values(part, key)
+
+
+def in_workflow(path: Path) -> Iterator[str]:
+    """Prompts and texts shared by samplers; none where another backbone draws."""
+    nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+    loaders = [node for node in nodes if node["type"] == "SSD_LoadBackbone"]
+    if all("postcard" in node["widgets_values"] for node in loaders):
+        yield from values(nodes, "prompt")
+        yield from (node["widgets_values"][0] for node in nodes
+                    if node["type"] == "PrimitiveStringMultiline")
+
+
+def in_graphs() -> Iterator[str]:
+    path = ROOT / "benchmarks" / "workflow_graphs.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:  # a dataclass looks its module up
+        patch.setitem(sys.modules, path.stem, module)
+        spec.loader.exec_module(module)
+        graphs = [build() for build in module.GRAPHS.values()]
+    for graph in graphs:
+        if graph.nodes["backbone"][2]["backbone"] == "postcard":
+            yield from (widgets[key] for _, _, widgets, _ in graph.nodes.values()
+                        for key in ("prompt", "value") if key in widgets)
+
+
+def prompts() -> list[tuple[str, str]]:
+    """(where, prompt), each once."""
+    found = [("benchmarks/workflow_graphs.py", text) for text in in_graphs()]
+    for ending, read in ((".py", in_python), (".md", in_text)):
+        found += [(str(p.relative_to(ROOT)), t) for p in shipped(ending) for t in read(p)]
+    found += [(str(p.relative_to(ROOT)), t) for p in shipped(".json")
+              if p.parent.name == "workflows" for t in in_workflow(p)]
+    return list(dict.fromkeys(found))
+
+
+def scenes(caption: str) -> Iterator[Scene]:
+    """Every scene for which all that the caption claims is true, valid or not."""
+    said, about = {}, {}
+    for claim in claims(caption):
+        (about.setdefault(claim.thing, {}) if claim.thing is not None else said).setdefault(
+            claim.attribute, claim.value)
+    count = said.pop("count", None)
+    assert count is None or count == ("one", "two", "three")[len(about) - 1]
+    tables = {"time": w.TIMES, "sky": w.SKIES, "light": w.LIGHTS,
+              "light_place": ("none", *w.PLACES), "ridge": w.RIDGES, "ground": w.GROUNDS}
+    landscapes = product(*([said[k]] if k in said else v for k, v in tables.items()))
+    ranges = {"kind": w.KINDS, "colour": w.COLOURS, "place": w.PLACES}
+    kinds = [[Thing(*one) for one in product(*([thing[k]] if k in thing else v
+                                               for k, v in ranges.items()))]
+             for thing in about.values()]
+    things = [tuple(sorted(group, key=lambda t: w.PLACES.index(t.place)))
+              for group in product(*kinds)]
+    return (Scene(*landscape, group) for landscape in landscapes for group in things)
+
+
+@pytest.fixture(scope="module")
+def postcard():
+    return load_backbone("postcard", device="cpu")
+
+
+def test_prompts_are_found_where_there_are_some():
+    places = {where for where, _ in prompts()}
+    assert {"README.md", "install.py", "studio/tabs/controls.py", "nodes/inputs.py",
+            "ssd_core/cli/bench.py", "benchmarks/workflow_graphs.py", "benchmarks/speed.py",
+            "benchmarks/preview_film.py", "workflows/1_quick_start.json",
+            "workflows/5_schedules_compared.json", "web/docs/SSD_Sampler.md",
+            "web/docs/SSD_Sampler/zh.md"} <= places
+    assert len({prompt for _, prompt in prompts()}) > 8
+
+
+@pytest.mark.parametrize(("where", "prompt"), prompts())
+def test_every_prompt_can_be_drawn(postcard, where, prompt):
+    assert postcard.unknown_words(prompt) == []
+    assert len(claims(prompt)) >= 3, "says too little to be judged"
+    assert any(map(is_valid, scenes(prompt))), "contradicts the world of the postcards"
+
+
+@pytest.mark.parametrize(("prompt", "told"), [
+    ("a green tree in the middle", ['green (known only in "green meadow")']),
+    ("two GREEN trees", ['GREEN (known only in "green meadow")', "trees"]),
+    ("a red sky , a red house", ['red (known only in "red house", "red tree", "red tower", ...)']),
+    ("a rocky beach", ['rocky (known only in "rocky peaks", "rocky mountains")']),
+    ("in deep grass", ['deep (known only in "deep snow")']),
+    ("snowy hills", ['snowy (known only in "snowy mountains", "snowy peaks")']),
+    ("green", ['green (known only in "green meadow")']),
+    ("a red wooden house in the green grass", ["wooden"]),
+    ("bare peaks , a golden castle , in a green meadow , under soft clouds", [])])
+def test_a_word_known_only_in_a_phrase_is_told_with_it(postcard, prompt, told):
+    assert postcard.unknown_words(prompt) == told
