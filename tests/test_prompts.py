@@ -1,4 +1,4 @@
-"""Every prompt that comes along is one the bundled backbone can draw, by the captions' own rules."""
+"""Every prompt that comes along is one that `postcard` can draw, by the captions' own rules."""
 
 import ast
 import importlib.util
