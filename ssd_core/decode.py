@@ -19,6 +19,7 @@ from .methods import Method
 from .plan import Plan
 from .sampling import Sampling
 from .state import DecodeState
+from .unicode import require_unicode
 
 
 def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
@@ -80,6 +81,8 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
     """Prompt ids of all rows: the prompts, then under guidance their unconditional partners."""
+    for name, text in (*(("prompt", prompt) for prompt in prompts), ("negative", negative or "")):
+        require_unicode(name, text)
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]

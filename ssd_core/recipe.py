@@ -17,7 +17,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +25,19 @@ import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from .backbones.base import Backbone
+from .backbones.base import Backbone, Preset
 from .errors import SSDError
 from .files import written_whole
 from .heads import DraftHeads
-from .methods import Method
+from .methods import METHODS, Method
 from .sampling import Sampling
+from .unicode import is_unicode
 
 VERSION = 1
 CHUNK = "ssd_recipe"
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 MAX_SIDE = 1024
+MAX_KNOB = 1 << 20  # beyond any grid; a browser's and JSON's integers end far above it
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
               Image.DecompressionBombError)
 
@@ -238,20 +240,43 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 
 def check(recipe: Mapping) -> None:
-    """Raise ValueError unless every field is of its kind and every number in its range."""
+    """Raise ValueError unless every field is of its kind and every number in its range.
+
+    What reads a recipe relies on this alone: see FIELDS, and OPTIONAL for what may be missing.
+    """
     for key, kind in FIELDS.items():
         require(recipe, key, kind)
+    for key, kind in OPTIONAL.items():
+        if key in recipe:
+            require(recipe, key, kind)
     for key in ("name", "sha256"):
         require(recipe["backbone"], key, is_text)
     try:
         Sampling(**{key: recipe[key] for key in ("seed", "cfg", "temperature", "top_k", "top_p")})
+        method_of(recipe).resolved(Preset())
     except SSDError as error:
         raise ValueError(str(error)) from error
-    recipe_tokens(recipe)
+    rows = len(recipe_tokens(recipe))
+    for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
+        if recipe.get(key, 0) > most:
+            raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")
+
+
+def method_of(recipe: Mapping) -> Method:
+    """The method that drew it, with its knobs; SSDError where there is no such method, or where a
+    knob of it is of the wrong kind. What is no knob of it is left out."""
+    kind = METHODS.get(recipe["method"])
+    if kind is None:
+        raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
+    known = {f.name: KNOBS[f.type] for f in fields(kind) if f.name in recipe["knobs"]}
+    for knob, fits in known.items():
+        if not fits(recipe["knobs"][knob]):
+            raise SSDError(f"knob {knob} is of the wrong kind or out of range")
+    return kind(**{knob: recipe["knobs"][knob] for knob in known})
 
 
 def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> object:
-    if not kind(mapping.get(key)):
+    if key not in mapping or not kind(mapping[key]):
         raise ValueError(f"{key} is missing or of the wrong kind")
     return mapping[key]
 
@@ -264,8 +289,21 @@ def is_number(value: object) -> bool:
     return is_int(value) or isinstance(value, float) and math.isfinite(value)
 
 
+def is_count(value: object) -> bool:
+    return is_int(value) and 0 <= value <= MAX_KNOB
+
+
+def is_count_or_none(value: object) -> bool:
+    return value is None or is_count(value)
+
+
+def is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def is_text(value: object) -> bool:
-    return isinstance(value, str)
+    """Whether it is text that can be written: half a surrogate pair cannot."""
+    return isinstance(value, str) and is_unicode(value)
 
 
 def is_text_or_none(value: object) -> bool:
@@ -277,11 +315,18 @@ def is_mapping(value: object) -> bool:
 
 
 def is_size(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(is_int, value))
+    return (isinstance(value, list) and len(value) == 2
+            and all(is_int(side) and 1 <= side <= MAX_KNOB for side in value))
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "seed": is_int, "cfg": is_number,
-    "temperature": is_number, "top_k": is_int, "top_p": is_number, "size": is_size,
-    "tokens": is_mapping}
+    "temperature": is_number, "top_k": is_count, "top_p": is_number, "size": is_size,
+    "keep_rows": is_count, "tokens": is_mapping}
+OPTIONAL: dict[str, Callable[[object], bool]] = {
+    "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
+    "pixels_sha256": is_text}
+KNOBS: dict[str, Callable[[object], bool]] = {  # by the annotation of a method's knob
+    "int": is_count, "int | None": is_count_or_none, "float": is_number, "bool": is_switch,
+    "str": is_text}

@@ -15,7 +15,8 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.heads import DraftHeads
 from ssd_core.labels import without_heads
 from ssd_core.methods import METHODS, SSD, Method
-from ssd_core.recipe import is_int, is_number
+from ssd_core.recipe import MAX_KNOB, is_int, is_number, method_of
+from ssd_core.unicode import require_unicode
 
 MOST_PICTURES, LONGEST_TEXT = 64, 4000
 
@@ -203,10 +204,14 @@ def whole(name: str, value: Any) -> int:
 
 def check(settings: Settings) -> None:
     """Raise SSDError for what no backbone could run."""
+    for name in COUNTS:
+        if name != "seed" and (getattr(settings, name) or 0) > MAX_KNOB:
+            raise SSDError(f"{name}: must be at most {MAX_KNOB:,}")
     settings.sampling()
     settings.pixels()
     settings._method().resolved(Preset())
     for name in TEXTS:
+        require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:
             raise SSDError(f"{name}: {len(getattr(settings, name)):,} characters are too many, "
                            f"at most {LONGEST_TEXT:,}")
@@ -215,12 +220,11 @@ def check(settings: Settings) -> None:
 
 
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
-    """The settings that a recipe tells; SSDError where its knobs are no such thing."""
+    """The settings that a checked recipe tells; SSDError where they are beyond what the app
+    takes."""
     width, height = recipe["size"]
     own = {name: recipe[name] for name in ("prompt", "method", "seed", "cfg", "temperature",
                                            "top_k", "top_p")}
-    kind = METHODS.get(recipe["method"])
-    knobs = {f.name: recipe["knobs"][f.name] for f in fields(kind or Method)
-             if f.name in recipe["knobs"]}
+    knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}"})

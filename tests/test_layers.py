@@ -14,7 +14,7 @@ CORE = ROOT / "ssd_core"
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
     ("errors",),
-    ("grid", "kv_cache", "noise", "sampling", "files", "backbones.vq", "backbones.text",
+    ("grid", "kv_cache", "noise", "sampling", "files", "unicode", "backbones.vq", "backbones.text",
      "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
      "backbones.imagenet", "postcards.world"),
     ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint",

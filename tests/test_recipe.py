@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,16 +17,19 @@ from PIL.PngImagePlugin import PngInfo
 from ssd_core.backbones.base import Preset
 from ssd_core.errors import SSDError
 from ssd_core.grid import Grid
-from ssd_core.methods import SSD
+from ssd_core.methods import METHODS, SSD
 from ssd_core.recipe import (
+    KNOBS,
     kept_tokens,
     make_recipe,
+    method_of,
     read_recipe,
     recipe_tokens,
     save_png,
     tokens_sha256,
 )
 from ssd_core.sampling import Sampling
+from studio.settings import from_recipe
 
 BACKBONE = SimpleNamespace(
     name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), size=(16, 8),
@@ -120,7 +124,16 @@ HOSTILE = {
     "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),
     "negative shape": recipe(tokens=tokens_of(shape=[-2, -4])),
     "not base64": recipe(tokens=tokens_of(data="$$$")),
-    "negative": recipe(tokens=tokens_of(data="/////w==", shape=[1, 1]))}
+    "negative": recipe(tokens=tokens_of(data="/////w==", shape=[1, 1])),
+    "half a character": recipe(prompt="a \ud800 house"), "half a name": recipe(
+        backbone={"name": "\udcff", "sha256": "x"}), "half a negative": recipe(negative="\udc00"),
+    "no keep_rows": recipe(keep_rows=None), "keep_rows -3": recipe(keep_rows=-3),
+    "all rows kept": recipe(keep_rows=2), "stopped beyond": recipe(stopped_rows=3),
+    "no such method": recipe(method="lightning"), "no knobs": recipe(knobs=[]),
+    "knob text": recipe(knobs={"rounds": "2"}), "knob fraction": recipe(knobs={"rounds": 1.5}),
+    "knob true": recipe(knobs={"k_h": True}), "knob 10^400": recipe(knobs={"k_v": 10**400}),
+    "knob below": recipe(knobs={"k_h": 0}), "draft": recipe(knobs={"draft_choice": "dice"}),
+    "top_k": recipe(top_k=10**30), "no size": recipe(size=[0, -8]), "passes": recipe(passes="x")}
 
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
@@ -129,6 +142,43 @@ def test_hostile_recipes_are_refused_in_one_line(png, content):
     with pytest.raises(SSDError) as caught:
         read_recipe(path)
     assert str(path) in str(caught.value) and len(str(caught.value).splitlines()) == 1
+
+
+def test_every_knob_of_every_method_is_checked():
+    assert {f.type for method in METHODS.values() for f in fields(method)} <= set(KNOBS)
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(
+    st.characters(exclude_categories=())), lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=4)
+
+
+@given(data=st.data())
+def test_a_changed_recipe_is_refused_in_one_line_or_whole(data, tmp_path_factory):
+    """One field, or one within a field, is taken away or becomes something else."""
+    changed = json.loads(json.dumps(recipe(stopped_rows=1, pixels_sha256="")))
+    inner = data.draw(st.sampled_from([changed, *(v for v in changed.values() if type(v) is dict)]))
+    key = data.draw(st.sampled_from(sorted(inner)))
+    if data.draw(st.booleans()):
+        inner[key] = data.draw(JSON)
+    else:
+        del inner[key]
+    info = PngInfo()
+    info.add_text("ssd_recipe", json.dumps(changed))
+    path = tmp_path_factory.mktemp("changed") / "x.png"
+    Image.new("RGB", (16, 8)).save(path, pnginfo=info)
+    try:
+        back = read_recipe(path)
+    except SSDError as error:
+        assert len(str(error).splitlines()) == 1
+        str(error).encode()
+        return
+    method_of(back).resolved(Preset())
+    assert 0 <= back["keep_rows"] < len(recipe_tokens(back))
+    json.dumps([back["prompt"], back["negative"], back["backbone"]["name"]]).encode()
+    f"{back['prompt']}{back['negative']}{back['backbone']}{back['heads']}".encode()
+    with contextlib.suppress(SSDError):
+        from_recipe(back)
 
 
 def test_a_bomb_of_a_compressed_chunk_is_refused(tmp_path):
