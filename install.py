@@ -101,9 +101,9 @@ def numbers(version: str) -> tuple[int, ...]:
 def app(arguments: list[str]) -> int:
     """A first postcard, then the page; exit code of the app."""
     prepare("app")
-    print(f"\nA first postcard, by AR and by SSD with the same seed: {PROMPT!r}", flush=True)
+    print(f"\nA first postcard, by AR and by exact with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
-    command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,ssd", "--seed", "7",
+    command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,exact", "--seed", "7",
                "--out", out]
     if run(command):
         raise InstallError("the first postcard failed; the lines above say why")

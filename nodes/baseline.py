@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import comfy.model_management as mm
 from comfy_api.latest import io
 
 from . import inputs, schedules, weights
@@ -36,7 +37,8 @@ class BaselineMethod(io.ComfyNode):
         chosen = schedules.baseline(method, k_h=k_h, k_v=k_v, rounds=r, incremental=i,
                                     acceptance=acceptance, window=window, drafts=drafts,
                                     draft=draft, fused_commit=fused_commit)
-        plan, text = schedules.plan_for(chosen, "postcard", backbone and backbone.module)
+        plan, text = schedules.plan_for(chosen, "postcard", backbone and backbone.module,
+                                        mm.get_torch_device().type)
         return io.NodeOutput(chosen, plan.passes or plan.passes_max, text)
 
 
@@ -51,7 +53,7 @@ def knob_inputs() -> list[io.Input]:
         count("r", -1, 64, f"mtp, rows: verification rounds; 0 only drafts. {OWN}"),
         count("i", -1, 64, f"rows: further rounds for each further row of a block. {OWN}"),
         inputs.acceptance(),
-        count("window", 0, 8192, "exact: cells looked at in a pass. 0 = one row."),
+        count("window", 0, 8192, "exact: cells looked at in a pass. 0 = the cheapest on this device."),
         io.Combo.Input("drafts", options=["horizontal", "vertical"], default="horizontal",
                        tooltip="strict: drafts along the row, or from the row above."),
         io.Combo.Input("draft", options=["distribution", "copy"], default="distribution",

@@ -50,12 +50,16 @@ def baseline(name: str, **knobs: int | str | bool) -> Method:
     return METHODS[name](**given)
 
 
-def plan_for(method: Method, preset: str, backbone: Backbone | None) -> tuple[Plan, str]:
-    """The plan, on the backbone's grid or else on that of the preset, and the plan in words."""
+def plan_for(method: Method, preset: str, backbone: Backbone | None,
+             device: str = "cpu") -> tuple[Plan, str]:
+    """The plan, on the backbone's grid or else on that of the preset, and the plan in words.
+
+    device: the type of the one that will draw; a backbone may be elsewhere until then.
+    """
     grid = GRIDS[preset] if backbone is None else backbone.grid
     own = PRESETS[preset] or Preset() if backbone is None else backbone.preset
     if backbone is None and (getattr(method, "window", None) or 0) > grid.slots:
         method = replace(method, window=None)  # a larger backbone may well have that many cells
     resolved = method.resolved(own)
-    plan = resolved.plan(grid)
+    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device))
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

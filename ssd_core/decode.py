@@ -6,6 +6,7 @@ It draws no pictures and prints nothing; whoever stops iterating has cancelled t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -43,7 +44,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     branches = prompt_branches(backbone, prompts, negative, cfg)
     state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
-    return _run(state, method, method.plan(backbone.grid, keep_rows), keep, keep_rows)
+    return _run(state, method, plan(backbone, method, keep_rows), keep, keep_rows)
 
 
 @torch.inference_mode()
@@ -126,8 +127,22 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
     return keep.expand(pictures, -1, -1)
 
 
-def plan(grid_or_backbone: Grid | Backbone, method: Method) -> Plan:
-    """Count the passes of a method on a Grid or a backbone, without running anything."""
-    if isinstance(grid_or_backbone, Grid):
-        return method.resolved(Preset()).plan(grid_or_backbone)
-    return method.resolved(grid_or_backbone.preset).plan(grid_or_backbone.grid)
+def plan(grid_or_backbone: Grid | Backbone, method: Method, keep_rows: int = 0,
+         device: str | None = None) -> Plan:
+    """Count the passes of a method on a Grid or a backbone, without running anything.
+
+    device: the type of the one that will draw; by default the backbone's own, for a Grid a CPU.
+    """
+    known = isinstance(grid_or_backbone, Grid)
+    grid, preset = ((grid_or_backbone, Preset()) if known
+                    else (grid_or_backbone.grid, grid_or_backbone.preset))
+    method = method.resolved(preset)
+    device = device or device_of(grid_or_backbone)
+    return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device))
+
+
+def device_of(target: Grid | Backbone | type[Backbone]) -> str:
+    """The type of a loaded backbone's device; a CPU for what is merely described."""
+    if not isinstance(target, Backbone) or target.device.type == "meta":
+        return "cpu"
+    return target.device.type

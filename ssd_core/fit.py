@@ -21,7 +21,7 @@ from .errors import SSDError
 from .grid import Grid
 from .heads import DraftHeads
 from .load import pick_device
-from .methods import Method
+from .methods import Exact, Method
 from .noise import HELD_NUMBERS
 from .transformer import DecoderShape
 
@@ -133,7 +133,8 @@ class Run:
 
     @property
     def activations(self) -> int:
-        cells = widest_pass(self.method, self.figures.grid)
+        cells = widest_pass(self.method, self.figures.grid,
+                            "cuda" if self.on_card else "cpu")
         return activation_bytes(self.figures, self.setting, cells, self.keep_rows)
 
     @property
@@ -256,12 +257,12 @@ def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) 
     return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
 
 
-def widest_pass(method: Method, grid: Grid) -> int:
-    """Slots that a resolved method feeds at once in one row, at most."""
+def widest_pass(method: Method, grid: Grid, device: str = "cuda") -> int:
+    """Slots that a resolved method feeds at once in one row, at most; device: its type, by default
+    the one with the widest windows."""
     rows = (getattr(method, "k_v", 0) or 0) * (1 + getattr(method, "fused_commit", False))
     group = (getattr(method, "k_h", 0) or 0) + 1 + grid.row_end  # the row end rides along
-    window = getattr(method, "window", 0)
-    window = grid.width if window is None else window
+    window = method.width(grid, device) if isinstance(method, Exact) else 0
     return min(max(rows * grid.width, group, window), grid.slots)
 
 

@@ -44,6 +44,8 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     else:
         lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
                      f"{plan.step_acceleration:.2f} times as many")
+    if plan.choice:
+        lines.append(plan.choice)
     if plan.paper_passes and plan.paper_ar_passes:
         lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
     return "\n".join(lines)

@@ -15,7 +15,8 @@ PAPER_AR_PASSES = {Grid(24, 24): 576, Grid(48, 48, True): 4704, Grid(90, 90, Tru
 class Plan:
     """Passes of our engine (None where they depend on the data) and of the paper's formula.
 
-    The prefill counts as one pass; guidance branches that share a forward count once.
+    The prefill counts as one pass; guidance branches that share a forward count once. choice: what
+    the method chose by itself for the device, in words.
     """
 
     passes: int | None
@@ -23,6 +24,7 @@ class Plan:
     paper_passes: int | None
     ar_passes: int
     paper_ar_passes: int | None
+    choice: str = ""
 
     @property
     def step_acceleration(self) -> float | None:

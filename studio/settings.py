@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from ssd_core import Plan, Sampling, SSDError
+from ssd_core import Plan, Sampling, SSDError, plan
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.heads import DraftHeads
 from ssd_core.labels import without_heads
-from ssd_core.methods import METHODS, SSD, Method
+from ssd_core.methods import METHODS, SSD, Method, default_method
 from ssd_core.recipe import MAX_KNOB, is_int, is_number, method_of
 from ssd_core.unicode import require_unicode
 
@@ -25,14 +25,14 @@ MOST_PICTURES, LONGEST_TEXT = 64, 4000
 class Settings:
     """All that can be chosen. A method takes of the knobs those that it has.
 
-    window None: a row; cfg None and size None: the backbone's own; size is "WIDTHxHEIGHT".
+    window None: the cheapest on the device; cfg None and size None: the backbone's own; size is "WIDTHxHEIGHT".
     """
 
     prompt: str = ""
     negative: str = ""
     seed: int = 0
     pictures: int = 1
-    method: str = "ssd"
+    method: str = default_method().name
     k_h: int = 5
     k_v: int = 1
     rounds: int = 2
@@ -137,7 +137,7 @@ def plan_of(settings: Settings, loaded: Any, keep_rows: int = 0) -> Plan:
     """
     method = settings.method_for(loaded.backbone, loaded.heads)
     settings.sampling()
-    return method.plan(loaded.backbone.resized(settings.pixels()).grid, keep_rows)
+    return plan(loaded.backbone.resized(settings.pixels()), method, keep_rows)
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:

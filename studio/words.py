@@ -46,7 +46,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "draft": ("rows draws drafts from the row above", "rows 从上一行起草"),
     "drafts": ("strict drafts along", "strict 起草方向"),
     "draft_temperature": ("Draft temperature", "起草温度"),
-    "window": ("Window of exact (0: a row)", "exact 的窗口（0：一行）"),
+    "window": ("Window of exact (0: the cheapest here)", "exact 的窗口（0：本机最省）"),
     "cfg": ("Guidance (cfg; 0: the backbone's own)", "引导强度 cfg（0：模型默认）"),
     "temperature": ("Temperature", "温度"),
     "top_k": ("Top-k (0: off)", "Top-k（0：关闭）"),

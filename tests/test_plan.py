@@ -130,3 +130,23 @@ def test_json_form(method):
     acceleration = told.pop("step_acceleration")
     assert Plan(**told) == planned
     assert acceleration == (None if planned.passes is None else 576 / planned.passes)
+
+
+@pytest.mark.parametrize("grid, device, window", [
+    (JANUS, "cuda", 96), (JANUS, "cpu", 48), (LUMINA, "cuda", 98), (LUMINA, "cpu", 49),
+    (EMU, "cuda", 91), (Grid(2, 5), "mps", 10), (Grid(3, 200), "cpu", 200)], ids=str)
+def test_the_default_window_is_whole_rows_by_class_of_device(grid, device, window):
+    assert methods.Exact().width(grid, device) == window
+    assert methods.Exact(7).width(grid, device) == 7
+    assert f"window {window}:" in plan(grid, methods.Exact(), device=device).choice
+    assert plan(grid, methods.Exact(7), device=device).choice == ""
+
+
+def test_the_plan_says_the_rule_in_words():
+    assert plan(JANUS, methods.Exact()).choice == "window 48: 2 rows, cheapest on a CPU"
+    assert plan(LUMINA, methods.Exact(), device="cuda").choice == (
+        "window 98: 2 rows, cheapest on a graphics card")
+
+
+def test_the_default_of_every_host_is_exact():
+    assert methods.default_method() == methods.Exact()

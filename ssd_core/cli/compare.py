@@ -25,7 +25,7 @@ from .specs import parse_methods
 class Contest:
     """Which methods, and where to."""
 
-    methods: str = flag("ar,ssd", "Between commas; knobs as in ssd:rounds=1:acceptance=coupled.")
+    methods: str = flag("ar,exact", "Between commas; knobs as in ssd:rounds=1:acceptance=coupled.")
     out: Path = flag(Path("outputs"), "Folder for the pictures.")
 
 

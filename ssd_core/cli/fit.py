@@ -43,13 +43,14 @@ def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) ->
     size = Picture(size=estimate.size).pixels()
     if isinstance(target, Backbone):
         target = target.resized(size)
-    told = fit(target, knobs.chosen(), estimate.batch, estimate.dtype, guided, size,
+    method = knobs.chosen()
+    told = fit(target, method, estimate.batch, estimate.dtype, guided, size,
                estimate.device, offload=estimate.offload)
     rows = [{"part": part, "gib": value if value is None else value / 2**30}
             for part, value in told.to_json().items() if part in PARTS]
     report.table({"of the memory": "part", "GiB": "gib"}, rows)
     report.say(f"{target.name}: {told.advice}")
-    report.result({"name": target.name, "method": knobs.method, "batch": estimate.batch,
+    report.result({"name": target.name, "method": method.name, "batch": estimate.batch,
                    **told.to_json()})
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..errors import SSDError
-from ..methods import METHODS, Method
+from ..methods import METHODS, SSD, Method, default_method
 from ..sampling import Sampling
 from .specs import build_method
 
@@ -28,7 +28,7 @@ KNOB_HELP = {
     "acceptance": "residual or coupled.", "draft_choice": "sample or argmax.",
     "draft_temperature": "Temperature of the drafts, times --temperature.",
     "fused_commit": "Let the commit ride with the next block's first round.",
-    "window": "Cells in the sliding window (a row by default).",
+    "window": "Cells in the sliding window (by default the cheapest on the device).",
     "drafts": "horizontal or vertical.", "draft": "distribution or copy."}
 
 Json = Annotated[bool, typer.Option(
@@ -107,12 +107,17 @@ def knob_fields() -> Iterator[tuple[str, Any, Field]]:
 
 
 def chosen_method(group: Any) -> Method:
+    """The named method; without a name the default, or SSD where knobs of a schedule are given."""
     given = {name: value for name, value in asdict(group).items() if value is not None}
-    return build_method(given.pop("method"), given)
+    usual = default_method()
+    foreign = set(given) - {"method", *(f.name for f in fields(usual))}
+    return build_method(given.pop("method", SSD.name if foreign else usual.name), given)
 
 
 Knobs = dataclasses.make_dataclass(
-    "Knobs", [("method", str, flag("ssd", f"{', '.join(METHODS)}.")), *knob_fields()],
+    "Knobs", [("method", str | None, flag(None, f"{', '.join(METHODS)}. Default: "
+                                          f"{default_method().name}, AR's picture in fewer passes; "
+                                          f"ssd where its knobs are given.")), *knob_fields()],
     namespace={"chosen": chosen_method, "__doc__": "The method and its knobs."}, frozen=True)
 
 

@@ -9,7 +9,7 @@ from ..backbones.postcard import Postcard
 from ..decode import plan
 from ..errors import SSDError
 from ..grid import Grid
-from ..load import load_backbone
+from ..load import load_backbone, pick_device
 from .options import Json, Knobs, Loading, flag
 from .output import Reporter
 from .session import find_backbone
@@ -42,8 +42,9 @@ def unloaded(loading: Loading) -> type[Backbone] | Backbone:
 
 def command(knobs: Knobs, target: Target, json: Json = False) -> None:
     """Count the passes of a method before anything runs."""
-    counted = plan(target.resolved(), knobs.chosen()).to_json()
+    method = knobs.chosen()
+    counted = plan(target.resolved(), method, device=pick_device("auto").type).to_json()
     report = Reporter(json)
     rows = [{"figure": name.replace("_", " "), "value": value} for name, value in counted.items()]
-    report.table({"figure": "figure", knobs.method: "value"}, rows)
+    report.table({"figure": "figure", method.name: "value"}, rows)
     report.result(counted)

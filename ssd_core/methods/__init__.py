@@ -12,4 +12,11 @@ METHODS: dict[str, type[Method]] = {
     method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact)
 }
 
-__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Rows", "Strict"]
+
+def default_method() -> Method:
+    """What every host draws with unless told otherwise: AR's picture, with heads or without."""
+    return Exact()
+
+
+__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Rows", "Strict",
+           "default_method"]

@@ -55,6 +55,10 @@ class Method:
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         raise NotImplementedError
 
+    def choice(self, grid: Grid, device: str) -> str:
+        """In words, what the method chooses by itself for a type of device; may be empty."""
+        return ""
+
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         raise NotImplementedError
 

@@ -21,9 +21,20 @@ from .base import Method, make_plan, require
 from .window import known, sliding_window
 
 
+# Cells of a pass that cost little more than one, by class of device. Guidance doubles the rows of
+# the matrix: on a card 200 of them are nearly free; a CPU pays for every one.
+CARD_CELLS, CPU_CELLS = 100, 48
+
+
+def cheapest_window(grid: Grid, device: str) -> int:
+    """As many whole rows as the device takes cheaply, at least one; device: "cpu", "cuda" ..."""
+    rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
+    return min(rows, grid.rows) * grid.width
+
+
 @dataclass(frozen=True)
 class Exact(Method):
-    """`window` cells a pass, by default one row."""
+    """`window` cells a pass, by default the cheapest on the device at hand."""
 
     window: int | None = None
     name: ClassVar[str] = "exact"
@@ -39,8 +50,20 @@ class Exact(Method):
                   f"window {self.window}: the picture has {grid.slots} cells"),))
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
+    def width(self, grid: Grid, device: str) -> int:
+        """Cells a pass looks at; device: its type."""
+        return self.window or cheapest_window(grid, device)
+
+    def choice(self, grid: Grid, device: str) -> str:
+        if self.window is not None:
+            return ""
+        window = self.width(grid, device)
+        rows = window // grid.width
+        place = "a CPU" if device == "cpu" else "a graphics card"
+        return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
+
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, guess = self.window or state.grid.width, FirstGuess(state)
+        window, guess = self.width(state.grid, state.tokens.device.type), FirstGuess(state)
         yield from sliding_window(state, first_row * state.grid.width, window, guess, rechoose)
 
 

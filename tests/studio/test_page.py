@@ -110,12 +110,12 @@ def test_between_the_stops_the_plan_says_that_the_slider_is_not_in_use(controls)
 
 
 def test_a_change_of_knobs_tells_plan_slider_and_what_to_remember(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(rounds=3))
+    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(method="ssd", rounds=3))
     assert "passes instead of" in plan and speed == 1 and remembered["rounds"] == 3
 
 
 def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(k_h=64, rounds=3))
+    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(method="ssd", k_h=64, rounds=3))
     assert "k_h" in plan and speed == 1 and remembered["k_h"] == 64
 
 

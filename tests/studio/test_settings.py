@@ -74,14 +74,14 @@ def test_a_value_that_is_wrong_is_named_in_one_line(name, value):
 
 def test_fused_commit_without_rounds_is_refused():
     with pytest.raises(SSDError, match="fused_commit"):
-        from_dict({"fused_commit": True, "rounds": 0})
+        from_dict({"method": "ssd", "fused_commit": True, "rounds": 0})
 
 
 # Methods
 
 
 def test_a_method_takes_the_knobs_it_has(loaded):
-    wish = Settings(k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
+    wish = Settings(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
     assert wish.method_for(loaded.backbone, loaded.heads) == methods.SSD(
         3, 2, 4, 1, "coupled")
     exact = replace(wish, method="exact", window=9).method_for(loaded.backbone, loaded.heads)
@@ -110,7 +110,7 @@ def test_methods_that_need_heads_say_so_before_anything_runs(loaded, method):
 
 def test_knobs_beyond_the_heads_reach_are_refused_in_the_plan(loaded):
     with pytest.raises(SSDError, match="k_v 9"):
-        plan_of(Settings(k_v=9), loaded)
+        plan_of(Settings(method="ssd", k_v=9), loaded)
 
 
 def test_a_backbones_own_schedule():
@@ -125,7 +125,7 @@ def test_a_backbones_own_schedule():
 def test_every_stop_is_found_again_from_its_own_knobs():
     at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in SPEEDS]
     assert [stop_of(settings) for settings in at] == list(range(len(SPEEDS)))
-    assert stop_of(Settings()) == 2 and stop_of(Settings(rounds=4)) is None
+    assert stop_of(Settings()) == 0 and stop_of(Settings(method="ssd", rounds=4)) is None
     assert stop_of(replace(at[0], window=5)) is None and stop_of(Settings(method="ar")) is None
 
 
@@ -143,7 +143,7 @@ def test_faster_stops_plan_fewer_passes(loaded):
 
 
 def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
-    whole, part = (plan_of(Settings(), loaded, keep_rows=rows) for rows in (0, 12))
+    whole, part = (plan_of(Settings(method="ssd"), loaded, keep_rows=rows) for rows in (0, 12))
     assert part.ar_passes == 288 and part.passes < whole.passes
 
 
@@ -158,8 +158,8 @@ RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg"
 def test_a_recipe_gives_its_settings_back():
     settings = from_recipe(RECIPE)
     assert settings == Settings(
-        prompt="a sun", seed=3, k_h=4, k_v=2, rounds=1, acceptance="coupled", fused_commit=True,
-        cfg=2.0, size="192x192")
+        prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
+        fused_commit=True, cfg=2.0, size="192x192")
 
 
 @pytest.mark.parametrize("change", [
