@@ -103,8 +103,8 @@ def app(arguments: list[str]) -> int:
     prepare("app")
     print(f"\nA first postcard, by AR and by exact with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
-    command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,exact", "--seed", "7",
-               "--out", out]
+    command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,exact",
+               "--seed", "7", "--out", out]
     if run(command):
         raise InstallError("the first postcard failed; the lines above say why")
     print(how_to_go_on(), flush=True)

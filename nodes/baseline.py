@@ -53,7 +53,8 @@ def knob_inputs() -> list[io.Input]:
         count("r", -1, 64, f"mtp, rows: verification rounds; 0 only drafts. {OWN}"),
         count("i", -1, 64, f"rows: further rounds for each further row of a block. {OWN}"),
         inputs.acceptance(),
-        count("window", 0, 8192, "exact: cells looked at in a pass. 0 = the cheapest on this device."),
+        count("window", 0, 8192, "exact: cells looked at in a pass. 0 = the cheapest on this "
+                                 "device."),
         io.Combo.Input("drafts", options=["horizontal", "vertical"], default="horizontal",
                        tooltip="strict: drafts along the row, or from the row above."),
         io.Combo.Input("draft", options=["distribution", "copy"], default="distribution",

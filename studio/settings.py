@@ -25,7 +25,8 @@ MOST_PICTURES, LONGEST_TEXT = 64, 4000
 class Settings:
     """All that can be chosen. A method takes of the knobs those that it has.
 
-    window None: the cheapest on the device; cfg None and size None: the backbone's own; size is "WIDTHxHEIGHT".
+    window None: the cheapest on the device; cfg None and size None: the backbone's own; size is
+    "WIDTHxHEIGHT".
     """
 
     prompt: str = ""

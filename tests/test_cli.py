@@ -69,7 +69,7 @@ def test_generate_tells_and_saves(ssd, saved):
     assert run.json["images"] == [str(Path("new/x-0.png")), str(Path("new/x-1.png"))]
     for i, path in enumerate(run.json["images"]):
         recipe = read_recipe(path)
-        assert recipe["seed"] == 7 + i and recipe["knobs"]["rounds"] == 2
+        assert recipe["seed"] == 7 + i and recipe["method"] == "exact"
         assert tokens_sha256(recipe_tokens(recipe)) == run.json["tokens_sha256"][i]
         assert len(recipe["heads"]) == 64
 
@@ -123,13 +123,15 @@ def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
     bundled = ssd("plan", "--json", backbone=None)
-    assert bundled.json["paper_passes"] == 80
+    assert bundled.json["passes_max"] == 576 and "cheapest on a" in bundled.json["choice"]
     assert ssd("plan", "--json").json == bundled.json
+    assert ssd("plan", "--method", "ssd", "--json", backbone=None).json["paper_passes"] == 80
 
 
 def test_heads_none_and_heads_of_their_own(ssd, saved):
-    without = ssd("generate", "a boat", "--heads", "none", "--out", "x.png")
+    without = ssd("generate", "a boat", "--method", "ssd", "--heads", "none", "--out", "x.png")
     assert without.code == 2 and "heads" in without.err
+    assert ssd("generate", "a boat", "--heads", "none", "--out", "x.png").code == 0
     named = saved.folder / "heads.safetensors"
     assert ssd("generate", "a boat", "--heads", named, "--out", "x.png", backbone=saved.bare
                ).code == 0
@@ -174,7 +176,7 @@ BAD = {
     "missing prompt": ["generate"],
     "long prompt": ["generate", "a house " * 40],
     "unknown method": ["generate", "a boat", "--method", "magic"],
-    "foreign knob": ["generate", "a boat", "--window", "3"],
+    "foreign knob": ["generate", "a boat", "--method", "ssd", "--window", "3"],
     "unknown flag": ["generate", "a boat", "--fast"],
     "k_h beyond the heads": ["generate", "a boat", "--k-h", "9"],
     "k_v beyond the heads": ["generate", "a boat", "--k-v", "3"],

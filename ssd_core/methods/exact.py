@@ -20,7 +20,6 @@ from ..state import DecodeState
 from .base import Method, make_plan, require
 from .window import known, sliding_window
 
-
 # Cells of a pass that cost little more than one, by class of device. Guidance doubles the rows of
 # the matrix: on a card 200 of them are nearly free; a CPU pays for every one.
 CARD_CELLS, CPU_CELLS = 100, 48
