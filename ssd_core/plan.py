@@ -16,7 +16,8 @@ class Plan:
     """Passes of our engine (None where they depend on the data) and of the paper's formula.
 
     The prefill counts as one pass; guidance branches that share a forward count once. choice: what
-    the method chose by itself for the device, in words.
+    the method chose by itself for the device, in words. usual: passes that such runs took, where
+    that is known.
     """
 
     passes: int | None
@@ -25,6 +26,7 @@ class Plan:
     ar_passes: int
     paper_ar_passes: int | None
     choice: str = ""
+    usual: int | None = None
 
     @property
     def step_acceleration(self) -> float | None:

@@ -126,7 +126,7 @@ def test_json_form(method):
     planned = plan(JANUS, method)
     told = json.loads(json.dumps(planned.to_json()))
     assert list(told) == ["passes", "passes_max", "paper_passes", "ar_passes", "paper_ar_passes",
-                          "step_acceleration"]
+                          "choice", "usual", "step_acceleration"]
     acceleration = told.pop("step_acceleration")
     assert Plan(**told) == planned
     assert acceleration == (None if planned.passes is None else 576 / planned.passes)
