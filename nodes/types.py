@@ -46,9 +46,9 @@ class TokenPictures:
 class RunStats:
     """SSD_STATS: what a run told of itself.
 
-    stats as in CONTRACT.md; one recipe a picture; acceptance [B, R, C], the share of judgements
-    that each cell survived, NaN where none fell; pictures uint8 [B, H, W, 3], None where the
-    tokens could not be turned into pixels. Holds nothing on the device.
+    stats as in docs/contract.md; one recipe a picture; acceptance [B, R, C], the share of
+    judgements that each cell survived, NaN where none fell; pictures uint8 [B, H, W, 3], None
+    where the tokens could not be turned into pixels. Holds nothing on the device.
     """
 
     label: str

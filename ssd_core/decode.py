@@ -67,7 +67,7 @@ def _run(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
 
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
-    """The mapping of CONTRACT.md, from the counters of a finished run."""
+    """The mapping of docs/contract.md, from the counters of a finished run."""
     each = state.passes - state.finished_early
     seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns

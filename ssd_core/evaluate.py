@@ -31,7 +31,7 @@ PROMPT_SEED = HELD_OUT + 500_000  # apart from the held-out pictures of the trai
 def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tuple[str, Method]],
              prompts: int = 64, batch: int = 16, sampling: Sampling = Sampling(),  # noqa: B008
              progress: Callable[[str], None] = lambda label: None) -> list[dict]:
-    """One row a method: CONTRACT.md's keys, each measured one also with its standard error."""
+    """One row a method: keys as in docs/contract.md, each measured one with its standard error."""
     trial = Trial(backbone, prompts, batch, sampling)
     progress("ar")
     baseline = trial.run(AR(), None)

@@ -62,7 +62,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Finished:
-    """All tokens [B, R, C] int64 and the statistics that CONTRACT.md lists."""
+    """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists."""
 
     tokens: torch.Tensor
     stats: Mapping

@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def width(self) -> int:
-        """Slots a row takes, W' in DESIGN.md: C, or C + 1 with a forced row end."""
+        """Slots a row takes, W': C, or C + 1 with a forced row end."""
         return self.columns + self.row_end
 
     @property

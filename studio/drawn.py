@@ -21,7 +21,7 @@ class Drawn:
     """What a run left. entries: its pictures, saved. stopped_rows: None where it was finished, else
     how many rows were, to be kept in a redo; `partial` are those saved by `save_partial`.
 
-    tokens [B, R, C] on the CPU. verdict: a word of CONTRACT.md; claim: a sentence.
+    tokens [B, R, C] on the CPU. verdict: a word of docs/contract.md; claim: a sentence.
     """
 
     entries: list[Entry]

@@ -54,7 +54,7 @@ def test_paper_presets_give_the_paper_counts():
 
 
 def paper_formula(grid: Grid, method: methods.SSD) -> int:
-    """DESIGN.md section 4, written out block by block."""
+    """The paper's count of passes, written out block by block."""
     total, y = 1 + 2 * math.ceil((grid.columns - 1) / method.k_h) + (1 if grid.row_end else 0), 1
     while y < grid.rows:
         k = min(method.k_v, grid.rows - y)

@@ -73,7 +73,8 @@ def write_folder(folder: Path, tensors: Tensors, config: dict | None = None,
     files = {f"model-{i + 1:05}-of-{shards:05}.safetensors": names[i::shards]
              for i in range(shards)} if shards > 1 else {"model.safetensors": names}
     for file, part in files.items():
-        save_file({name: tensors[name].contiguous() for name in part}, folder / file)
+        held = {name: tensors[name].contiguous() for name in part}
+        save_file(held, folder / file, {"format": "pt"})  # as published files say it
     if shards > 1:
         index = {"weight_map": {name: file for file, part in files.items() for name in part}}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
