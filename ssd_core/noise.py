@@ -14,6 +14,8 @@ from enum import IntEnum
 
 import torch
 
+VERSIONS = (1, 2)  # pictures of an old recipe are drawn again by the version that it names
+NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
 HELD_NUMBERS = 1 << 25  # a field of up to this many numbers is evaluated once and kept
 _WORD = 0xFFFFFFFF
@@ -43,6 +45,14 @@ def mix(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def blend(words: torch.Tensor) -> torch.Tensor:
+    """int32 [B, 2] -> the same, in place: a bijection where each word depends on both."""
+    low, high = words.unbind(-1)
+    low ^= mix(high + _signed(0x9E3779B9))
+    high ^= mix(low + _signed(0x85EBCA77))
+    return words
+
+
 def exponential_table() -> torch.Tensor:
     """float32 [2^16 + 1]: -log(1 - i / 2^16), its last entry closed at the mean of its tail."""
     v = torch.arange((1 << TABLE_BITS) + 1, dtype=torch.float64) / (1 << TABLE_BITS)
@@ -52,13 +62,22 @@ def exponential_table() -> torch.Tensor:
 
 
 class NoiseField:
-    """The numbers of a batch: `seeds` one a picture, `slots` and `codes` their extent."""
+    """The numbers of a batch: `seeds` one a picture, `slots` and `codes` their extent.
 
-    def __init__(self, seeds: Sequence[int], slots: int, codes: int,
-                 device: torch.device) -> None:
+    In version 1 both words of a seed met the slot in the same way, so that the seeds s and
+    s ^ d * (2^32 + 1) had one field with its slots permuted. From version 2 on each word of the
+    seed depends on the other, and each meets a different multiple of the slot.
+    """
+
+    def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
+                 version: int = NEWEST) -> None:
         self.device, self.codes = device, codes
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
         self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
+        strides = [1, 1] if version == 1 else [1, _signed(0x85EBCA6B)]
+        self.strides = torch.tensor(strides, dtype=torch.int32, device=device)
+        if version > 1:
+            blend(self.seeds)
         self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
         self.code_words *= _signed(0x9E3779B1)
         self.table = exponential_table().to(device)
@@ -91,7 +110,7 @@ class NoiseField:
 
     def _keys(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
         """int32 [B, n, 2]: two words for each (seed, purpose, round, slot)."""
-        slots = slots.int().expand(len(self.seeds), -1)[..., None]
+        slots = slots.int().expand(len(self.seeds), -1)[..., None] * self.strides
         key = mix(slots ^ self.seeds[:, None]) + _signed(0x9E3779B9) * (1 + round_)
         return mix(key.add_(torch.tensor([4 * purpose, 4 * purpose + 2], dtype=torch.int32,
                                          device=self.device)))

@@ -1,6 +1,7 @@
 """The recipe inside every PNG: what made the picture, and the tokens it is made of.
 
-Two text chunks: `ssd_recipe`, JSON with `version` 1, and `parameters`, the line other tools read.
+Two text chunks: `ssd_recipe`, JSON with `version` 2, and `parameters`, the line other tools read.
+Version 1 did not name the noise field, which had one version then; its pictures keep that one.
 Tokens are stored as {"shape": [R, C], "data": base64}, the data being little-endian int32 in raster
 order: the very bytes that `tokens_sha256` hashes. Reading trusts nothing in the file.
 """
@@ -33,7 +34,7 @@ from .methods import METHODS, Method
 from .sampling import Sampling
 from .unicode import is_unicode
 
-VERSION = 1
+VERSION = 2
 CHUNK = "ssd_recipe"
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 MAX_SIDE = 1024
@@ -59,7 +60,8 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
         "seed": sampling.seeds(index + 1)[-1], "cfg": cfg, "temperature": sampling.temperature,
-        "top_k": sampling.top_k, "top_p": sampling.top_p, "size": list(backbone.size),
+        "top_k": sampling.top_k, "top_p": sampling.top_p,
+        "noise_version": sampling.noise_version, "size": list(backbone.size),
         "keep_rows": keep_rows, "tokens": pack(tokens),
         "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
@@ -217,6 +219,7 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
         if not isinstance(recipe, dict):
             raise ValueError("not an object")
         require_version(path, recipe)
+        recipe = upgraded(recipe)
         check(recipe)
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise damaged(path, str(error).splitlines()[0][:80]) from error
@@ -239,6 +242,16 @@ def require_version(path: Path, recipe: Mapping) -> None:
                        f"version {VERSION}: update it, or save the picture without metadata")
 
 
+def upgraded(recipe: dict) -> dict:
+    """The same recipe as this version of the program writes it."""
+    return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
+
+
+def sampling_of(recipe: Mapping) -> Sampling:
+    """How a checked recipe's tokens were drawn; with it they are drawn again."""
+    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling)})
+
+
 def check(recipe: Mapping) -> None:
     """Raise ValueError unless every field is of its kind and every number in its range.
 
@@ -252,7 +265,7 @@ def check(recipe: Mapping) -> None:
     for key in ("name", "sha256"):
         require(recipe["backbone"], key, is_text)
     try:
-        Sampling(**{key: recipe[key] for key in ("seed", "cfg", "temperature", "top_k", "top_p")})
+        sampling_of(recipe)
         method_of(recipe).resolved(Preset())
     except SSDError as error:
         raise ValueError(str(error)) from error
@@ -322,8 +335,8 @@ def is_size(value: object) -> bool:
 FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "seed": is_int, "cfg": is_number,
-    "temperature": is_number, "top_k": is_count, "top_p": is_number, "size": is_size,
-    "keep_rows": is_count, "tokens": is_mapping}
+    "temperature": is_number, "top_k": is_count, "top_p": is_number, "noise_version": is_int,
+    "size": is_size, "keep_rows": is_count, "tokens": is_mapping}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from .errors import SSDError
+from .noise import NEWEST, VERSIONS
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Sampling:
     """How tokens are drawn; image i of a batch uses seed + i (mod 2^64).
 
     cfg None takes the backbone's own, 1 runs one branch; temperature 0 takes the likeliest token;
-    top_k 0 and top_p 1 switch the filters off.
+    top_k 0 and top_p 1 switch the filters off. noise_version is no knob: it is there to draw the
+    picture of an old recipe again.
     """
 
     seed: int = 0
@@ -26,9 +28,11 @@ class Sampling:
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
+    noise_version: int = NEWEST
 
     def __post_init__(self) -> None:
-        for name, kinds in (("seed", int), ("top_k", int), ("cfg", (int, float, type(None))),
+        for name, kinds in (("seed", int), ("top_k", int), ("noise_version", int),
+                            ("cfg", (int, float, type(None))),
                             ("temperature", (int, float)), ("top_p", (int, float))):
             if not isinstance(getattr(self, name), kinds):
                 raise SSDError(f"{name} {getattr(self, name)!r}: must be a number"
@@ -38,7 +42,9 @@ class Sampling:
             ("cfg", "must lie in 1 .. 100", self.cfg is None or 1 <= self.cfg <= 100),
             ("temperature", "must lie in 0 .. 100", 0 <= self.temperature <= 100),
             ("top_k", "must be 0 (off) or more", self.top_k >= 0),
-            ("top_p", "must lie above 0, at most 1 (off)", 0 < self.top_p <= 1)) if not ok), None)
+            ("top_p", "must lie above 0, at most 1 (off)", 0 < self.top_p <= 1),
+            ("noise_version", f"must lie in 1 .. {NEWEST}", self.noise_version in VERSIONS))
+            if not ok), None)
         if wrong:
             raise SSDError(wrong)
 

@@ -74,7 +74,8 @@ class DecodeState:
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
-        self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device)
+        self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
+                                sampling.noise_version)
         longest = max(len(ids) for ids in prompts)
         self.cache = backbone.new_cache(len(prompts), longest + grid.slots)
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):

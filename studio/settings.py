@@ -15,6 +15,7 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.heads import DraftHeads
 from ssd_core.labels import without_heads
 from ssd_core.methods import METHODS, SSD, Method, default_method
+from ssd_core.noise import NEWEST
 from ssd_core.recipe import MAX_KNOB, is_int, is_number, method_of
 from ssd_core.unicode import require_unicode
 
@@ -26,7 +27,8 @@ class Settings:
     """All that can be chosen. A method takes of the knobs those that it has.
 
     window None: the cheapest on the device; cfg None and size None: the backbone's own; size is
-    "WIDTHxHEIGHT".
+    "WIDTHxHEIGHT". noise_version is chosen by nobody: it is the newest, or comes with the seed of
+    an old recipe.
     """
 
     prompt: str = ""
@@ -50,6 +52,7 @@ class Settings:
     top_k: int = 0
     top_p: float = 1.0
     size: str | None = None
+    noise_version: int = NEWEST
 
     def method_for(self, backbone: Backbone, heads: DraftHeads | None) -> Method:
         """The method that will run; SSDError for knobs out of range or beyond the heads' reach."""
@@ -81,7 +84,8 @@ class Settings:
         return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
 
     def sampling(self) -> Sampling:
-        return Sampling(self.seed, self.cfg, self.temperature, self.top_k, self.top_p)
+        return Sampling(self.seed, self.cfg, self.temperature, self.top_k, self.top_p,
+                        self.noise_version)
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None for the backbone's own."""
@@ -157,8 +161,12 @@ OWN = ("window", "cfg", "size")  # None, written 0 or "": the backbone's own
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """JSON without null: the seed as text (a browser's numbers end at 2^53), see OWN."""
-    raw = {**asdict(settings), "seed": str(settings.seed)}
+    """JSON without null: the seed as text (a browser's numbers end at 2^53), see OWN.
+
+    The noise version is written with its seed, and holds for no other.
+    """
+    raw = {**asdict(settings), "seed": str(settings.seed),
+           "noise_version": f"{settings.noise_version}:{settings.seed}"}
     return {name: {"size": ""}.get(name, 0) if value is None else value
             for name, value in raw.items()}
 
@@ -170,9 +178,16 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
     """
     known = {f.name for f in fields(Settings)}
     settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
-                           if name in known})
+                           if name in known and name != "noise_version"})
+    settings = replace(settings, noise_version=noise_version(raw, settings.seed))
     check(settings)
     return settings
+
+
+def noise_version(raw: Mapping[str, Any], seed: int) -> int:
+    """The version that was written with this seed, else the newest."""
+    version, _, its_seed = str(raw.get("noise_version")).partition(":")
+    return whole("noise_version", version) if its_seed == str(seed) else NEWEST
 
 
 def value_of(name: str, value: Any) -> Any:
@@ -228,4 +243,5 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
                                            "top_k", "top_p")}
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
-                      "size": f"{width}x{height}"})
+                      "size": f"{width}x{height}",
+                      "noise_version": f"{recipe['noise_version']}:{recipe['seed']}"})

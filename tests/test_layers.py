@@ -13,8 +13,8 @@ CORE = ROOT / "ssd_core"
 # application of the engine (command line, training, evaluation ...): it may import all of the
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
-    ("errors",),
-    ("grid", "kv_cache", "noise", "sampling", "files", "unicode", "backbones.vq", "backbones.text",
+    ("errors", "noise"),
+    ("grid", "kv_cache", "sampling", "files", "unicode", "backbones.vq", "backbones.text",
      "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
      "backbones.imagenet", "postcards.world"),
     ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint",

@@ -100,6 +100,14 @@ def test_passes_are_counted_and_described(subject, name):
         assert p.accepted is None or p.accepted.shape == p.tokens.shape
 
 
+def a_row_stood(p: Pass) -> bool:
+    """Whether all that a pass judged of some row was right, which may spare a later pass."""
+    if p.accepted is None:
+        return False
+    rows = p.cells[0, :, 0]
+    return any(p.accepted[:, rows == row].all() for row in rows.unique())
+
+
 @every_subject
 @every_method
 def test_passes_are_as_planned(subject, name):
@@ -112,7 +120,7 @@ def test_passes_are_as_planned(subject, name):
     assert 1 <= passes <= planned.passes_max
     if planned.passes is not None:
         assert planned.passes == planned.passes_max
-        converged = any(p.accepted is not None and p.accepted.all() for p in kinds(told, Pass))
+        converged = any(map(a_row_stood, kinds(told, Pass)))
         assert passes == planned.passes or (converged and passes < planned.passes)
 
 

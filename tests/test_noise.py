@@ -8,15 +8,15 @@ from mock_backbone import MockBackbone, events, random_heads
 from scipy import stats
 
 from ssd_core import Grid, methods, noise
-from ssd_core.noise import NoiseField, Purpose
+from ssd_core.noise import NEWEST, VERSIONS, NoiseField, Purpose
 
 CPU = torch.device("cpu")
 MANY = 200_000
 TINY = 1e-4  # all seeds are fixed, so a p-value below this is a fault and never bad luck
 
 
-def field(*seeds: int, slots: int = 64, codes: int = 16) -> NoiseField:
-    return NoiseField(seeds, slots, codes, CPU)
+def field(*seeds: int, slots: int = 64, codes: int = 16, version: int = NEWEST) -> NoiseField:
+    return NoiseField(seeds, slots, codes, CPU, version)
 
 
 def race(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, slots: int = 2000,
@@ -102,6 +102,32 @@ def test_seed_and_slot_are_no_substitutes_for_each_other():
     assert abs(choices - 1 / codes) < 4 * spread
 
 
+def shared_slots(a: NoiseField, b: NoiseField) -> int:
+    """How many slots of one field some slot of the other repeats, code by code."""
+    rows = [set(map(tuple, one.race(Purpose.CHOOSE, 0, one.slots)[0].tolist())) for one in (a, b)]
+    return len(rows[0] & rows[1])
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 63))
+def test_no_seed_has_the_field_of_another_with_its_slots_permuted(seed, d):
+    twin = seed ^ d * (2**32 + 1)
+    assert shared_slots(field(seed), field(twin)) == 0
+    assert shared_slots(field(seed, version=1), field(twin, version=1)) == 64  # as it was
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 63))
+def test_blended_words_that_differ_alike_share_no_slot_either(seed, d):
+    one, twin = field(seed), field(seed)
+    twin.seeds ^= d
+    assert shared_slots(one, twin) == 0
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), unique=True, min_size=2, max_size=50))
+def test_blending_keeps_seeds_apart(seeds):
+    words = field(*seeds, slots=1, codes=1).seeds
+    assert len(set(map(tuple, words.tolist()))) == len(seeds)
+
+
 @given(st.integers(0, 2**64 - 1), st.integers(0, 63))
 def test_one_changed_bit_of_the_seed_changes_the_field(seed, bit):
     a, b = field(seed, slots=4, codes=8).held, field(seed ^ 1 << bit, slots=4, codes=8).held
@@ -140,21 +166,25 @@ def test_extent_does_not_change_a_number():
 
 # Written down from a second implementation in whole Python numbers.
 MIXED = [0, 1753845952, 1734902346]
-UNIFORM = [[9630909, 732763], [822850, 9311981]]
-CHOOSING = [0.40648089, 1.60836403, 0.14001560, 0.32706448, 0.32912581, 0.18800402, 0.24905221,
-            1.25369526]
-REPAIR = [0.27041828, 0.60138516]
+UNIFORM = {1: [[9630909, 732763], [822850, 9311981]], 2: [[8613562, 6614587], [10396708, 7340522]]}
+CHOOSING = {1: [0.40648089, 1.60836403, 0.14001560, 0.32706448, 0.32912581, 0.18800402, 0.24905221,
+                1.25369526],
+            2: [0.31568731, 0.06871910, 0.23050622, 6.44288556, 0.31421147, 0.20339175, 1.68392647,
+                0.21226958]}
+REPAIR = {1: [0.27041828, 0.60138516], 2: [0.93738359, 3.93519345]}
 
 
-def test_fixed_bits():
+@pytest.mark.parametrize("version", VERSIONS)
+def test_fixed_bits(version):
     """Saved recipes rest on these numbers: a change here redraws every old picture."""
     assert noise.mix(torch.tensor([0, 1, -1], dtype=torch.int32)).tolist() == MIXED
-    numbers = field(7, 2**64 - 1, slots=600, codes=512)
-    assert (numbers.uniform(Purpose.ACCEPT, 1, torch.tensor([0, 575])) * 2**24).tolist() == UNIFORM
+    numbers = field(7, 2**64 - 1, slots=600, codes=512, version=version)
+    uniforms = numbers.uniform(Purpose.ACCEPT, 1, torch.tensor([0, 575])) * 2**24
+    assert uniforms.tolist() == UNIFORM[version]
     found = numbers.held[:, [0, 575]][:, :, [0, 511]].flatten()
-    assert torch.allclose(found, torch.tensor(CHOOSING), rtol=1e-6, atol=0)
+    assert torch.allclose(found, torch.tensor(CHOOSING[version]), rtol=1e-6, atol=0)
     repair = numbers.race(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 100]
-    assert torch.allclose(repair, torch.tensor(REPAIR), rtol=1e-6, atol=0)
+    assert torch.allclose(repair, torch.tensor(REPAIR[version]), rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("method", [methods.AR(), methods.SSD(k_h=3), methods.Strict(k_h=3),

@@ -18,6 +18,7 @@ from ssd_core.backbones.base import Preset
 from ssd_core.errors import SSDError
 from ssd_core.grid import Grid
 from ssd_core.methods import METHODS, SSD
+from ssd_core.noise import NEWEST
 from ssd_core.recipe import (
     KNOBS,
     kept_tokens,
@@ -25,6 +26,7 @@ from ssd_core.recipe import (
     method_of,
     read_recipe,
     recipe_tokens,
+    sampling_of,
     save_png,
     tokens_sha256,
 )
@@ -71,6 +73,16 @@ def test_a_recipe_comes_back(tmp_path):
     assert "Negative prompt: fog\nSteps: 6, Sampler: ssd" in info["parameters"]
 
 
+def test_a_recipe_of_version_1_is_drawn_again_with_the_noise_of_its_time(png):
+    old = {key: value for key, value in recipe(version=1).items() if key != "noise_version"}
+    assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1)
+    assert sampling_of(read_recipe(png({**old, "noise_version": 2}))).noise_version == 1
+    assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, noise_version=NEWEST)
+    again = make_recipe(BACKBONE, None, SSD(), sampling_of(read_recipe(png(old))), TOKENS, STATS,
+                        index=0, prompt="x")
+    assert sampling_of(read_recipe(png(again))).noise_version == 1
+
+
 def test_no_recipe_leaves_no_chunk(tmp_path):
     save_png(tmp_path / "x.png", torch.rand(8, 16, 3), None)
     assert not {"ssd_recipe", "parameters"} & set(Image.open(tmp_path / "x.png").info)
@@ -114,12 +126,13 @@ def tokens_of(**changes):
 
 HOSTILE = {
     "none": None, "not JSON": "{", "a list": [], "huge": "x" * (2 << 20), "deep": "[" * 100_000,
-    "version 2": recipe(version=2), "version true": recipe(version=True),
+    "version 3": recipe(version=3), "version true": recipe(version=True),
     "no version": {"tokens": 1}, "NaN": '{"version": 1, "cfg": NaN}', "cfg 1e999": json.dumps(
         recipe(cfg=7)).replace('"cfg": 7', '"cfg": 1e999'),
     "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),
     "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
     "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
+    "noise": recipe(noise_version=3), "no noise": recipe(noise_version=None),
     "no tokens": recipe(tokens=None), "shape": recipe(tokens=tokens_of(shape=[3, 4])),
     "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),
     "negative shape": recipe(tokens=tokens_of(shape=[-2, -4])),

@@ -14,6 +14,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.decode import prompt_branches
 from ssd_core.methods import METHODS
+from ssd_core.noise import NEWEST
 
 from ..services import Services
 from ..settings import SPEEDS, Settings, from_dict, plan_of, stop_of, to_dict, with_preset
@@ -112,6 +113,8 @@ class Controls:
         with gr.Row():
             self._number(t, "top_k", start)
             self._number(t, "top_p", start, None)
+        # Never seen: the noise version of a restored picture, together with its seed.
+        self._add("noise_version", gr.Textbox("", visible=False))
         self.own_size = (t("own_size"), "")
         sizes = self.sizes(self.services.library.current.backbone.sizes)
         self._add("size", gr.Dropdown(sizes, value="", label=t("size"), elem_id="size",
@@ -208,7 +211,9 @@ class Controls:
         """Settings for a run: a new seed where it is not locked, told in its box from then on."""
         settings = self.read(values)
         require_words(settings, self.services.library.current.backbone)
-        return settings if locked else replace(settings, seed=random.getrandbits(32))
+        if locked:
+            return settings
+        return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
 
 
 def at_speed(stop: int) -> list[object]:

@@ -46,10 +46,11 @@ def visitor(visit):
     return visitor
 
 
-def solo(method, seed, **options):
+def solo(method, seed, **sampling):
     backbone = load_backbone("postcard", device="cpu")
     heads = load_heads("postcard", backbone)
-    *_, finished = generate(backbone, PROMPT, method, heads, Sampling(seed=seed), **options)
+    *_, finished = generate(backbone, PROMPT, method, heads,
+                             Sampling(seed=seed, **sampling))
     return finished.tokens[0]
 
 
@@ -287,6 +288,24 @@ def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
     visitor.page.set_input_files("#history-drop input[type=file]", path)
     assert "Settings restored from ComfyUI_00001_.png" in visitor.told("history-status")
     assert visitor.page.locator("#prompt textarea").input_value() == "a tower"
+
+
+def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(visitor, tmp_path,
+                                                                               app):
+    visitor.lock(7)
+    visitor.draw()
+    recipe = {**read_recipe(app.pictures[-1]), "version": 1}
+    path = tmp_path / "old.png"
+    save_png(path, torch.zeros(192, 192, 3), recipe)
+    visitor.tab("History")
+    visitor.page.set_input_files("#history-drop input[type=file]", path)
+    assert "Settings restored" in visitor.told("history-status")
+    visitor.tab("Create")
+    visitor.draw()
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.SSD(), 7, noise_version=1))
+    visitor.fill("seed", 8)
+    visitor.draw()
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.SSD(), 8))
 
 
 def bad_files(folder):

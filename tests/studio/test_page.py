@@ -9,6 +9,7 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 
 import gradio as gr  # noqa: E402
 
+from ssd_core.noise import NEWEST  # noqa: E402
 from ssd_core.recipe import read_recipe  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build, switched  # noqa: E402
@@ -92,6 +93,14 @@ def test_prompts_that_cannot_run_are_told_by_the_plan_and_before_the_queue(contr
     assert word in told and "passes" in told
     with pytest.raises(Exception, match=word):
         controls.drawn(True, values(**wrong))
+
+
+def test_the_noise_of_an_old_picture_goes_with_its_seed(controls):
+    old = controls.shown(Settings(prompt="a red house", seed=7, noise_version=1))
+    assert controls.drawn(True, old).noise_version == 1
+    assert controls.drawn(False, old).noise_version == NEWEST
+    old[KNOBS.index("seed")] = "8"
+    assert controls.drawn(True, old).noise_version == NEWEST
 
 
 @pytest.mark.parametrize("stop", range(len(SPEEDS)))

@@ -9,12 +9,12 @@ import torch
 from PIL import Image
 
 from ssd_core import SSDError, generate
-from ssd_core.recipe import read_recipe, recipe_tokens
+from ssd_core.recipe import read_recipe, recipe_tokens, save_png
 from studio import running, runs
 from studio.history import History, restore
 from studio.library import Library
 from studio.nursery import Nursery
-from studio.settings import Settings
+from studio.settings import Settings, from_dict, to_dict
 
 
 def solo(library, settings, **options):
@@ -55,6 +55,20 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
         settings, cfg=library.current.backbone.preset.cfg, size="192x192")
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
     assert drawn.verdict == ("identical" if method == "ar" else "approximate")
+
+
+def test_the_picture_of_an_old_recipe_is_drawn_again_token_for_token(library, history, settings,
+                                                                     tmp_path, ended):
+    old = replace(settings, noise_version=1)
+    run = ended(runs.draw(library, history, old)).result
+    recipe = {**read_recipe(run.entries[0].path), "version": 1}
+    del recipe["noise_version"]  # as it was written before there were versions
+    save_png(tmp_path / "old.png", torch.zeros(192, 192, 3), recipe)
+    restored, _ = restore(tmp_path / "old.png")
+    again = ended(runs.draw(library, history, from_dict(to_dict(restored)))).result
+    assert torch.equal(again.tokens, run.tokens)
+    assert read_recipe(again.entries[0].path)["noise_version"] == 1
+    assert not torch.equal(solo(library, settings), run.tokens)
 
 
 def test_a_batch_has_a_picture_and_a_seed_each(library, history, settings, ended):

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssd_core import SSDError, methods
+from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.methods import METHODS
+from ssd_core.noise import NEWEST, VERSIONS
 from studio.library import Loaded
 from studio.settings import (
     SPEEDS,
@@ -34,7 +35,7 @@ LEGAL = st.builds(
     drafts=st.sampled_from(["horizontal", "vertical"]),
     window=st.none() | st.integers(1, 99), cfg=st.none() | st.floats(1, 100),
     temperature=st.floats(0, 100), top_k=st.integers(0, 9), top_p=st.floats(0.1, 1),
-    size=st.none() | st.just("192x192"))
+    size=st.none() | st.just("192x192"), noise_version=st.sampled_from(VERSIONS))
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
 # Recipes
 
 RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg": 2.0,
-          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "size": [192, 192],
+          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": 2, "size": [192, 192],
           "knobs": {"k_h": 4, "k_v": 2, "rounds": 1, "incremental": 0, "acceptance": "coupled",
                     "draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": True}}
 
@@ -160,6 +161,14 @@ def test_a_recipe_gives_its_settings_back():
     assert settings == Settings(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
         fused_commit=True, cfg=2.0, size="192x192")
+
+
+def test_the_noise_version_of_a_recipe_holds_for_its_seed_and_no_other():
+    raw = to_dict(from_recipe({**RECIPE, "noise_version": 1}))
+    assert from_dict(raw).sampling() == Sampling(3, 2.0, noise_version=1)
+    assert from_dict({**raw, "seed": "4"}).sampling() == Sampling(4, 2.0, noise_version=NEWEST)
+    with pytest.raises(SSDError, match="noise_version 9"):
+        from_recipe({**RECIPE, "noise_version": 9})
 
 
 @pytest.mark.parametrize("change", [
