@@ -5,7 +5,8 @@
                               more arguments go to the app (--port 8000, --share ...)
     python install.py test    makes the same .venv and runs the tests; more arguments go to pytest
 
-pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept.
+pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept. What
+will be downloaded is told before; what pip prints is shown where it fails, or with --verbose.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.request
 import venv
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -28,6 +31,10 @@ STAMP = VENV / "ssd-installed.txt"
 OLDEST_PYTHON = (3, 10)
 TESTED_TORCH = "2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+VERBOSE = "--verbose"
+# About how much is downloaded, in MB, on Linux with Python 3.11.
+SIZES = {"app": 100, "app,dev": 220}
+TORCH_MB, TORCH_CUDA_MB = 200, 3500
 PROMPT = "a red house in the middle , on a lake , at sunset"
 
 
@@ -99,16 +106,18 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def app(arguments: list[str]) -> int:
-    """A first postcard, then the page; exit code of the app."""
-    prepare("app")
+    """A first postcard, then the page, also where the postcard failed; exit code of the app."""
+    prepare("app", VERBOSE in arguments)
     print(f"\nA first postcard, by AR and by exact with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
     command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,exact",
                "--seed", "7", "--out", out]
     if run(command):
-        raise InstallError("the first postcard failed; the lines above say why")
-    print(how_to_go_on(), flush=True)
-    return run([python(), str(ROOT / "gradio_app.py"), "--open", *arguments])
+        print("\nThe first postcard failed; the lines above say why. The app opens all the same: "
+              "its tab Doctor says more.", flush=True)
+    else:
+        print(how_to_go_on(), flush=True)
+    return run([python(), str(ROOT / "gradio_app.py"), "--open", *without_verbose(arguments)])
 
 
 def how_to_go_on() -> str:
@@ -123,23 +132,46 @@ def how_to_go_on() -> str:
 
 def test(arguments: list[str]) -> int:
     """Ruff, then pytest, whose summary stays the last line."""
-    prepare("app,dev")
-    return run([script("ruff"), "check", "."]) or run([script("pytest"), "-q", *arguments])
+    prepare("app,dev", VERBOSE in arguments)
+    return run([script("ruff"), "check", "."]) or run(
+        [script("pytest"), "-q", *without_verbose(arguments)])
 
 
-def prepare(extras: str) -> None:
+def without_verbose(arguments: list[str]) -> list[str]:
+    return [argument for argument in arguments if argument != VERBOSE]
+
+
+def prepare(extras: str, verbose: bool = False) -> None:
     """.venv with torch and the package; does nothing, and needs no network, where that is done."""
     if complaints := old_python():
         raise InstallError(complaints[0])
     wanted = f"{extras} {hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()}"
     if STAMP.exists() and wanted in STAMP.read_text(encoding="utf-8").splitlines():
         return
+    wants_torch = not has_torch()
+    index = torch_index() if wants_torch else []
+    print(announcement(extras, wants_torch, bool(index)), flush=True)
     make_venv()
-    if not has_torch():
-        pip(f"torch=={TESTED_TORCH}", *torch_index())
-    pip("-e", f"{ROOT}[{extras}]")
+    if wants_torch:
+        pip(verbose, f"torch=={TESTED_TORCH}", *index)
+    pip(verbose, "-e", f"{ROOT}[{extras}]")
     with open(STAMP, "a", encoding="utf-8") as file:
         file.write(f"{wanted}\n")
+
+
+def announcement(extras: str, wants_torch: bool, cpu_only: bool) -> str:
+    """What will be downloaded, about how much of it, and where it goes."""
+    packages = "Gradio, transformers and what they need"
+    if extras != "app":
+        packages += ", and the tests' packages"
+    size = SIZES[extras]
+    if wants_torch:
+        cuda = platform.system() == "Linux" and not cpu_only
+        size += TORCH_CUDA_MB if cuda else TORCH_MB
+        packages = f"torch {TESTED_TORCH}{' with CUDA' * cuda}, {packages}"
+    return (f"This downloads {packages} from PyPI{' and pytorch.org' * cpu_only}: about "
+            f"{size / 1000:.1f} GB, less what pip has already.\nEverything goes into {VENV}; delete "
+            "that folder to undo it. This may take some minutes; Ctrl-C stops it.")
 
 
 def make_venv() -> None:
@@ -155,7 +187,7 @@ def make_venv() -> None:
 
 
 def has_torch() -> bool:
-    return not run([python(), "-c", "import importlib.metadata as m; m.version('torch')"],
+    return Path(python()).exists() and not run([python(), "-c", "import importlib.metadata as m; m.version('torch')"],
                    stderr=subprocess.DEVNULL)
 
 
@@ -173,10 +205,12 @@ def torch_index() -> list[str]:
     return ["--extra-index-url", CPU_INDEX]
 
 
-def pip(*arguments: str) -> None:
+def pip(verbose: bool, *arguments: str) -> None:
+    """Install, showing what pip prints only where it fails, or where that is asked for."""
     what = arguments[-1] if arguments[0] == "-e" else arguments[0]
     print(f"installing {what}", flush=True)
-    if run([python(), "-m", "pip", "install", "--disable-pip-version-check", *arguments]):
+    command = [python(), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+    if run(command) if verbose else run_silently(command):
         raise InstallError(f"pip could not install {what}; its last lines above say why (network? "
                            "space on the disk?). Run this again to go on")
 
@@ -191,10 +225,20 @@ def script(name: str) -> str:
     return str(VENV / ("Scripts" if windows else "bin") / (f"{name}.exe" if windows else name))
 
 
-def run(command: list[str], stderr: int | None = None) -> int:
-    """Exit code of a command run in this folder, its output passed through."""
+def run_silently(command: list[str]) -> int:
+    """As `run`, but the output is shown only where the command fails."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        if code := run(command, subprocess.STDOUT, output):
+            output.seek(0)
+            sys.stderr.write(output.read())
+    return code
+
+
+def run(command: list[str], stderr: int | None = None, stdout: IO | None = None) -> int:
+    """Exit code of a command run in this folder, its output passed through or into `stdout`."""
     try:
-        return subprocess.run(command, cwd=ROOT, stderr=stderr, check=False).returncode
+        return subprocess.run(command, cwd=ROOT, stdout=stdout, stderr=stderr,
+                              check=False).returncode
     except OSError as error:
         raise InstallError(f"cannot run {command[0]}: {error.strerror}; remove {VENV} and run this "
                            "again") from error

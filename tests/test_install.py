@@ -26,7 +26,7 @@ def commands(install, monkeypatch, tmp_path):
     """The commands that install.py would run, in an empty place; torch is said to be missing."""
     ran = []
 
-    def run(command, stderr=None):
+    def run(command, stderr=None, stdout=None):
         ran.append(command)
         return int("-c" in command)
 
@@ -99,6 +99,72 @@ def test_the_app_comes_after_the_first_postcard_with_its_arguments(install, comm
     assert install.main(["app", "--port", "8000"]) == 0
     assert "compare" in commands[-2]
     assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open", "--port", "8000"]
+
+
+def test_the_app_opens_also_where_the_first_postcard_fails(install, commands, monkeypatch, capsys):
+    run = install.run
+    monkeypatch.setattr(install, "run", lambda command, *streams: run(command, *streams)
+                        or int("compare" in command))
+    assert install.main(["app"]) == 0
+    assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open"]
+    assert "first postcard failed" in capsys.readouterr().out
+
+
+def printing(install, monkeypatch, code):
+    """Whatever pip is asked, a program runs that prints and exits with this code."""
+    run = install.run
+    script = f"import sys; print('what pip says'); sys.exit({code})"
+    monkeypatch.setattr(install, "has_torch", lambda: True)
+    monkeypatch.setattr(install, "run", lambda command, *streams: run(
+        [sys.executable, "-c", script] if "pip" in command else command, *streams))
+
+
+@pytest.fixture
+def fresh(install, monkeypatch, tmp_path):
+    """install.py in an empty place where running a command does run it."""
+    monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(install, "STAMP", tmp_path / "stamp")
+    monkeypatch.setattr(install, "make_venv", lambda: None)
+    return install
+
+
+@pytest.mark.parametrize(("verbose", "shown"), [(False, 0), (True, 1)])
+def test_what_pip_prints_is_shown_only_when_asked_for(fresh, monkeypatch, capfd, verbose, shown):
+    printing(fresh, monkeypatch, 0)
+    fresh.prepare("app", verbose)
+    out, err = capfd.readouterr()
+    assert (out + err).count("what pip says") == shown
+
+
+def test_what_pip_prints_is_shown_where_it_fails(fresh, monkeypatch, capfd):
+    printing(fresh, monkeypatch, 1)
+    with pytest.raises(fresh.InstallError, match="pip could not install"):
+        fresh.prepare("app")
+    assert "what pip says" in capfd.readouterr().err
+
+
+def test_verbose_is_not_handed_on(install, commands):
+    assert install.main(["app", "--verbose", "--port", "1"]) == 0
+    assert commands[-1][2:] == ["--open", "--port", "1"]
+
+
+@pytest.mark.parametrize(("torch", "index", "told"), [
+    (False, [], ["torch 2.13.0 with CUDA", "3.6 GB"]),
+    (False, ["--extra-index-url", "x"], ["torch 2.13.0,", "pytorch.org", "0.3 GB"]),
+    (True, [], ["0.1 GB"])])
+def test_what_will_be_downloaded_is_told_before_it_starts(
+        install, commands, monkeypatch, capsys, torch, index, told):
+    before = []
+    monkeypatch.setattr(install, "python", lambda: sys.executable)
+    monkeypatch.setattr(install, "has_torch", lambda: torch)
+    monkeypatch.setattr(install, "torch_index", lambda: index)
+    monkeypatch.setattr(install.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(install, "make_venv", lambda: before.append(capsys.readouterr().out))
+    install.prepare("app")
+    assert all(text in before[0] for text in [*told, str(install.VENV), "Gradio"])
+    assert ("torch" in before[0]) != torch
+    install.prepare("app")
+    assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
 def test_further_arguments_go_to_pytest(install, commands):
