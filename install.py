@@ -170,7 +170,7 @@ def announcement(extras: str, wants_torch: bool, cpu_only: bool) -> str:
         size += TORCH_CUDA_MB if cuda else TORCH_MB
         packages = f"torch {TESTED_TORCH}{' with CUDA' * cuda}, {packages}"
     return (f"This downloads {packages} from PyPI{' and pytorch.org' * cpu_only}: about "
-            f"{size / 1000:.1f} GB, less what pip has already.\nEverything goes into {VENV}; delete "
+            f"{size / 1000:.1f} GB, less what pip has already.\nAll of it goes into {VENV}; delete "
             "that folder to undo it. This may take some minutes; Ctrl-C stops it.")
 
 
@@ -187,8 +187,8 @@ def make_venv() -> None:
 
 
 def has_torch() -> bool:
-    return Path(python()).exists() and not run([python(), "-c", "import importlib.metadata as m; m.version('torch')"],
-                   stderr=subprocess.DEVNULL)
+    look = "import importlib.metadata as m; m.version('torch')"
+    return Path(python()).exists() and not run([python(), "-c", look], stderr=subprocess.DEVNULL)
 
 
 def torch_index() -> list[str]:

@@ -58,8 +58,8 @@ def schedule() -> list[io.Input]:
 def acceptance() -> io.Input:
     return io.Combo.Input(
         "acceptance", options=list(ACCEPTANCES), default="residual",
-        tooltip="residual: the paper's rule. coupled: chooses again with the seed's own noise and "
-                "stops early once a row no longer changes.")
+        tooltip="residual: the paper's rule. coupled: chooses again with the seed's own noise. "
+                "With both, rounds stop early once nothing changes.")
 
 
 def prompts() -> list[io.Input]:
