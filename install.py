@@ -3,6 +3,8 @@
     python install.py         for ComfyUI-Manager: looks, says what is missing, changes nothing
     python install.py app     makes .venv beside this file, draws a first postcard, opens the app;
                               more arguments go to the app (--port 8000, --share ...)
+    python install.py download NAME --models-dir FOLDER
+                              fetches a backbone with the Python that runs this, such as ComfyUI's
     python install.py test    makes the same .venv and runs the tests; more arguments go to pytest
 
 pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept. What
@@ -44,12 +46,13 @@ class InstallError(Exception):
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0, that of the tests, or 1 with one line on stderr."""
-    actions = {"app": app, "test": test}
+    actions = {"app": app, "download": download, "test": test}
     try:
         if not arguments:
             return check()
         if arguments[0] not in actions:
-            raise InstallError(f"{arguments[0]!r}: choose app or test, or give no argument")
+            raise InstallError(f"{arguments[0]!r}: choose app, download or test, or give "
+                               "no argument")
         return actions[arguments[0]](arguments[1:])
     except InstallError as error:
         print(f"install.py: {error}", file=sys.stderr)
@@ -57,6 +60,14 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("install.py: interrupted; run it again to go on", file=sys.stderr)
         return 130
+
+
+def download(arguments: list[str]) -> int:
+    """Exit code of the download; it asks first."""
+    sys.path.insert(0, str(ROOT))  # an embedded Python does not look beside the script
+    from ssd_core.fetch import main as fetch
+
+    return fetch(arguments)
 
 
 # No argument: look only

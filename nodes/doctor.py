@@ -5,6 +5,7 @@ from __future__ import annotations
 from comfy_api.latest import io
 
 from . import report
+from .telling import tell
 from .types import CATEGORY
 
 
@@ -14,10 +15,11 @@ class Doctor(io.ComfyNode):
         return io.Schema(
             node_id="SSD_Doctor", display_name="Doctor (SSD)", category=CATEGORY,
             description="One text for a bug report: versions, device, attention, the backbones "
-                        "and heads that were found, the last error.",
-            inputs=[],
+                        "and heads that were found, the last error. It needs no other node.",
+            inputs=[], is_output_node=True,
             outputs=[io.String.Output(display_name="report",
-                                      tooltip="Connect it to a text preview.")])
+                                      tooltip="The same text, for a node that saves or shows it.")],
+            hidden=[io.Hidden.unique_id])
 
     @classmethod
     def fingerprint_inputs(cls) -> float:
@@ -25,4 +27,6 @@ class Doctor(io.ComfyNode):
 
     @classmethod
     def execute(cls) -> io.NodeOutput:
-        return io.NodeOutput(report.doctor())
+        text = report.doctor()
+        tell(cls.hidden.unique_id, text)
+        return io.NodeOutput(text, ui={"text": [text]})

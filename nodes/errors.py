@@ -1,4 +1,4 @@
-"""The last error, for Doctor."""
+"""Errors as users meet them: one sentence in ComfyUI's dialog, the last one in Doctor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from functools import wraps
 
 import comfy.model_management as mm
 
+from ..ssd_core.errors import SSDError
+
 last_error: list[str] = []  # at most one
+
+
+class Refusal(SSDError):
+    """An SSDError at a node's edge, where ComfyUI shows the type by its full name.
+
+    The module of the pack is the path of its folder, and a user should see none of it.
+    """
+
+
+Refusal.__module__, Refusal.__qualname__ = "builtins", "SSD"  # ComfyUI prints "SSD"
 
 
 def note(error: BaseException | str) -> None:
@@ -15,7 +27,7 @@ def note(error: BaseException | str) -> None:
 
 
 def noted(execute: Callable) -> Callable:
-    """A node's `execute` whose errors Doctor can tell; an interrupt is none."""
+    """A node's `execute` whose errors Doctor can tell and users can read; an interrupt is none."""
     @wraps(execute)
     def wrapper(*args, **inputs):
         try:
@@ -23,6 +35,8 @@ def noted(execute: Callable) -> Callable:
         except Exception as error:
             if not isinstance(error, mm.InterruptProcessingException):
                 note(error)
+            if isinstance(error, SSDError):
+                raise Refusal(str(error)) from error
             raise
 
     return wrapper

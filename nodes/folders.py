@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from ..ssd_core.backbones import BACKBONES, postcard
 from ..ssd_core.backbones.checkpoint import ENDINGS
-from ..ssd_core.catalogue import CATALOGUE, GB, KnownBackbone
+from ..ssd_core.catalogue import CATALOGUE
 from ..ssd_core.errors import SSDError
 from ..ssd_core.heads import FORMAT as HEADS_FORMAT
 from ..ssd_core.load import (
@@ -27,10 +27,11 @@ from ..ssd_core.load import (
     find_backbone,
     resolve,
 )
+from .missing import how_to_get, missing_files
 
 BACKBONE_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
 SUFFIXES = {BACKBONE_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
-BUNDLED, NONE = "bundled", "none"
+AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 
 
 def register_folders() -> None:
@@ -129,23 +130,16 @@ def backbone_path(name: str) -> Path:
     if name not in CATALOGUE:
         raise SSDError(f"backbone {name}: its file is not here: put it into "
                        f"{places(BACKBONE_FOLDER)} as {name}, or choose postcard")
-    for place in folder_paths.get_folder_paths(BACKBONE_FOLDER):
-        if (folder := Path(place, name)).exists():
-            return find_backbone(folder)[0].files[0]
-    raise SSDError(how_to_get(CATALOGUE[name]))
+    row, folder = CATALOGUE[name], folder_of(name)
+    if not folder.exists() or missing_files(row, folder):
+        raise SSDError(how_to_get(row, folder))
+    return find_backbone(folder)[0].files[0]
 
 
-def how_to_get(row: KnownBackbone) -> str:
-    """One line: the command that fetches a known backbone, and what to put where by hand."""
-    size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
-    files = " and ".join(
-        f"{', '.join(source.files or source.extras)} of https://huggingface.co/{source.repo}"
-        + (f" (into its subfolder {source.folder})" if source.folder else "")
-        for source in row.sources)
-    return (f"backbone {row.name} is not here ({size}licence: {row.licence.name}): run 'python -m "
-            f"ssd_core download {row.name} --models-dir \"{folder_paths.models_dir}\"' in the "
-            f"pack's folder, or put {files} into {places(BACKBONE_FOLDER)} as the folder "
-            f"{row.name}; postcard needs no download")
+def folder_of(name: str) -> Path:
+    """Where a known backbone lies, or where it belongs."""
+    places = [Path(place, name) for place in folder_paths.get_folder_paths(BACKBONE_FOLDER)]
+    return next((folder for folder in places if folder.exists()), places[0])
 
 
 # Draft heads
@@ -184,7 +178,7 @@ def _metadata(path: Path, _changed: int) -> dict[str, str]:
 
 
 def heads_choices() -> list[str]:
-    return [BUNDLED, NONE, *heads_files()]
+    return [AUTO, BUNDLED, NONE, *heads_files()]
 
 
 def complaint_about_heads(name: str | None) -> str | None:
@@ -192,6 +186,25 @@ def complaint_about_heads(name: str | None) -> str | None:
         return None
     return (f"heads {name!r} are not here: put them into {places(HEADS_FOLDER)} and refresh, or "
             f"choose one of {', '.join(heads_choices())}")
+
+
+def heads_for(sha256: str, backbone: Path) -> Path | None:
+    """Heads of exactly this backbone: those beside it, else the first under ssd_heads."""
+    candidates = [backbone.with_name(HEADS_FILE), *heads_files().values()]
+    return next((path for path in candidates
+                 if metadata_of(path).get("backbone_sha256") == sha256), None)
+
+
+def named(path: Path) -> str:
+    """A heads file by its folder and its own name."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def heads_fingerprint(name: str | None) -> str:
+    """Of the file behind a name; of all of them where the backbone decides."""
+    there = heads_files()
+    wanted = there.values() if name == AUTO else [there.get(name)]
+    return " ".join(map(fingerprint, wanted))
 
 
 def heads_path(name: str | None, backbone: Path | None) -> Path | None:
@@ -202,9 +215,9 @@ def heads_path(name: str | None, backbone: Path | None) -> Path | None:
     if name == BUNDLED and backbone is not None:
         beside = backbone.with_name(HEADS_FILE)
         if not beside.is_file():
-            raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose 'none' and sample "
-                           "with 'rows' or 'ar' (Baseline Method), which need no heads, or heads "
-                           f"from {places(HEADS_FOLDER)}")
+            raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose '{AUTO}', which draws "
+                           f"without heads where there are none, or heads from "
+                           f"{places(HEADS_FOLDER)}")
         return beside
     there = heads_files()
     if name != NONE and name not in there:

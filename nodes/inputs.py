@@ -15,14 +15,15 @@ from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.catalogue import CATALOGUE
 from ..ssd_core.methods.base import ACCEPTANCES
-from .schedules import CUSTOM, PRESETS
+from .schedules import AUTO, CUSTOM, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
 
 LARGEST_SEED = 0xFFFFFFFFFFFFFFFF
 AUTO_SIZE = "auto"
 MOST_ROWS = 128  # no backbone here draws more rows of tokens
 MOST = {"k_h": 64, "k_v": 16, "r": 64, "i": 64}  # of the schedule's widgets
-ZERO_IS_PRESET = f"0 = the preset's own. With preset '{CUSTOM}' the number is taken as it stands."
+ZERO_IS_PRESET = f"0 = the preset's own. Preset '{AUTO}' does not use it."
+ZERO_IS_ZERO = f"{ZERO_IS_PRESET} With preset '{CUSTOM}' 0 means none."
 
 
 def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
@@ -32,26 +33,27 @@ def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io
 def heads() -> io.Input:
     return HeadsType.Input(
         "heads", optional=True,
-        tooltip="From Load Draft Heads. Without them the schedule runs as 'rows', which needs no "
-                "heads, and the report says so.")
+        tooltip=f"From Load Draft Heads. Preset '{AUTO}' needs none. Without them an SSD schedule "
+                "runs as 'rows', which needs no heads, and the node says so.")
 
 
 def schedule() -> list[io.Input]:
     """preset, k_h, k_v, r, i."""
-    def count(name: str, text: str) -> io.Input:
-        return io.Int.Input(name, default=0, min=0, max=MOST[name],
-                            tooltip=f"{text} {ZERO_IS_PRESET}")
+    def count(name: str, text: str, zero: str = ZERO_IS_PRESET) -> io.Input:
+        return io.Int.Input(name, default=0, min=0, max=MOST[name], tooltip=f"{text} {zero}")
 
     return [
-        io.Combo.Input("preset", options=list(PRESETS), default="postcard",
-                       tooltip="Schedule of a backbone. 'custom' takes k_h, k_v, r and i as they "
-                               "stand: choose it for r = 0, which only drafts."),
+        io.Combo.Input("preset", options=PRESETS, default=AUTO,
+                       tooltip=f"{AUTO} = the picture that AR draws, in fewer passes; right for "
+                               f"every backbone. '{OWN}' = the connected backbone's own SSD "
+                               "schedule; the names below it = those of the paper; "
+                               f"{CUSTOM} = your numbers, where r = 0 only drafts."),
         count("k_h", "Cells a horizontal group drafts on the first row."),
         count("k_v", "Rows a block drafts at once."),
         count("r", "Verification rounds over a block (b in the paper when k_v is above 1): "
-                       "more rounds, better pictures, more passes."),
-        count("i", "Further rounds for each further row of a block; matters when k_v is above "
-                       "1."),
+                   "more rounds, better pictures, more passes.", ZERO_IS_ZERO),
+        count("i", "Further rounds for each further row of a block; matters when k_v is above 1.",
+              ZERO_IS_ZERO),
     ]
 
 
@@ -80,9 +82,9 @@ def sampling() -> list[io.Input]:
     return [
         io.Int.Input("seed", default=7, min=0, max=LARGEST_SEED, control_after_generate=True,
                      tooltip="Taken literally. Picture n of a batch is the picture of seed + n."),
-        io.Float.Input("cfg", default=0.0, min=0.0, max=100.0, step=0.1,
-                       tooltip="Guidance. 0 = the backbone's own; 1 switches it off and halves "
-                               "the work; values between 0 and 1 are refused."),
+        io.Float.Input("cfg", default=0.0, min=0.0, max=100.0, step=0.5,
+                       tooltip="Guidance. 0 = the backbone's own; 1 and anything between 0 and 1 "
+                               "= none, which halves the work; more follows the prompt closer."),
         io.Float.Input("temperature", default=1.0, min=0.0, max=100.0, step=0.05,
                        tooltip="0 always takes the likeliest token; 1 samples as trained."),
         io.Int.Input("top_k", default=0, min=0, max=65536,
@@ -127,24 +129,12 @@ def keep() -> list[io.Input]:
     ]
 
 
-def complaint_about_text(prompt: str | None, negative: str | None,
-                         cfg: float | None) -> str | None:
-    """What is wrong with these widgets; None where nothing is, or where they are linked."""
-    if prompt is not None and not prompt.strip():
-        return "prompt: it is empty: say what the picture should show"
-    if cfg == 1 and negative is not None and negative.strip():
-        return "negative: it needs guidance: raise cfg above 1, or set it to 0 (the backbone's own)"
-    return None
+def complaint_about_prompt(prompt: str | None) -> str | None:
+    """What is wrong with it; None where nothing is, or where it is linked.
 
-
-def complaint_about_sampling(cfg: float | None, size: str | None) -> str | None:
-    """What is wrong with these widgets, None where nothing is or where they are linked.
-
-    cfg between 0 (the backbone's own) and 1 (off) means nothing; 0.3.64 checks no combos itself.
+    ComfyUI tells a complaint once for every widget that validate_inputs takes, so it takes this one
+    alone; ranges and lists are checked by ComfyUI, and what widgets mean together when it runs.
     """
-    if cfg is not None and cfg != 0 and not 1 <= cfg <= 100:
-        return f"cfg {cfg}: 0 (the backbone's own), or 1 (no guidance) to 100"
-    if size is not None and size not in sizes():
-        return (f"size {size!r}: no backbone known here draws it: choose auto, or one of the list "
-                f"such as {sizes()[1]}")
+    if prompt is not None and not prompt.strip():
+        return "it is empty: say what the picture should show"
     return None

@@ -16,6 +16,7 @@ from ..ssd_core.labels import label, without_heads
 from ..ssd_core.methods import SSD, Method
 from ..ssd_core.recipe import make_recipe
 from ..ssd_core.sampling import Sampling
+from .schedules import AUTO, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import Loaded, LoadedBackbone, LoadedHeads
 
@@ -34,6 +35,7 @@ class Job:
     pictures: int = 1
     keep: torch.Tensor | None = None
     keep_rows: int = 0
+    note: str | None = None  # where the run is not what the widgets say
 
     def __post_init__(self) -> None:
         check_pairing(self.model, self.heads)
@@ -78,8 +80,12 @@ class Job:
                      for n, tokens in enumerate(finished.tokens))
 
     @property
-    def unknown_words(self) -> list[str]:
-        return self.model.module.unknown_words(f"{self.prompt} {self.negative or ''}")
+    def notes(self) -> list[str]:
+        """What its user should see on the node and in the report."""
+        module = self.model.module
+        words = ", ".join(module.unknown_words(f"{self.prompt} {self.negative or ''}"))
+        ignored = f"{module.name} does not know, and ignores: {words}" if words else None
+        return [note for note in (self.note, ignored) if note]
 
 
 def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
@@ -95,8 +101,8 @@ def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
 
 
 def sampling_of(seed: int, cfg: float, temperature: float, top_k: int, top_p: float) -> Sampling:
-    """Sampling from the widgets, where cfg 0 means the backbone's own."""
-    return Sampling(seed, cfg or None, temperature, top_k, top_p)
+    """Sampling from the widgets: cfg 0 means the backbone's own, up to 1 that there is none."""
+    return Sampling(seed, max(cfg, 1.0) if cfg else None, temperature, top_k, top_p)
 
 
 def size_of(text: str) -> tuple[int, int] | None:
@@ -113,14 +119,18 @@ def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.
     return None if keep is None else keep.for_backbone(model.module)
 
 
-def chosen_method(method: Method | None, widgets: SSD, model: LoadedBackbone,
+def chosen_method(method: Method | None, widgets: tuple, model: LoadedBackbone,
                   heads: LoadedHeads | None) -> tuple[Method, str | None]:
-    """The resolved method of a run, and a note where it is not what the widgets say."""
-    note = None
+    """The resolved method of a run, and a note where it is not what the widgets say.
+
+    widgets: preset, k_h, k_v, r, i; what they hold does not matter where a method is connected.
+    """
     if method is not None:
-        note = "the connected method stands; the widgets preset, k_h, k_v, r and i do not count"
-    elif heads is None:
-        method = without_heads(widgets)
-        note = ("no draft heads are connected: drawn by 'rows', the same schedule without heads "
-                "(approximate); load heads for SSD, or connect Baseline Method 'ar' or 'exact'")
-    return (method or widgets).resolved(model.module.preset), note
+        note = "the connected method draws: preset, k_h, k_v, r and i of this node are not used"
+        return method.resolved(model.module.preset), note
+    method, note = method_of(*widgets), idle_knobs(*widgets)
+    if heads is None and isinstance(method, SSD):
+        method = without_heads(method)
+        note = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
+                f"(approximate); load heads for SSD, or choose preset '{AUTO}'")
+    return method.resolved(model.module.preset), note

@@ -6,8 +6,11 @@ from comfy_api.latest import io
 
 from . import folders, weights
 from .errors import noted
+from .telling import tell
 from .types import CATEGORY, BackboneType
 
+NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
+           "CPU.")
 DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4"]
 
 
@@ -34,7 +37,8 @@ class LoadBackbone(io.ComfyNode):
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "
-                                                 "nodes of this pack.")])
+                                                 "nodes of this pack.")],
+            hidden=[io.Hidden.unique_id])
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:
@@ -47,4 +51,6 @@ class LoadBackbone(io.ComfyNode):
     @classmethod
     @noted
     def execute(cls, backbone: str, dtype: str, offload: bool = False) -> io.NodeOutput:
+        if offload and not weights.may_offload():
+            tell(cls.hidden.unique_id, NO_CARD)
         return io.NodeOutput(weights.backbone(folders.backbone_path(backbone), dtype, offload))

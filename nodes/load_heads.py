@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from comfy_api.latest import io
 
 from . import folders, inputs, weights
 from .errors import noted
+from .telling import tell
 from .types import CATEGORY, HeadsType
 
 
@@ -18,14 +21,16 @@ class LoadHeads(io.ComfyNode):
                         "backbone. Heads fit exactly one backbone.",
             inputs=[
                 inputs.backbone(tooltip="The backbone that these heads were made for."),
-                io.Combo.Input("heads", options=folders.heads_choices(), default=folders.BUNDLED,
-                               tooltip="'bundled' = those that come with the backbone, 'none' = "
-                                       "no heads, else a file of the model folder ssd_heads with "
-                                       "its backbone in brackets. Heads of another backbone are "
-                                       "refused when the node runs."),
+                io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
+                               tooltip="'auto' = this backbone's own, where there are any; the "
+                                       "node says which. 'bundled' = those that must lie beside "
+                                       "the backbone, 'none' = no heads, else a file of the model "
+                                       "folder ssd_heads with its backbone in brackets. Heads of "
+                                       "another backbone are refused when the node runs."),
             ],
             outputs=[HeadsType.Output(display_name="heads",
-                                      tooltip="For SSD Sampler and Race.")])
+                                      tooltip="For SSD Sampler and Race.")],
+            hidden=[io.Hidden.unique_id])
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
@@ -33,10 +38,21 @@ class LoadHeads(io.ComfyNode):
 
     @classmethod
     def fingerprint_inputs(cls, heads: str | None = None, **_) -> str:
-        return folders.fingerprint(folders.heads_files().get(heads))
+        return folders.heads_fingerprint(heads)
 
     @classmethod
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, heads: str) -> io.NodeOutput:
-        path = folders.heads_path(heads, backbone.path)
+        if heads != folders.AUTO:
+            path = folders.heads_path(heads, backbone.path)
+        else:
+            path = folders.heads_for(backbone.module.sha256, backbone.path)
+            tell(cls.hidden.unique_id, told(path, backbone.module.name))
         return io.NodeOutput(path and weights.heads(path, backbone))
+
+
+def told(path: Path | None, backbone: str) -> str:
+    if path is not None:
+        return f"Draft heads: {folders.named(path)}, made for {backbone}."
+    return (f"There are no draft heads for {backbone}. It draws without: preset 'auto' of SSD "
+            "Sampler needs none.")

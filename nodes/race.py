@@ -9,9 +9,9 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.compare import identical_share, side_by_side
-from ..ssd_core.methods import AR, SSD, Method
+from ..ssd_core.methods import AR, Method
 from ..ssd_core.recipe import to_bytes
-from . import inputs, jobs, report, running, weights
+from . import inputs, jobs, report, running, schedules, weights
 from .errors import noted
 from .types import CATEGORY, MethodType
 
@@ -27,8 +27,8 @@ class Race(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
                 MethodType.Input("method_b", optional=True,
-                                 tooltip="Right. Default: SSD with the backbone's preset, or "
-                                         "'rows' where no heads are connected."),
+                                 tooltip="Right. Default: what preset 'auto' of SSD "
+                                         "Sampler draws with."),
                 *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview()],
             outputs=[
                 io.Image.Output(display_name="image_a", tooltip="The left picture."),
@@ -39,9 +39,8 @@ class Race(io.ComfyNode):
             hidden=[io.Hidden.unique_id])
 
     @classmethod
-    def validate_inputs(cls, cfg=None, size=None, prompt=None, negative=None) -> bool | str:
-        return (inputs.complaint_about_sampling(cfg, size)
-                or inputs.complaint_about_text(prompt, negative, cfg) or True)
+    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
+        return inputs.complaint_about_prompt(prompt) or True
 
     @classmethod
     @noted
@@ -50,14 +49,12 @@ class Race(io.ComfyNode):
                 heads: weights.LoadedHeads | None = None, method_a: Method | None = None,
                 method_b: Method | None = None) -> io.NodeOutput:
         sampling = jobs.sampling_of(seed, cfg, temperature, top_k, top_p)
-        methods = (method_a or AR(), None), jobs.chosen_method(method_b, SSD(), backbone, heads)
         racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,
                            prompt, negative.strip() or None, jobs.size_of(size))
-                  for method, _ in methods]
+                  for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]
         done = running.run(racers, cls.hidden.unique_id, preview, equal_to_ar)
-        note = methods[1][1] if method_b is None else None
-        text = "\n\n".join(report.sampled(one.job, one, one_note)
-                           for one, one_note in zip(done, (None, note), strict=True))
+        text = "\n\n".join(report.sampled(one.job, one, share)
+                           for one, share in zip(done, equal_to_ar(done), strict=True))
         return io.NodeOutput(*(one.output for one in done), sheet(done),
                              f"{text}\n\n{measured(done)}")
 

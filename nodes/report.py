@@ -7,18 +7,20 @@ import sys
 import comfy.model_management as mm
 
 from ..ssd_core import labels
+from ..ssd_core.compare import verdict
 from ..ssd_core.doctor import report as doctors_report
 from ..ssd_core.doctor import shelf
 from ..ssd_core.fit import stored_dtype
+from ..ssd_core.methods import AR
 from . import errors, folders, running
+from .folders import named
 from .jobs import Job
 
 
-def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
-    """Lines about one run."""
+def sampled(job: Job, outcome: running.Outcome, share: float | None = None) -> str:
+    """Lines about one run; share: of its tokens equal to AR's, None where AR did not run."""
     stats = outcome.finished.stats
     module = job.backbone
-    words = ", ".join(job.unknown_words)
     seeds = job.sampling.seeds(job.pictures)
     accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
     lines = [
@@ -28,13 +30,20 @@ def sampled(job: Job, outcome: running.Outcome, note: str | None = None) -> str:
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
         f"knobs: {labels.knobs_of(job.method) or 'none'}",
         f"accepted by stage/round: {accepted}" if accepted else None,
+        f"heads: {named(job.heads.path)}" if job.used_heads else None,
         f"seeds: {', '.join(map(str, seeds))}",
         f"kept: the top {job.keep_rows} rows, token for token" if job.keep_rows else None,
-        f"verdict: {labels.claim(job.method)}",
-        f"note: {note}" if note else None,
-        f"note: {module.name} does not know, and ignores: {words}" if words else None,
+        f"verdict: {verdict_of(job, share)}",
+        *(f"note: {note}" for note in job.notes),
         f"problem: {outcome.problem}" if outcome.problem else None]
     return "\n".join(filter(None, lines))
+
+
+def verdict_of(job: Job, share: float | None) -> str:
+    """What may be said of a picture: what was measured, else what the method promises."""
+    if share is None or isinstance(job.method, AR):
+        return labels.claim(job.method)
+    return f"{verdict(job.method, share)}, {share:.0%} of tokens are AR's (measured)"
 
 
 def stamp(outcome: running.Outcome, share: float | None) -> list[str]:

@@ -21,6 +21,7 @@ from ..ssd_core.preview import Preview
 from ..ssd_core.race import race
 from . import errors
 from .jobs import Job
+from .telling import tell
 from .weights import is_oom, resident
 
 EVENT = "ssd.preview"
@@ -122,6 +123,8 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
         stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
         screens = Screens()
         screens.open(jobs, wish, node)
+        if not screens.panels and (notes := [note for job in jobs for note in job.notes]):
+            tell(node, "\n".join(dict.fromkeys(notes)))
         stack.enter_context(screens.told())
         for job in jobs:  # opening previews may have taken the codec's turn
             job.backbone.awake(job.backbone.decoder)
@@ -161,7 +164,8 @@ def previews(jobs: Sequence[Job], send: Callable[[dict], None] | None,
     if send is None:
         return []
     return [Preview(job.backbone, job.method, send, label=job.label, pictures=job.pictures,
-                    node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows)
+                    node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows,
+                    notes=job.notes)
             for panel, job in enumerate(jobs)]
 
 

@@ -6,9 +6,8 @@ from comfy_api.latest import io
 
 from ..ssd_core.methods import Method
 from ..ssd_core.recipe import to_bytes
-from . import inputs, jobs, report, running, schedules, weights
+from . import inputs, jobs, report, running, weights
 from .errors import noted
-from .schedule import complaint
 from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -24,7 +23,7 @@ class Sampler(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method", optional=True,
                                  tooltip="From SSD Schedule or Baseline Method. Overrides preset, "
-                                         "k_h, k_v, r and i; the report says so."),
+                                         "k_h, k_v, r and i; the node says so."),
                 *inputs.schedule(), *inputs.prompts(), *inputs.sampling(), inputs.size(),
                 io.Int.Input("batch_size", default=1, min=1, max=64,
                              tooltip="Pictures drawn together, with seeds seed, seed + 1 ..."),
@@ -39,11 +38,8 @@ class Sampler(io.ComfyNode):
             hidden=[io.Hidden.unique_id])
 
     @classmethod
-    def validate_inputs(cls, preset=None, k_h=None, k_v=None, r=None, i=None,
-                        cfg=None, size=None, prompt=None, negative=None) -> bool | str:
-        return (complaint(preset, k_h, k_v, r, i)
-                or inputs.complaint_about_sampling(cfg, size)
-                or inputs.complaint_about_text(prompt, negative, cfg) or True)
+    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
+        return inputs.complaint_about_prompt(prompt) or True
 
     @classmethod
     @noted
@@ -52,14 +48,13 @@ class Sampler(io.ComfyNode):
                 top_k: int, top_p: float, size: str, batch_size: int, preview: str,
                 keep_rows: int, heads: weights.LoadedHeads | None = None,
                 method: Method | None = None, keep: TokenPictures | None = None) -> io.NodeOutput:
-        widgets = schedules.ssd_method(preset, k_h, k_v, r, i)
-        chosen, note = jobs.chosen_method(method, widgets, backbone, heads)
+        chosen, note = jobs.chosen_method(method, (preset, k_h, k_v, r, i), backbone, heads)
         job = jobs.Job(backbone, heads, chosen,
                        jobs.sampling_of(seed, cfg, temperature, top_k, top_p), prompt,
                        negative.strip() or None, jobs.size_of(size), batch_size,
-                       jobs.kept(keep, keep_rows, backbone), keep_rows)
+                       jobs.kept(keep, keep_rows, backbone), keep_rows, note)
         done, = running.run([job], cls.hidden.unique_id, preview)
         stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished),
                          done.count.share(), None if done.images is None else to_bytes(done.images))
         return io.NodeOutput(done.output, TokenPictures.of(backbone.module, done.finished.tokens),
-                             stats, report.sampled(job, done, note))
+                             stats, report.sampled(job, done))

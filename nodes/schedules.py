@@ -9,31 +9,42 @@ from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.errors import SSDError
 from ..ssd_core.grid import Grid
 from ..ssd_core.labels import plan_text
-from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method
+from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method, default_method
 from ..ssd_core.plan import Plan
 
-CUSTOM = "custom"
-PRESETS: dict[str, Preset | None] = {"postcard": Postcard.preset, **PAPER_PRESETS, CUSTOM: None}
-GRIDS = {"postcard": GRID, "Janus-Pro": Grid(24, 24), "Lumina-mGPT": Grid(48, 48, True),
-         "Emu3": Grid(90, 90, True), CUSTOM: GRID}
+AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
+NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
+PRESETS = [AUTO, OWN, *NAMED, CUSTOM]
+GRIDS = {"Janus-Pro": Grid(24, 24), "Lumina-mGPT": Grid(48, 48, True), "Emu3": Grid(90, 90, True)}
 BASELINES = [name for name in METHODS if name != SSD.name]
 
 
-def ssd_method(preset: str, k_h: int, k_v: int, r: int, i: int,
-               acceptance: str = "residual") -> SSD:
-    """The schedule that these widgets mean; SSDError for a combination that cannot run."""
+def method_of(preset: str, k_h: int = 0, k_v: int = 0, r: int = 0, i: int = 0,
+              acceptance: str = "residual") -> Method:
+    """What these widgets mean; 0 is the preset's own.
+
+    `custom` takes r and i as they stand; no draft has 0 cells or rows, so 0 stays the backbone's
+    own for k_h and k_v. What is left None, the backbone's preset fills in.
+    """
     if preset not in PRESETS:
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    known = PRESETS[preset]
-    given = {"k_h": k_h, "k_v": k_v, "rounds": r, "incremental": i}
-    if known is not None:
-        given = {name: value or getattr(known, name) for name, value in given.items()}
-    elif min(k_h, k_v) < 1:
-        raise SSDError(f"preset custom takes every number as it stands: k_h and k_v must be at "
-                       f"least 1 (they are {k_h} and {k_v}), r and i may be 0")
-    method = SSD(**given, acceptance=acceptance)
-    method.check()
-    return method
+    if preset == AUTO:
+        return default_method()
+    given = {"k_h": k_h or None, "k_v": k_v or None, "rounds": r, "incremental": i}
+    if preset != CUSTOM:
+        own = NAMED.get(preset)
+        given = {name: value or getattr(own, name, None) for name, value in given.items()}
+    return SSD(**given, acceptance=acceptance)
+
+
+def idle_knobs(preset: str, k_h: int, k_v: int, r: int, i: int) -> str | None:
+    """A note about numbers that were set, but that preset `auto` does not use."""
+    knobs = {"k_h": k_h, "k_v": k_v, "r": r, "i": i}
+    idle = [f"{name} {value}" for name, value in knobs.items() if value]
+    if preset != AUTO or not idle:
+        return None
+    return (f"preset {AUTO} does not use {', '.join(idle)}: choose '{OWN}' or '{CUSTOM}' to draw "
+            "with them")
 
 
 def baseline(name: str, **knobs: int | str | bool) -> Method:
@@ -56,8 +67,8 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
 
     device: the type of the one that will draw; a backbone may be elsewhere until then.
     """
-    grid = GRIDS[preset] if backbone is None else backbone.grid
-    own = PRESETS[preset] or Preset() if backbone is None else backbone.preset
+    grid = GRIDS.get(preset, GRID) if backbone is None else backbone.grid
+    own = NAMED.get(preset, Postcard.preset) if backbone is None else backbone.preset
     if backbone is None and (getattr(method, "window", None) or 0) > grid.slots:
         method = replace(method, window=None)  # a larger backbone may well have that many cells
     resolved = method.resolved(own)

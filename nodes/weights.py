@@ -141,10 +141,13 @@ class ManagedTurns:
 
 
 def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
-    """A backbone by its file. offload: decoder and picture codec need not be there together.
+    """A backbone by its file. offload: decoder and picture codec need not be there together; on a
+    CPU it changes nothing.
 
     Raises SSDError for what cannot be read, and for what is too large for the device.
     """
+    offload = offload and may_offload()
+
     def make() -> LoadedBackbone:
         rests_on = CPU if offload else mm.unet_offload_device()
         module = load(path, dtype, offload, rests_on)
@@ -158,14 +161,17 @@ def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
     return _once((path, dtype, offload), make)
 
 
+def may_offload() -> bool:
+    """Whether there is a card whose memory it would free."""
+    return mm.get_torch_device().type != "cpu"
+
+
 def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backbone:
     """The module, where it waits for its runs.
 
     Quantised weights are made on the device, whose kernels lay them out, and then wait as others.
     """
     device = mm.get_torch_device()
-    if offload and device.type == "cpu":
-        raise SSDError("offload frees a card's memory, and ComfyUI runs on the CPU: switch it off")
     if dtype == "auto":
         dtype = SHORT_NAMES[pick_dtype(dtype, device, is_small(find_backbone(path)[0]))]
     size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)

@@ -11,7 +11,7 @@ import base64
 import io
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -86,12 +86,16 @@ class Preview:
 
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
-                 keep: torch.Tensor | None = None, keep_rows: int = 0) -> None:
-        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows stand."""
+                 keep: torch.Tensor | None = None, keep_rows: int = 0,
+                 notes: Sequence[str] = ()) -> None:
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows stand.
+
+        notes: sentences about this run that its user should see beside the picture.
+        """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
         self.palette, self.decode_seconds = palette(backbone), palette(backbone).seconds * pictures
-        self.marks, self.pictures = Marks(pictures, grid), pictures
+        self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep_rows:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
@@ -128,7 +132,7 @@ class Preview:
         self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
                   width=width, height=height, pictures=self.pictures, method=self.method.name,
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
-                  ar_passes=plan.ar_passes, first_row=self.first_row)
+                  ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes)
         if self.first_row:
             self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
 

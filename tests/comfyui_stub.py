@@ -154,10 +154,13 @@ class Manager:
 
 class Server:
     def __init__(self):
-        self.client_id, self.sent = "tab", []
+        self.client_id, self.sent, self.texts = "tab", [], []
 
     def send_sync(self, event, data, sid=None):
         self.sent.append((event, data, sid))
+
+    def send_progress_text(self, text, node_id, sid=None):
+        self.texts.append((text, node_id, sid))
 
 
 class ProgressBar:

@@ -23,7 +23,7 @@ METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.Strict(), me
 ENVELOPE = {"version", "node", "run", "panel", "kind"}
 FIELDS = {
     "started": {"label", "rows", "columns", "width", "height", "pictures", "method", "verdict",
-                "passes", "passes_max", "ar_passes", "first_row"},
+                "passes", "passes_max", "ar_passes", "first_row", "notes"},
     "pass": {"index", "stage", "round", "seconds", "tokens_per_second", "acceptance", "row",
              "first", "marks"},
     "rows": {"first", "last", "top", "strips", "refined", "index", "seconds",
@@ -83,6 +83,11 @@ def test_every_message_has_its_fields_and_is_json(story):
         assert own == ENVELOPE | FIELDS[message["kind"]], message["kind"]
     assert {(m["version"], m["node"], m["panel"]) for m in messages} == {(1, "12:5", 1)}
     assert len({m["run"] for m in messages}) == 1
+
+
+def test_notes_are_told_at_the_start():
+    messages, _ = told(Painter(Grid(4, 5)), METHODS[0], notes=("no heads", "unknown: sea"))
+    assert messages[0]["notes"] == ["no heads", "unknown: sea"]
 
 
 def test_a_story_begins_goes_on_and_ends(story):

@@ -1,5 +1,5 @@
 /**
- * One panel: a heading, the pictures of one run, their pens and overlays, a line of figures.
+ * One panel: a heading, the pictures of one run, their pens and overlays, a line of figures, notes.
  *
  * A view of one panel of the protocol's state; it decides nothing.
  */
@@ -23,7 +23,9 @@ export class Panel {
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.figures = make("div", "ssd-figures");
-    this.element = make("section", "ssd-panel", {}, [this.heading, this.area, this.figures]);
+    this.notes = make("div", "ssd-notes", { role: "note" });
+    this.element = make("section", "ssd-panel", {},
+      [this.heading, this.area, this.figures, this.notes]);
     this.#observer = new ResizeObserver(() => this.#layOut());
     this.#observer.observe(this.area);
   }
@@ -63,6 +65,8 @@ export class Panel {
   render(overlay) {
     setText(this.heading, heading(this.state, this.words));
     setText(this.figures, figures(this.state, this.words));
+    setText(this.notes, (this.state.start?.notes ?? []).join("\n"));
+    this.notes.hidden = this.notes.textContent === "";
     this.element.dataset.end = this.state.end?.kind ?? "";
     this.#pictures.forEach((picture, i) => this.#renderPicture(picture, i, overlay));
   }

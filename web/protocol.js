@@ -30,7 +30,7 @@ const FIELDS = {
   started: {
     label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
     method: isText, verdict: isText, passes: orNull(isCount), passes_max: isCount,
-    ar_passes: isCount, first_row: isCount,
+    ar_passes: isCount, first_row: isCount, notes: maybe(listOf(isText)),
   },
   pass: {
     index: isCount, stage: isText, round: isCount, seconds: isNumber,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from .. import hub
 from ..catalogue import CATALOGUE
 from ..errors import SSDError
+from ..fetch import fetched, require_terminal, terms
 from .options import MODELS, Json, flag
 from .output import Reporter, note
 
@@ -44,7 +43,7 @@ def command(order: Order, name: Name = None, json: Json = False) -> None:
     if name is None:
         raise SSDError("download what? name a backbone; download --list names those known")
     quote = hub.quote(name, order.folder(), order.revision)
-    tell(report, quote)
+    report.say(terms(quote))
     agreed = not quote.missing or order.yes or asked()
     path = fetched(quote) if agreed else None
     report.say(f"whole and checked: {path}" if agreed else "nothing was downloaded")
@@ -62,34 +61,6 @@ def show_catalogue(report: Reporter) -> None:
     report.result({"results": rows})
 
 
-def tell(report: Reporter, quote: hub.Quote) -> None:
-    """What a yes would mean."""
-    there = quote.bytes - quote.missing
-    rest = f", of which {gigabytes(there)} are here already" if there else ""
-    report.say(f"{quote.name}: {len(quote.files)} files, {gigabytes(quote.bytes)}{rest}\n"
-               f"to {quote.destination.absolute()}\n"
-               f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}\n"
-               f"licence: {quote.licence.name} ({quote.licence.link}): {quote.licence.restricts}")
-    if remark := CATALOGUE[quote.name].note:
-        report.say(f"note: {remark}")
-
-
-def gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
-
-
 def asked() -> bool:
-    if not sys.stdin.isatty():
-        raise SSDError("nobody is there to ask: add --yes to download that")
+    require_terminal()
     return typer.confirm("Download it?", err=True)
-
-
-def fetched(quote: hub.Quote) -> Path:
-    """Download behind a progress bar on stderr, where that is a terminal."""
-    with tqdm(total=quote.bytes, unit="B", unit_scale=True, leave=False, disable=None,
-              file=sys.stderr) as bar:
-        def show(done: int, _: int, file: str) -> None:
-            bar.set_postfix_str(file, refresh=False)
-            bar.update(done - bar.n)
-
-        return hub.fetch(quote, show)

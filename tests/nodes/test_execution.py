@@ -84,12 +84,30 @@ def test_keep_and_keep_rows_go_together(pack, backbone, heads, options):
 def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
     *_, stats, report = sample(pack, backbone, None)
     assert stats.recipes[0]["method"] == "rows" and "no draft heads" in report
+    assert "no draft heads" in pack.preview()[0]["notes"][0]
+
+
+def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
+    pictures = [sample(pack, backbone, drafts, preset="auto", r=0, k_h=0, k_v=0)
+                for drafts in (heads, None)]
+    assert torch.equal(pictures[0][1].tokens, pictures[1][1].tokens)
+    for *_, stats, report in pictures:
+        assert stats.recipes[0]["method"] == "exact" and "note:" not in report
+    assert "heads: postcard/heads.safetensors" in pictures[0][3]
+    assert "auto does not use k_v 3" in sample(pack, backbone, preset="auto", k_h=0)[3]
 
 
 def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):
     method = pack.run("SSD_BaselineMethod", method="exact")[0]
     *_, stats, report = sample(pack, backbone, heads, method=method)
-    assert stats.recipes[0]["method"] == "exact" and "widgets" in report
+    assert stats.recipes[0]["method"] == "exact" and "connected method draws" in report
+    assert "connected method draws" in pack.preview()[0]["notes"][0]
+
+
+@pytest.mark.parametrize("widgets", [{"preset": "custom", "k_v": 0}, {"preset": "gone"}])
+def test_what_a_connected_method_overrides_is_not_refused(pack, backbone, widgets):
+    method = pack.run("SSD_BaselineMethod", method="rows", r=0)[0]
+    assert "rows" in sample(pack, backbone, method=method, **widgets)[3]
 
 
 def test_a_method_that_needs_heads_names_those_that_do_not(pack, backbone):
@@ -114,6 +132,10 @@ class Impostor:
 
 def test_words_without_meaning_are_named(pack, backbone, heads):
     assert "zeppelin" in sample(pack, backbone, heads, prompt="a zeppelin at night")[3]
+    assert "zeppelin" in pack.preview()[0]["notes"][0]
+    assert not [text for text, *_ in pack.server.texts if "zeppelin" in text]
+    sample(pack, backbone, heads, prompt="a zeppelin at night", preview="off")
+    assert "zeppelin" in pack.server.texts[-1][0] and pack.server.texts[-1][1] == "5"
 
 
 def test_an_interrupt_ends_the_run_within_one_pass_and_the_next_is_clean(pack, backbone, heads):
@@ -197,6 +219,8 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
     a, b, both, report = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
                                   cfg=1.0)
     assert torch.equal(a, b) and "100% of tokens equal (measured)" in report
+    assert "verdict: identical, 100% of tokens are AR's (measured)" in report
+    assert "not measured" not in report
     assert both.shape[0] == 1 and both.shape[2] > 2 * 192
     ends = [m for m in pack.preview() if m["kind"] == "finished"]
     assert [(m["panel"], m["verdict"], m["identical"]) for m in ends] == [
@@ -204,9 +228,23 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
     assert {m["panel"] for m in pack.preview()} == {0, 1}
 
 
-def test_a_race_without_methods_is_ar_against_the_preset(pack, backbone, heads):
+def test_a_race_without_methods_is_ar_against_the_default(pack, backbone, heads):
     *_, report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)
-    assert report.startswith("ar on postcard") and "ssd r=2 against ar" in report
+    assert report.startswith("ar on postcard") and "exact against ar" in report
+
+
+def test_a_refusal_shows_as_its_sentence_without_a_path(pack, backbone):
+    with pytest.raises(pack.error) as told:
+        sample(pack, backbone, keep_rows=3)
+    kind = type(told.value)
+    assert (kind.__module__, kind.__qualname__) == ("builtins", "SSD")  # ComfyUI prints both
+
+
+def test_doctor_needs_no_other_node(pack):
+    assert pack.schemas["SSD_Doctor"].is_output_node
+    output = pack.nodes["SSD_Doctor"].execute()
+    (text, node, tab), = pack.server.texts
+    assert output.ui == {"text": [text]} and "attention" in text and (node, tab) == ("5", "tab")
 
 
 def test_an_acceptance_map_is_one_sheet_a_picture(pack, backbone, heads):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 
@@ -15,12 +16,30 @@ def schedules(pack):
     return pack.module("nodes.schedules")
 
 
+def test_auto_is_the_products_own_method_whatever_the_numbers(schedules, pack):
+    exact = pack.module("ssd_core.methods").Exact()
+    assert schedules.method_of("auto") == schedules.method_of("auto", 3, 2, 1, 1) == exact
+    assert schedules.idle_knobs("auto", 0, 0, 0, 0) is None
+    assert "k_h 3, i 1" in schedules.idle_knobs("auto", 3, 0, 0, 1)
+    assert schedules.idle_knobs("custom", 3, 0, 0, 1) is None
+
+
+def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
+    preset = pack.module("ssd_core.methods").PAPER_PRESETS["Lumina-mGPT"]
+    own = schedules.method_of(schedules.OWN).resolved(preset)
+    assert (own.k_h, own.k_v, own.rounds, own.incremental) == (5, 2, 5, 4)
+    mine = schedules.method_of(schedules.OWN, 0, 3, 0, 0).resolved(preset)
+    assert (mine.k_h, mine.k_v, mine.rounds, mine.incremental) == (5, 3, 5, 4)
+    literal = schedules.method_of("custom", 0, 0, 0, 0).resolved(preset)
+    assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (5, 2, 0, 0)
+
+
 @pytest.mark.parametrize(("widgets", "knobs"), [
     (("postcard", 0, 0, 0, 0), (5, 1, 2, 0)), (("Janus-Pro", 3, 0, 0, 0), (3, 1, 2, 0)),
     (("Lumina-mGPT", 0, 0, 0, 0), (5, 2, 5, 4)), (("Lumina-mGPT", 0, 0, 9, 1), (5, 2, 9, 1)),
     (("Emu3", 0, 0, 0, 0), (5, 1, 6, 0)), (("custom", 5, 1, 0, 0), (5, 1, 0, 0))])
 def test_zero_is_the_presets_own_and_custom_is_literal(schedules, widgets, knobs):
-    method = schedules.ssd_method(*widgets)
+    method = schedules.method_of(*widgets)
     assert (method.k_h, method.k_v, method.rounds, method.incremental) == knobs
 
 
@@ -60,20 +79,27 @@ def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
     assert passes == 576 and "at most 576" in text
 
 
-def test_illegal_combinations_are_refused_before_anything_runs(pack):
-    check = pack.nodes["SSD_Sampler"].validate_inputs
-    assert check("postcard", 0, 0, 0, 0, 0.0) is True
-    assert "at least 1" in check("custom", 0, 1, 2, 0, 0.0)
-    assert check("postcard", 0, 0, -1, 0, 0.0) == "r -1: 0 (the preset's own) to 64"
-    assert check("postcard", 10_000, 0, 0, 0, 0.0).startswith("k_h 10000: ")
-    assert "empty" in check("postcard", 0, 0, 0, 0, 0.0, prompt="  ")
-    assert "guidance" in check("postcard", 0, 0, 0, 0, 1.0, prompt="a tent", negative="a boat")
-    assert check("postcard", 0, 0, 0, 0, 0.0, prompt="a tent", negative="a boat") is True
-    assert "choose one of" in check("nonsense", 0, 0, 0, 0, 0.0)
-    assert "cfg 0.5" in check("postcard", 0, 0, 0, 0, 0.5)
-    assert "192x192" in check("postcard", 0, 0, 0, 0, 0.0, "64x64")
-    assert "192x192" in pack.nodes["SSD_Race"].validate_inputs(0.0, "64x64")
-    assert check(None, 0, 0, 0, 0, None) is True  # linked: known only when it runs
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_LoadBackbone", "SSD_LoadHeads"])
+def test_a_complaint_can_land_on_one_widget_only(pack, node):
+    """ComfyUI tells it once for every widget that validate_inputs names."""
+    taken = inspect.getfullargspec(pack.nodes[node].validate_inputs)
+    assert len(taken.args) == 2 and taken.varkw is None
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
+    check = pack.nodes[node].validate_inputs
+    assert "empty" in check(prompt="  ") and check(prompt="a tent") is True
+    assert check() is True  # linked: known only when it runs
+
+
+def test_no_click_on_cfg_leads_to_something_illegal(pack):
+    widget = next(i for i in pack.schemas["SSD_Sampler"].inputs if i.id == "cfg")
+    steps = int((widget.max - widget.min) / widget.step)
+    sampling = [pack.module("nodes.jobs").sampling_of(7, widget.min + n * widget.step, 1.0, 0, 1.0)
+                for n in range(steps + 1)]
+    assert [one.cfg for one in sampling[:5]] == [None, 1.0, 1.0, 1.5, 2.0]
+    assert sampling[-1].cfg == 100
 
 
 # Folders
@@ -137,10 +163,11 @@ def test_known_backbones_say_where_their_weights_belong(pack, shelf):
 
     assert pack.nodes["SSD_LoadBackbone"].validate_inputs("Janus-Pro-1B") is True
     with pytest.raises(pack.error, match=r"4.2 GB.*DeepSeek.*download Janus-Pro-1B --models-dir.*"
-                                         r"huggingface.*ssd_backbones as the folder Janus-Pro-1B"):
+                                         r"ssd_backbones.Janus-Pro-1B: pytorch_model\*.bin, "
+                                         r"\*.json of https://huggingface.co/deepseek-ai"):
         pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
     Path(shelf["ssd_backbones"], "Janus-Pro-1B").mkdir(parents=True)
-    with pytest.raises(pack.error, match="no weights in this folder"):
+    with pytest.raises(pack.error, match="Janus-Pro-1B lacks files"):
         pack.run("SSD_LoadBackbone", backbone="Janus-Pro-1B")
 
 
@@ -148,6 +175,26 @@ def test_unknown_names_are_refused_at_validation_with_folder_and_choices(pack):
     message = pack.nodes["SSD_LoadBackbone"].validate_inputs("gone")
     assert "ssd_backbones" in message and "postcard" in message
     assert "ssd_heads" in pack.nodes["SSD_LoadHeads"].validate_inputs("gone [postcard]")
+
+
+def test_auto_heads_are_the_backbones_own_and_the_node_says_which(pack, backbone, heads):
+    assert heads.path.name == "heads.safetensors"
+    (text, node, _), = pack.server.texts
+    assert node == "5" and "postcard/heads.safetensors" in text
+
+
+def test_auto_heads_are_found_on_the_shelf_and_foreign_ones_are_not(pack, shelf, root):
+    from pathlib import Path
+
+    copy(root, "backbone.safetensors", Path(shelf["ssd_backbones"], "mine"))
+    backbone = pack.run("SSD_LoadBackbone", backbone="mine")[0]
+    before = pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto")
+    assert pack.run("SSD_LoadHeads", backbone=backbone)[0] is None
+    assert "no draft heads for postcard" in pack.server.texts[-1][0]
+    copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
+    assert pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto") != before
+    assert pack.run("SSD_LoadHeads", backbone=backbone)[0].path.parent.name == "some"
+    assert pack.module("nodes.folders").heads_for("0" * 64, backbone.path) is None
 
 
 def test_no_heads_is_a_choice(pack, backbone):

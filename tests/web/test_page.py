@@ -51,6 +51,15 @@ def test_rows_appear_where_they_belong_and_nowhere_else(page, run):
     assert text(page, "figures").startswith("row 3 of 4")
 
 
+def test_notes_stand_under_the_figures_and_take_no_room_where_there_are_none(page, run, new_run):
+    feed(page, run.started(notes=["drawn by 'rows': no heads", "unknown: sea"]), run.rows(0, RED))
+    assert text(page, "notes").splitlines() == ["drawn by 'rows': no heads", "unknown: sea"]
+    below = page.locator(".ssd-notes").bounding_box()["y"]
+    assert below >= page.locator(".ssd-figures").bounding_box()["y"]
+    feed(page, run.finished(), new_run("next").started())
+    assert not page.locator(".ssd-notes").is_visible()
+
+
 def test_rows_are_painted_while_it_runs_not_only_at_the_end(page, run):
     feed(page, run.started())
     seen = []
