@@ -1,6 +1,7 @@
 """The page in a browser, and messages of a run whose strips are plain colours."""
 
 import pytest
+from page_moments import COUNTING
 from preview_run import Run, base64_png, preview_page, watched
 
 
@@ -16,6 +17,7 @@ def open_page(chromium, address):
     with watched(chromium) as new_page:
         def open_one(**options):
             page = new_page(**options)
+            page.add_init_script(COUNTING)
             page.goto(address)
             page.wait_for_function("() => window.mount")
             return page

@@ -1,6 +1,7 @@
 """The preview on a page in a real browser: pixels of the canvas, sizes, text, the button."""
 
 import pytest
+from page_moments import LAID_OUT, decoded, laid_out
 from PIL import Image
 
 RED, GREEN, BLUE, WHITE = "#ff0000", "#00ff00", "#0000ff", "#ffffff"
@@ -9,6 +10,7 @@ FEED = """async ([options, style, messages]) => {
   window.preview ??= mount(options, style);
   for (const message of messages) preview.feed(message);
   await preview.settled();
+  await (""" + LAID_OUT + """)();
 }"""
 COLOUR = """([canvas, x, y]) => {
   const data = document.querySelectorAll(canvas[0])[canvas[1]].getContext("2d")
@@ -99,7 +101,7 @@ def test_a_second_run_begins_on_an_empty_canvas_and_the_first_cannot_paint_it(pa
 def test_strips_still_being_decoded_do_not_reach_the_next_run(page, run, new_run):
     second = new_run("second")
     feed(page, run.started(), run.rows(0, RED), run.rows(1, RED), second.started())
-    page.wait_for_timeout(100)
+    decoded(page)
     assert [colour(page, y) for y in (0, 8)] == ["clear", "clear"]
 
 
@@ -158,7 +160,7 @@ def test_long_text_wraps_inside_its_box(page, run):
 
 def test_a_thin_line_marks_the_pen_and_goes_when_the_picture_is_done(page, run):
     feed(page, run.started(), run.rows(0, RED), style="width: 72px")
-    page.wait_for_timeout(200)
+    laid_out(page)
     picture, pen = (page.locator(f".ssd-{part}").bounding_box() for part in ("picture", "pen"))
     assert abs(pen["y"] + pen["height"] / 2 - picture["y"] - 16) <= 1 and pen["height"] <= 4
     feed(page, run.rows(1, GREEN, BLUE, WHITE))
@@ -167,7 +169,7 @@ def test_a_thin_line_marks_the_pen_and_goes_when_the_picture_is_done(page, run):
 
 def test_kept_rows_put_the_pen_below_them(page, run):
     feed(page, run.started(first_row=2), run.rows(0, RED, RED, kept=True))
-    page.wait_for_timeout(200)
+    laid_out(page)
     assert page.locator(".ssd-pen").evaluate("e => e.style.top") == "50%"
 
 
@@ -306,7 +308,8 @@ def test_a_strip_in_flight_at_disposal_is_never_painted(page, run):
     left = page.evaluate("""async (message) => {
       const canvas = document.querySelector(".ssd-pixels");
       preview.feed(message); preview.dispose();
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await Promise.allSettled(decoding);
+      await new Promise(requestAnimationFrame);
       return canvas.getContext("2d").getImageData(0, 0, 1, 1).data[3];
     }""", run.rows(0, RED))
     assert left == 0

@@ -9,6 +9,7 @@ from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from page_moments import COUNTING
 from PIL import Image
 from preview_run import Run, preview_page, watched
 
@@ -18,6 +19,13 @@ SHELL = """<!doctype html><html lang="en" %s><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/studio/web/studio.css">
 <script type="module" src="/studio/web/studio.js"></script><body>%s</body></html>"""
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """What is expected of a page may come late on a busy machine."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    playwright.expect.set_options(timeout=30_000)
 
 
 class Studio:
@@ -99,7 +107,8 @@ def open_page(chromium, address, studio):
         def open_one(body, **options):
             studio.body = body
             page = new_page(viewport={"width": 900, "height": 800}, **options)
-            page.set_default_timeout(5000)
+            page.set_default_timeout(30_000)  # a busy machine takes its time
+            page.add_init_script(COUNTING)
             page.goto(address)
             return page
         yield open_one

@@ -1,6 +1,7 @@
 """<ssd-divider> and <ssd-keep-line>: by pointer, finger and keys, and the input they work."""
 
 import pytest
+from page_moments import turn
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect
@@ -123,8 +124,7 @@ def test_a_finger_moves_the_divider(open_page):
 def test_pictures_are_scaled_by_whole_numbers_and_shrunk_where_they_must_be(open_page, width, side):
     page = open_page(f"<style>body {{ margin: 8px }}</style>{DIVIDER}")
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function(f"document.querySelector('.ssd-field').clientWidth === {side}",
-                           timeout=3000)
+    page.wait_for_function(f"document.querySelector('.ssd-field').clientWidth === {side}")
     assert field(page)["height"] == side
 
 
@@ -203,9 +203,9 @@ def test_a_finger_moves_the_line_by_its_handle_and_sets_it_by_a_tap(open_page):
     assert wanted(page) == 18
     box = field(page)
     for _ in range(5):  # on a busy machine a tap may last long enough to be a long press
-        page.wait_for_timeout(400)  # a tap of its own, not the second half of a double one
+        turn(page)  # a tap of its own, not the second half of a double one
         page.touchscreen.tap(box["x"] + 20, box["y"] + 0.25 * box["height"])
-        page.wait_for_timeout(300)
+        turn(page, 300)
         if wanted(page) == 6:
             break
     assert wanted(page) == 6
@@ -215,7 +215,7 @@ def test_a_finger_elsewhere_scrolls_the_page_and_leaves_the_line(open_page):
     page = open_page(LINE + INPUT, has_touch=True)
     touch(page, (0.3, 0.9), (0.3, 0.7), (0.3, 0.4), (0.3, 0.2))
     assert wanted(page) == 12
-    page.wait_for_function("scrollY > 20", timeout=3000)
+    page.wait_for_function("scrollY > 20")
 
 
 def test_another_picture_takes_the_place_of_the_first(open_page, tmp_path):
@@ -232,5 +232,5 @@ def test_off_the_page_the_line_follows_nothing(open_page):
     field(page)
     page.evaluate("""() => { window.gone = document.querySelector("ssd-keep-line");
       gone.remove(); document.querySelector("#rows input").value = 3; }""")
-    page.wait_for_timeout(300)
+    turn(page)
     assert page.evaluate("gone.slider.value") == 12 and page.locator(".ssd-field").count() == 0

@@ -1,6 +1,7 @@
 """<ssd-seeds>: small pictures, each with a checkbox that stands for one of the page's."""
 
 import pytest
+from page_moments import quiet
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect
@@ -100,7 +101,7 @@ def test_one_request_asks_for_all_seeds_and_none_follows_when_all_are_over(
         studio.say(job, "done")
     page = open_page(SEEDS + TICKS)
     expect(state(page, 2)).to_have_text("done")
-    page.wait_for_timeout(300)
+    assert quiet(page)
     assert [query["job"] for query in studio.queries] == [["a", "b", "c"]]
 
 
@@ -109,9 +110,6 @@ def test_off_the_page_it_asks_and_follows_no_more(studio, open_page, run):
     page = open_page(SEEDS + TICKS)
     page.locator(".ssd-panel").wait_for()
     page.evaluate("() => { window.gone = document.querySelector('ssd-seeds'); gone.remove(); }")
-    page.wait_for_timeout(150)
-    asked = len(studio.queries)
     twin(page, 7).check()
-    page.wait_for_timeout(300)
-    assert len(studio.queries) == asked
+    assert quiet(page)
     assert page.evaluate("gone.querySelectorAll(':checked').length") == 0

@@ -1,6 +1,7 @@
 """<ssd-stage> in a browser: rows while a job runs, the queue, errors, and when it stops asking."""
 
 import pytest
+from page_moments import asks_on, quiet
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect
@@ -20,19 +21,11 @@ def colour(page, row, panel=0):
 def painted(page, row, shade, panel=0):
     """Wait until a row has this colour."""
     page.wait_for_function(f"(asked) => ({COLOUR})(asked[0]) === asked[1]",
-                           arg=[[panel, 3, 8 * row], shade], timeout=3000)
+                           arg=[[panel, 3, 8 * row], shade])
 
 
 def status(page, run=0):
     return page.locator(".ssd-status[role=status]").nth(run)
-
-
-def quiet(page, studio):
-    """Whether the server is left alone for a while."""
-    page.wait_for_timeout(150)  # what was under way
-    before = len(studio.queries)
-    page.wait_for_timeout(350)
-    return len(studio.queries) == before
 
 
 def test_rows_are_painted_while_the_job_runs(studio, open_page, run):
@@ -42,14 +35,14 @@ def test_rows_are_painted_while_the_job_runs(studio, open_page, run):
     assert colour(page, 1) == "clear"
     studio.say("a", "running", run.rows(1, GREEN))
     painted(page, 1, GREEN)
-    assert not quiet(page, studio)
+    asks_on(page)
 
 
 def test_messages_are_asked_for_once(studio, open_page, run):
     studio.say("a", "running", run.started(), run.rows(0, RED))
     page = open_page('<ssd-stage jobs="a"></ssd-stage>')
     painted(page, 0, RED)
-    page.wait_for_timeout(250)
+    page.wait_for_function("() => window.asked > 1 && window.asking === 0")
     assert [query["after"] for query in studio.queries[:2]] == [["0"], ["2"]]
 
 
@@ -71,13 +64,13 @@ def test_a_failed_job_says_why_in_one_line_and_as_text_only(studio, open_page, r
     page = open_page('<ssd-stage jobs="a"></ssd-stage>')
     expect(status(page)).to_have_text("Failed: no <b>memory</b>")
     expect(page.locator(".ssd-figures")).to_contain_text("failed at row 0")
-    assert quiet(page, studio)
+    assert quiet(page)
 
 
 def test_a_forgotten_job_says_where_its_pictures_are(studio, open_page):
     page = open_page('<ssd-stage jobs="a"></ssd-stage>')
     expect(status(page)).to_contain_text("Finished pictures are in the history")
-    assert quiet(page, studio)
+    assert quiet(page)
 
 
 @pytest.mark.parametrize("state", ["done", "cancelled"])
@@ -86,10 +79,10 @@ def test_it_stops_asking_when_all_jobs_are_over(studio, open_page, run, new_run,
     studio.say("b", "running", new_run("other").started())
     page = open_page('<ssd-stage jobs="a, b"></ssd-stage>')
     painted(page, 0, RED)
-    assert not quiet(page, studio)
+    asks_on(page)
     assert studio.queries[-1]["job"] == ["b"]
     studio.say("b", "done", new_run("other").finished())
-    assert quiet(page, studio)
+    assert quiet(page)
     assert colour(page, 0) == RED
 
 
@@ -98,7 +91,7 @@ def test_it_stops_asking_when_it_leaves_the_page(studio, open_page, run):
     page = open_page('<ssd-stage jobs="a"></ssd-stage>')
     page.locator(".ssd-panel").wait_for()
     page.evaluate("document.querySelector('ssd-stage').remove()")
-    assert quiet(page, studio)
+    assert quiet(page)
 
 
 def test_other_jobs_take_the_place_of_the_first(studio, open_page, run, new_run):
@@ -135,7 +128,7 @@ def test_without_jobs_it_shows_where_the_picture_will_be(studio, open_page):
     page = open_page("<ssd-stage></ssd-stage>")
     expect(page.locator(".ssd-note")).to_contain_text("The picture appears here")
     assert page.get_by_role("button").count() == 0  # no overlay of nothing
-    assert quiet(page, studio) and studio.queries == []
+    assert quiet(page) and studio.queries == []
 
 
 def test_a_lost_server_is_told_and_forgotten_when_it_answers(studio, open_page, run):
