@@ -283,19 +283,26 @@ def activation_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: 
     states = setting.rows * (grid.slots + 1) * s.hidden * setting.number_bytes
     noise = 4 * min(setting.batch * (grid.slots + 1) * figures.codes, HELD_NUMBERS)
     distributions = PASS_COPIES * 4 * setting.batch * cells * figures.codes
+    layers = layer_bytes(figures, setting, fed) + mask_bytes(figures, setting, cells)
     return states + max(NOISE_COPIES * noise,
-                        noise + max(layer_bytes(figures, setting, fed), distributions))
+                        noise + max(layers, distributions))
 
 
 def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:
     """What one layer's attention or feed-forward holds while `fed` slots of every row pass it."""
     s, size = figures.shape, setting.number_bytes
-    slots = figures.prompt_slots + figures.grid.slots
     rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # in float32
-    layer = fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
-    if s.heads != s.kv_heads:  # attention repeats the shared keys, and writes its scores out
-        layer += s.heads * slots * (2 * s.head_dim * size + 2 * 4 * fed)
-    return setting.rows * layer
+    return setting.rows * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
+
+
+def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
+    """Which slots `cells` cells see: made for a head, then repeated for those that share keys.
+
+    A prefill, however long, needs none.
+    """
+    s = figures.shape
+    slots = figures.prompt_slots + figures.grid.slots
+    return setting.rows * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
 
 
 def pixel_bytes(figures: Figures) -> int:

@@ -11,10 +11,14 @@ import torch
 
 
 class KVCache:
-    """Keys and values [layers, rows, kv_heads, slots, head_dim] of one run."""
+    """Keys and values [layers, rows, kv_heads, slots, head_dim] of one run.
+
+    mask: additive [rows or 1, 1, group * n, slots], the same for each of the `group` query heads
+    that share a key head; None where the pass sees everything, or is `causal` from slot 0.
+    """
 
     def __init__(self, layers: int, rows: int, kv_heads: int, slots: int, head_dim: int,
-                 dtype: torch.dtype, device: torch.device) -> None:
+                 dtype: torch.dtype, device: torch.device, group: int = 1) -> None:
         shape = (layers, rows, kv_heads, slots, head_dim)
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
@@ -22,6 +26,8 @@ class KVCache:
         self._layers = tuple(zip(self.keys, self.values, strict=True))
         self.slots: slice | torch.Tensor = slice(0, 0)
         self.mask: torch.Tensor | None = None
+        self.causal = False
+        self._group = group
         self._visible_from: torch.Tensor | None = None
 
     @property
@@ -38,8 +44,9 @@ class KVCache:
     def seek(self, start: int, count: int) -> None:
         """The next pass feeds slots start..start+count of every row: plain slices, no gather."""
         self.slots, self._end = slice(start, start + count), start + count
-        unmasked = count == 1 and self._visible_from is None
-        self.mask = None if unmasked else self._causal(
+        all_seen = self._visible_from is None
+        self.causal = all_seen and start == 0
+        self.mask = None if all_seen and (count == 1 or self.causal) else self._at_or_before(
             torch.arange(start, self._end, device=self.keys.device)[None])
 
     def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
@@ -48,8 +55,8 @@ class KVCache:
         `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot"; methods
         that commit out of raster order (wavefronts, trees in scratch slots) pass it.
         """
-        self.slots, self._end = slots, int(slots.max()) + 1
-        self.mask = self._causal(slots) if visible is None else self._additive(
+        self.slots, self._end, self.causal = slots, int(slots.max()) + 1, False
+        self.mask = self._at_or_before(slots) if visible is None else self._additive(
             visible[:, None, :, : self._end])
 
     def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
@@ -63,8 +70,8 @@ class KVCache:
             v[self._every_row, :, self.slots] = values.transpose(1, 2)
         return k[:, :, : self._end], v[:, :, : self._end]
 
-    def _causal(self, slots: torch.Tensor) -> torch.Tensor:
-        """[rows or 1, 1, n, end] additive mask: a query sees the slots at or before its own."""
+    def _at_or_before(self, slots: torch.Tensor) -> torch.Tensor:
+        """The mask of a pass over slots [rows or 1, n] that sees those at or before each."""
         slot, query = torch.arange(self._end, device=slots.device), slots[..., None]
         seen = slot <= query
         if self._visible_from is not None:
@@ -74,4 +81,5 @@ class KVCache:
     def _additive(self, visible: torch.Tensor) -> torch.Tensor:
         """Float once a pass; SDPA would convert a bool mask again in every layer."""
         mask = torch.zeros(visible.shape, dtype=self.keys.dtype, device=visible.device)
-        return mask.masked_fill_(~visible, float("-inf"))
+        mask.masked_fill_(~visible, float("-inf"))
+        return mask if self._group == 1 else mask.repeat(1, 1, self._group, 1)

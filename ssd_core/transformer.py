@@ -46,6 +46,23 @@ def rotate_split(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 ROTATIONS = {"interleaved": rotate_interleaved, "split": rotate_split}
 
 
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
+              causal: bool) -> torch.Tensor:
+    """Queries [rows, heads, n, D] on keys and values [rows, kv_heads, slots, D].
+
+    Heads that share their keys become more queries of one head, and the mask [..., n, slots] is
+    that of a head: SDPA's kernels that take a mask do not share keys, so that it would fall back
+    to one that copies keys and values to every head. The causal kernels share them.
+    """
+    group = q.shape[1] // k.shape[1]
+    if causal or group == 1:
+        return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal,
+                                              enable_gqa=group > 1)
+    q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [rows, kv_heads, group * n, D]
+    y = F.scaled_dot_product_attention(q, k, v, mask)
+    return y.unflatten(2, (group, -1)).flatten(1, 2)
+
+
 class DecoderLayer(nn.Module):
     """Pre-norm attention with fused q, k, v, then a SwiGLU with fused gate and up; no biases."""
 
@@ -81,11 +98,10 @@ class DecoderLayer(nn.Module):
         qk = self.normed(qk) if s.qk_norm else qk
         qk = qk if angles is None else ROTATIONS[s.rotary](qk, angles)
         q, k = qk.split((s.heads, s.kv_heads), dim=1)
-        mask, causal = None, cache is None
+        mask, causal = None, True
         if cache is not None:
-            (k, v), mask = cache.update(index, k, v), cache.mask
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal,
-                                           enable_gqa=s.heads != s.kv_heads)
+            (k, v), mask, causal = cache.update(index, k, v), cache.mask, cache.causal
+        y = attention(q, k, v, mask, causal)
         return F.linear(y.transpose(1, 2).flatten(2), self.out)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
@@ -126,7 +142,8 @@ class Decoder(nn.Module):
     def new_cache(self, rows: int, slots: int) -> KVCache:
         weight = self.layers[0].qkv
         s = self.shape
-        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, weight.dtype, weight.device)
+        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, weight.dtype, weight.device,
+                       group=s.heads // s.kv_heads)
 
 
 def frequencies(pairs: int, theta: float = 10_000.0) -> torch.Tensor:

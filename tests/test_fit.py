@@ -15,7 +15,16 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.vqgan import VQGAN, VQGANShape
 from ssd_core.catalogue import CATALOGUE
 from ssd_core.cli import main
-from ssd_core.fit import WEIGHT_BYTES, figures_of, fit, run_bytes, widest_pass
+from ssd_core.fit import (
+    WEIGHT_BYTES,
+    Setting,
+    figures_of,
+    fit,
+    mask_bytes,
+    run_bytes,
+    widest_pass,
+)
+from ssd_core.kv_cache import KVCache
 
 GIB = 2**30
 METHODS = st.sampled_from([methods.AR(), methods.MTP(k_h=3), methods.SSD(k_h=3, k_v=2, rounds=1),
@@ -160,6 +169,23 @@ def test_wider_passes_never_need_less(row, k_v, keep_rows):
     assert wide >= narrow
     kept = estimate(row, methods.AR(), keep_rows=keep_rows).activations
     assert estimate(row, methods.AR(), keep_rows=keep_rows + 1).activations >= kept
+
+
+def test_kept_rows_of_a_backbone_with_shared_keys_are_read_without_copies():
+    """Emu3's keys were once repeated for every head, and its scores written out: 54 GiB."""
+    whole, kept = (estimate(CATALOGUE["Emu3-Gen"], methods.SSD(), keep_rows=k) for k in (0, 80))
+    assert kept.activations - whole.activations < 2 * GIB and kept.needed < 25 * GIB
+
+
+def test_the_mask_of_the_widest_pass_is_counted():
+    row = CATALOGUE["Emu3-Gen"]
+    figures, cells = figures_of(row), 2 * row.grid.width
+    slots = figures.prompt_slots + row.grid.slots
+    cache = KVCache(1, 2, 1, slots, 1, torch.bfloat16, torch.device("cpu"),
+                    group=row.shape.heads // row.shape.kv_heads)
+    cache.seek_each(torch.arange(slots - cells, slots).expand(2, -1))
+    told = mask_bytes(figures, Setting(dtype="bf16"), cells)
+    assert cache.mask.nbytes < told < 1.5 * cache.mask.nbytes
 
 
 @given(ROWS, st.integers(8, 40), st.integers(8, 40))

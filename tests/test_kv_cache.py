@@ -94,6 +94,22 @@ def test_rows_of_their_own_equal_common_slots_where_they_agree():
                               DECODER(x, ANGLES[slots].expand(ROWS, 1, -1, -1), own), **CLOSE)
 
 
+def test_a_first_pass_needs_no_mask_and_equals_one_that_has_it():
+    """Bit by bit; hidden slots need the mask."""
+    x = embeddings(torch.Generator().manual_seed(4), 6)
+    first, masked = DECODER.new_cache(ROWS, SLOTS), DECODER.new_cache(ROWS, SLOTS)
+    first.seek(0, 6)
+    masked.seek_each(torch.arange(6).expand(ROWS, -1))
+    assert first.causal and first.mask is None
+    assert not masked.causal and masked.mask.shape == (ROWS, 1, 2 * 6, 6)
+    assert DECODER(x, ANGLES[:6], first).equal(DECODER(x, ANGLES[:6], masked))
+    first.seek(6, 2)
+    assert not first.causal and first.mask.shape == (1, 1, 2 * 2, 8)
+    first.hide(torch.tensor([0, 3]))
+    first.seek(0, 6)
+    assert not first.causal and first.mask.shape == (ROWS, 1, 2 * 6, 6)
+
+
 def test_buffers_are_allocated_once():
     cache = DECODER.new_cache(ROWS, SLOTS)
     addresses = cache.keys.data_ptr(), cache.values.data_ptr()

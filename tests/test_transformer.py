@@ -7,11 +7,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mock_backbone import MockBackbone, randomise
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ssd_core import Grid
 from ssd_core.transformer import (
     Decoder,
     DecoderShape,
+    attention,
     axial_angles,
     frequencies,
     rotate_interleaved,
@@ -92,6 +95,54 @@ def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
         for layer in decoder.layers:
             expected = naive_layer(layer, expected, turns)
         assert torch.allclose(out[row], torch.stack(expected), rtol=1e-4, atol=1e-4)
+
+
+SLOTS, HEAD_DIM = 70, 16
+BLOCK = 32  # queries that a CPU's kernel takes at once, of few: folded or not, the same products
+
+
+def in_attention(n: int, heads: int, kv_heads: int):
+    """Queries, keys, values and mask of a pass over the last n of SLOTS slots, two rows."""
+    generator = torch.Generator().manual_seed(9)
+    q, k, v = (torch.randn(2, sharing, size, HEAD_DIM, generator=generator)
+               for sharing, size in ((heads, n), (kv_heads, SLOTS), (kv_heads, SLOTS)))
+    late = torch.arange(SLOTS) > torch.arange(SLOTS - n, SLOTS)[:, None]
+    return q, k, v, torch.zeros(1, 1, n, SLOTS).masked_fill_(late, float("-inf"))
+
+
+@pytest.mark.parametrize("n, heads, kv_heads", [
+    (BLOCK, 4, 4), (7, 4, 4), (BLOCK, 4, 2), (BLOCK, 4, 1), (1, 4, 1), (7, 4, 2), (24, 8, 2)])
+def test_folded_heads_attend_as_heads_that_share_keys(n, heads, kv_heads):
+    q, k, v, mask = in_attention(n, heads, kv_heads)
+    expected = F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=heads != kv_heads)
+    found = attention(q, k, v, mask.repeat(1, 1, heads // kv_heads, 1), False)
+    assert torch.allclose(found, expected, atol=1e-5)
+    assert found.equal(expected) or (n != BLOCK and heads != kv_heads)
+
+
+class Results(TorchDispatchMode):
+    """The shapes of all that is computed, views left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and not func.is_view:
+            self.shapes.append(tuple(result.shape))
+        return result
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_no_kernel_copies_shared_keys_to_every_head(masked):
+    """Even the one that any device has, on which SDPA falls back."""
+    q, k, v, mask = in_attention(2, 8, 2)
+    mask = mask.repeat(1, 1, 4, 1) if masked else None
+    with sdpa_kernel(SDPBackend.MATH), Results() as computed:
+        attention(q, k, v, mask, False)
+    widest = max(map(math.prod, computed.shapes))
+    assert 0 < widest <= k.numel()
 
 
 def test_split_and_interleaved_are_the_same_turn_in_another_order():
