@@ -73,8 +73,12 @@ class Oracle:
         self.model = transformers.ChameleonForConditionalGeneration(transformers.ChameleonConfig(
             vq_config=codec, vocabulary_map=vocabulary, bos_token_id=0,
             **{name: config[name] for name in names})).eval()
-        weights = {name: value.expand(2, -1) if "q_norm" in name or "k_norm" in name else value
+        sharing = {"q_norm": config["num_attention_heads"], "k_norm": config["num_key_value_heads"]}
+        weights = {name: next((value.expand(heads, -1) for kind, heads in sharing.items()
+                               if kind in name), value)
                    for name, value in tensors_of(path).items()}
+        if config.get("tie_word_embeddings"):
+            weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
         missing = self.model.load_state_dict(weights, strict=False).missing_keys
         assert all("vqmodel" in name for name in missing)
         self.backbone = backbone
@@ -112,8 +116,32 @@ def assert_states(state: DecodeState, oracle: Oracle, stop: int) -> None:
                               atol=1e-5)
 
 
-@torch.inference_mode()
 def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
+    assert_blocks(backbone, oracle)
+
+
+def test_grouped_keys_and_tied_embeddings_equal_transformers(tmp_path):
+    """One key head for both query heads, norms of each; the head is the embedding."""
+    path = rewritten(anole(tmp_path / "anole", kv_heads=1), without("lm_head"))
+    edit(path, tie_word_embeddings=True)
+    found = load_backbone(path, "cpu", "fp32")
+    assert found.decoder.shape.kv_heads == 1
+    assert_blocks(found, Oracle(path, found))
+
+
+def test_norms_stored_once_do_for_grouped_keys(tmp_path):
+    """As Lumina-mGPT keeps them."""
+    path = rewritten(anole(tmp_path / "anole", kv_heads=1), lambda weights: {
+        name: value[:1] if "_norm." in name else value for name, value in weights.items()})
+    edit(path, architectures=["ChameleonXLLMXForConditionalGeneration"],
+         _name_or_path="Lumina-mGPT-7B-768")
+    found = load(path)
+    assert found.decoder.layers[0].q_norm_weight.shape == (2, 8)
+    assert_blocks(found, Oracle(path, found))
+
+
+@torch.inference_mode()
+def assert_blocks(backbone, oracle) -> None:
     """Four rows, prompts of three lengths: blocks of cells, some fed again with other tokens."""
     view = drawing(backbone, 96, 64)
     prompts = [view.tokenize(text) for text in ("red", "a blue boat")]
@@ -321,6 +349,10 @@ def zero_head(weights):
     return {**weights, "lm_head.weight": torch.zeros_like(weights["lm_head.weight"])}
 
 
+def one_q_bias(weights):
+    return {name: value[:1] if "q_norm.bias" in name else value for name, value in weights.items()}
+
+
 def misnumbered(path: Path) -> None:
     text = (path / "tokenizer.json").read_text()
     for old, new in (("IMGIMGDZ", "-"), ("IMGIMGEZ", "IMGIMGDZ"), ("-", "IMGIMGEZ")):
@@ -336,6 +368,8 @@ SPOILED = {
     "no codec decoder": (lambda path: rewritten(path, without("vqmodel.decoder.conv_in")),
                          "Anole-7b-v0.1-vqvae-hf"),
     "a head without pictures": (lambda path: rewritten(path, zero_head), "lm_head"),
+    "another activation": (lambda path: edit(path, hidden_act="gelu"), "hidden_act is 'gelu'"),
+    "norms of other groups": (lambda path: rewritten(path, one_q_bias), "q_norm.*norms beside it"),
     "another rotation": (lambda path: edit(path, rope_scaling={"type": "linear", "factor": 2.0}),
                          "rope_scaling"),
 }

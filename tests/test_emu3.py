@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tiny_checkpoints import (
     EMU3_CODES,
     EMU3_CONTROL,
@@ -313,8 +313,27 @@ SPOILED = {
         "\n".join([*EMU3_VISION, "<|one more|>"])), "ids reach 494"),
     "heads": (lambda path: edit(path, num_attention_heads="many"), "num_attention_heads"),
     "theta": (lambda path: edit(path, rope_theta=-1), "rope_theta"),
+    "another rotation": (lambda path: edit(path, rope_scaling={"type": "dynamic", "factor": 2.0}),
+                         "rope_scaling"),
+    "another activation": (lambda path: edit(path, hidden_act="relu"), "hidden_act is 'relu'"),
     "layers": (lambda path: edit(path, num_hidden_layers=3), "num_hidden_layers"),
 }
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tied_embeddings_are_the_head(tmp_path, layout):
+    """Where config.json says so; else a file without a head is no Emu3's."""
+    path = LAYOUTS[layout](tmp_path / "emu3")
+    weights = {name: value for file in path.glob("*.safetensors")
+               for name, value in load_file(file).items() if not name.endswith("lm_head.weight")}
+    for file in [*path.glob("*.safetensors"), *path.glob("*.index.json")]:
+        file.unlink()
+    save_file(weights, path / "model.safetensors")
+    assert not family.claims(open_checkpoint(path))
+    edit(path, tie_word_embeddings=True)
+    assert family.claims(open_checkpoint(path))
+    backbone = load(path)
+    assert backbone.head.equal(backbone.code_embedding[:-1])  # which has a row end as well
 
 
 @pytest.mark.parametrize("case", SPOILED)

@@ -41,9 +41,14 @@ def port(tmp_path_factory) -> janus.Janus:
 
 @pytest.fixture(scope="module")
 def oracle():
+    return oracle_of()
+
+
+def oracle_of(**told):
+    """transformers' own class; told: of its text_config."""
     transformers = pytest.importorskip("transformers", reason="transformers is the oracle")
     config = transformers.JanusConfig(
-        text_config=JANUS_TEXT, tie_word_embeddings=False,
+        text_config={**JANUS_TEXT, **told}, tie_word_embeddings=False,
         vision_config={"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
                        "image_size": 48, "patch_size": 2, "projection_dim": 32, "mlp_ratio": 1.0},
         vq_config={"embed_dim": 8, "num_embeddings": CODES, "latent_channels": 8,
@@ -80,6 +85,49 @@ def test_prompt_ids_are_those_of_the_official_template(backbone):
 
 
 def test_hidden_states_and_logits_equal_the_oracle(backbone, oracle):
+    assert_equal(backbone, oracle)
+
+
+ROPE = {"rope_type": "default", "rope_theta": 5e5}
+
+
+@pytest.mark.parametrize("write, told", [
+    (janus_original, {"rope_theta": 5e5}), (janus_original, {"rms_norm_eps": 0.01}),
+    (janus_port, {"rope_parameters": None, "rope_scaling": None, "rope_theta": 5e5}),
+    (janus_port, {"rope_parameters": ROPE}), (janus_port, {"rms_norm_eps": 0.01})])
+def test_a_finetunes_theta_and_eps_are_those_of_its_config(tmp_path, write, told):
+    """As transformers 4 and 5 write them, and as the original would."""
+    expected = {"rope_parameters": ROPE} if "rms_norm_eps" not in told else told
+    assert_equal(load(write(tmp_path / "janus", **told)), oracle_of(**expected))
+
+
+def test_what_a_config_does_not_tell_is_the_published_models(tmp_path):
+    """Without a word on rotation, norm or heads: the angles of theta 10,000."""
+    silent = load(janus_port(tmp_path / "janus", rope_parameters=None, rms_norm_eps=None))
+    assert silent.decoder.shape.eps == 1e-6
+    turn = silent.angles[1].angle()
+    assert torch.allclose(turn, 1e4 ** -(torch.arange(8) / 8))
+
+
+@pytest.mark.parametrize("told, named", [
+    ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}, "rope_parameters is .*llama3"),
+    ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling is .*linear"),
+    ({"rope_scaling": {"factor": 2.0}}, "rope_scaling"), ({"rope_scaling": 2.0}, "rope_scaling"),
+    ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+    ({"rope_parameters": {**ROPE, "partial_rotary_factor": 0.5}}, "rope_parameters"),
+    ({"rope_parameters": {**ROPE, "rope_theta": "large"}}, "rope_theta is 'large'"),
+    ({"rms_norm_eps": 0}, "rms_norm_eps is 0"), ({"rms_norm_eps": True}, "rms_norm_eps is True"),
+    ({"hidden_act": "gelu"}, "hidden_act is 'gelu': only silu"),
+    ({"num_attention_heads": "many"}, "num_attention_heads is 'many'")])
+def test_a_config_of_another_decoder_is_refused_by_name(tmp_path, told, named):
+    for name, write in LAYOUTS.items():
+        folder = write(tmp_path / name, **told)
+        with pytest.raises(SSDError, match=f"config.json: {named}") as refused:
+            load(folder)
+        assert "\n" not in str(refused.value) and str(folder) in str(refused.value)
+
+
+def assert_equal(backbone, oracle) -> None:
     """Rows of different length together here, each by itself and in one pass there."""
     prompts = [backbone.tokenize(prompt) for prompt in PROMPTS]
     prompts += [backbone.unconditional(ids) for ids in prompts]
@@ -91,7 +139,7 @@ def test_hidden_states_and_logits_equal_the_oracle(backbone, oracle):
                            oracle.prepare_embeddings_for_image_generation(row[None])), dim=1)
             theirs = oracle.model.language_model(inputs_embeds=x).last_hidden_state[0]
             logits = oracle.model.generation_head(theirs)
-        normed = F.rms_norm(ours, ours.shape[-1:], backbone.norm, 1e-6)
+        normed = F.rms_norm(ours, ours.shape[-1:], backbone.norm, backbone.decoder.shape.eps)
         assert torch.allclose(normed, theirs, atol=1e-5, rtol=1e-5)
         assert torch.allclose(backbone.logits(ours), logits, atol=1e-5, rtol=1e-5)
 

@@ -1,5 +1,6 @@
 """LlamaGen from tiny checkpoints of its layouts, against its equations written out plainly."""
 
+import json
 import math
 import sys
 
@@ -8,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from block_passes import hidden_by_blocks, random_tokens
 from mock_backbone import tokens
+from safetensors.torch import load_file, save_file
 from tiny_image_models import (
     CODES,
     llamagen_c2i,
@@ -19,6 +21,7 @@ from tiny_image_models import (
 
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import llamagen
+from ssd_core.backbones.checkpoint import open_checkpoint
 from ssd_core.backbones.flan_t5 import cleaned
 from ssd_core.backbones.imagenet import class_of
 
@@ -237,6 +240,21 @@ def test_heads_follow_from_the_hidden_size(tmp_path, hidden, layers, heads, widt
 
 
 # What is missing
+
+
+def test_tied_embeddings_are_the_head_and_another_activation_is_refused(tmp_path):
+    folder = llamagen_t2i_hf(tmp_path / "t2i_256")
+    tensors, config = load_file(folder / "model.safetensors"), folder / "config.json"
+    del tensors["lm_head.weight"]
+    save_file(tensors, folder / "model.safetensors")
+    told = json.loads(config.read_text())
+    assert llamagen.layout_of(open_checkpoint(folder / "model.safetensors")) is None
+    config.write_text(json.dumps({**told, "tie_word_embeddings": True}))
+    backbone = load(folder)
+    assert backbone.head.equal(backbone.code_embedding)
+    config.write_text(json.dumps({**told, "tie_word_embeddings": True, "hidden_act": "gelu"}))
+    with pytest.raises(SSDError, match="config.json: hidden_act is 'gelu'"):
+        load(folder)
 
 
 def test_a_missing_codec_is_told_with_its_name(tmp_path):

@@ -50,8 +50,9 @@ def llama_shapes(prefix: str, layers: int = 2, hidden: int = 16, heads: int = 2,
                    f"{layer}mlp.gate_proj.weight": (ffn, hidden),
                    f"{layer}mlp.up_proj.weight": (ffn, hidden),
                    f"{layer}mlp.down_proj.weight": (hidden, ffn)}
-        for name in ("q_norm", "k_norm") if qk_norm else ():
-            shapes |= {f"{layer}self_attn.{name}.{kind}": qk_norm for kind in ("weight", "bias")}
+        for name, sharing in (("q", heads), ("k", kv_heads)) if qk_norm else ():
+            sizes = (min(qk_norm[0], sharing), *qk_norm[1:])
+            shapes |= {f"{layer}self_attn.{name}_norm.{kind}": sizes for kind in ("weight", "bias")}
     return {**shapes, f"{prefix}norm.weight": (hidden,)}
 
 
@@ -100,10 +101,11 @@ def chameleon_tokenizer(codes: int = CHAMELEON_CODES) -> Tokenizer:
     return word_tokenizer([*control[:4], *names, *control[4:], *letters], control)
 
 
-def chameleon_tensors(tokenizer: Tokenizer, qk_norm: tuple[int, ...], seed: int = 0) -> Tensors:
+def chameleon_tensors(tokenizer: Tokenizer, qk_norm: tuple[int, ...], seed: int = 0,
+                      kv_heads: int = 2) -> Tensors:
     entries = tokenizer.get_vocab_size()
     return random_tensors({"model.embed_tokens.weight": (entries, 16),
-                           **llama_shapes("model.", qk_norm=qk_norm),
+                           **llama_shapes("model.", qk_norm=qk_norm, kv_heads=kv_heads),
                            "lm_head.weight": (entries, 16)}, seed)
 
 
@@ -123,13 +125,15 @@ def lumina(folder: Path, shards: int = 2) -> Path:
     return folder
 
 
-def anole(folder: Path) -> Path:
+def anole(folder: Path, kv_heads: int = 2) -> Path:
     """leloy/Anole-7b-v0.1-hf: a norm for each head, the codec in the same files."""
     tokenizer = chameleon_tokenizer()
     config = {**CHAMELEON_CONFIG, "vocab_size": tokenizer.get_vocab_size(),
               "architectures": ["ChameleonForConditionalGeneration"],
+              "num_key_value_heads": kv_heads,
               "vocabulary_map": tokenizer.get_vocab()}
-    tensors = {**chameleon_tensors(tokenizer, (2, 8)), **chameleon_codec("model.vqmodel.")}
+    tensors = {**chameleon_tensors(tokenizer, (2, 8), kv_heads=kv_heads),
+               **chameleon_codec("model.vqmodel.")}
     return write_folder(folder, tensors, config, tokenizer, shards=3)
 
 

@@ -92,19 +92,20 @@ def janus_port_tensors(seed: int = 0) -> Tensors:
     return {**tensors, **codec_tensors("janus-hf", "model.vqmodel.", seed)}
 
 
-def janus_original(folder: Path, seed: int = 0) -> Path:
-    """deepseek-ai/Janus-Pro-1B: one pickle."""
-    write_folder(folder, {}, {"model_type": "multi_modality", "language_config": JANUS_TEXT},
+def janus_original(folder: Path, seed: int = 0, **told: object) -> Path:
+    """deepseek-ai/Janus-Pro-1B: one pickle. told: more of its config."""
+    text = {**JANUS_TEXT, **told}
+    write_folder(folder, {}, {"model_type": "multi_modality", "language_config": text},
                  byte_tokenizer(JANUS_CONTROL))
     (folder / "model.safetensors").unlink()
     torch.save(janus_tensors(seed), folder / "pytorch_model.bin")
     return folder
 
 
-def janus_port(folder: Path, seed: int = 0, shards: int = 2) -> Path:
-    """deepseek-community/Janus-Pro-*: safetensors."""
+def janus_port(folder: Path, seed: int = 0, shards: int = 2, **told: object) -> Path:
+    """deepseek-community/Janus-Pro-*: safetensors. told: more of its config, or otherwise."""
     text = {**JANUS_TEXT, "head_dim": 16, "rms_norm_eps": 1e-6,
-            "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}}
+            "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}, **told}
     return write_folder(folder, janus_port_tensors(seed), {
         "model_type": "janus", "text_config": text}, byte_tokenizer(JANUS_CONTROL), shards)
 

@@ -7,6 +7,7 @@ tokens, with a forced token at the end of each row; Anole draws 32 x 32 cells an
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import torch
 
@@ -15,12 +16,11 @@ from ..transformer import DecoderShape
 from .base import Preset
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
+from .decoder_config import head_key, read_constants
 from .shared_vocabulary import (
     SharedVocabulary,
     Vocabulary,
     code_range,
-    number,
-    rotary_theta,
     vocabulary_sources,
 )
 from .text import read_text, require_length
@@ -32,6 +32,7 @@ TARGETS = "512, 768 or 1024"  # Lumina-mGPT was trained for the area of one of t
 TARGET = re.compile(r"(?i)lumina.*(?<!\d)(512|768|1024)(?!\d)")
 MAX_ASPECT = 4
 FIRST_CODE, CODES = 4, 8192  # in files that do not name the picture tokens
+THETA, EPS = 10_000.0, 1e-5  # of the published models
 PREFIX, EMBEDDING, HEAD = "model.", "model.embed_tokens.weight", "lm_head.weight"
 NORM, QUERY = "model.layers.0.self_attn.q_norm.weight", "model.layers.0.self_attn.q_proj.weight"
 CODEC = "put model.safetensors of leloy/Anole-7b-v0.1-vqvae-hf into its subfolder vq"
@@ -113,8 +114,8 @@ def target_of(checkpoint: Checkpoint) -> int:
 
 def claims(checkpoint: Checkpoint) -> bool:
     """Queries normalised with a bias are Chameleon's alone."""
-    needed = {NORM, NORM.replace("weight", "bias"), EMBEDDING, HEAD}
-    return needed <= set(checkpoint.shapes)
+    norms = {NORM, NORM.replace("weight", "bias")}
+    return norms <= set(checkpoint.shapes) and bool(head_key(checkpoint, HEAD, EMBEDDING))
 
 
 def is_lumina(checkpoint: Checkpoint) -> bool:
@@ -142,49 +143,56 @@ def norm_sources(checkpoint: Checkpoint, sources: dict[str, Source],
 
     sources: own names and keys. Raises SSDError where norms are grouped in more than one way.
     """
-    groups = {two_sizes(checkpoint, key)[0]: key for key in sources.values()}
-    if len(groups) > 1:
-        (rows, key), (others, _), *_ = groups.items()
+    spread: dict[str, Source] = {}
+    for kind, heads in (("q_norm", shape.heads), ("k_norm", shape.kv_heads)):
+        own = {name: key for name, key in sources.items() if kind in name}
+        rows = rows_of_all(checkpoint, own.values())
+        each, uneven = divmod(heads, rows)
+        spread |= own if uneven else {name: Concat(tuple(
+            Slice(key, head // each, head // each + 1) for head in range(heads)))
+            for name, key in own.items()}
+    return spread
+
+
+def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:
+    """The rows that each of these tensors has."""
+    found = {two_sizes(checkpoint, key)[0]: key for key in keys}
+    if len(found) > 1:
+        (rows, key), (others, _), *_ = found.items()
         raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has {rows} rows, norms beside it "
                        f"{others}: an altered model")
-    def spread(key: str, heads: int) -> Source:
-        each, uneven = divmod(heads, min(groups))
-        return key if uneven else Concat(tuple(
-            Slice(key, head // each, head // each + 1) for head in range(heads)))
-
-    return {name: spread(key, shape.heads if "q_norm" in name else shape.kv_heads)
-            for name, key in sources.items()}
+    return min(found)
 
 
-def shape_in(checkpoint: Checkpoint, config: dict) -> DecoderShape:
+def shape_in(checkpoint: Checkpoint, config: dict, eps: float) -> DecoderShape:
     """The decoder's sizes; 7B only, whose norms stand before attention and feed-forward."""
     if config.get("swin_norm"):
         raise SSDError(f"{checkpoint.folder / 'config.json'}: swin_norm is set, as in Chameleon "
                        "30B: only the 7B models are supported")
     width = two_sizes(checkpoint, NORM)[1]
     heads = two_sizes(checkpoint, QUERY)[0] // width or 1
-    eps = number(checkpoint, config, "rms_norm_eps", 1e-5)
     return decoder_shape(checkpoint, PREFIX, heads, config=config, eps=eps)
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Chameleon:
     """A backbone from Hugging Face's names; the codec first, since it may be what is missing."""
     config, lumina = checkpoint.config(), is_lumina(checkpoint)
-    shape = shape_in(checkpoint, config)
+    constants = read_constants(checkpoint, config, THETA, EPS)
+    shape = shape_in(checkpoint, config, constants.eps)
     vocabulary = read_vocabulary(checkpoint, row_end=lumina)
-    theta = rotary_theta(checkpoint, config, 10_000.0)
     with torch.device("meta"):
-        backbone = (Lumina if lumina else Anole)(shape, vocabulary, theta)
+        backbone = (Lumina if lumina else Anole)(shape, vocabulary, constants.theta)
     if lumina:
         target = target_of(checkpoint)
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
-    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, HEAD, qk_norm=True)
+    head = head_key(checkpoint, HEAD, EMBEDDING)
+    sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
     norms = {name: key for name, key in sources.items() if "_norm_" in name}
     sources |= norm_sources(checkpoint, norms, shape)
     backbone.load(checkpoint, sources, device, dtype)
     backbone.picture_codec = codec
     if not (backbone.head.is_meta or backbone.head.any()):
-        raise SSDError(f"{checkpoint.file_of(HEAD)}: {HEAD} has only zeros for picture tokens: "
+        raise SSDError(f"{checkpoint.file_of(head)}: {head} has only zeros for picture tokens: "
                        "this Chameleon was published without them; get Lumina-mGPT or Anole")
     return backbone

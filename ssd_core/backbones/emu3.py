@@ -6,7 +6,7 @@ as digits; the branch of guidance that lacks the prompt has a fixed negative one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -15,13 +15,12 @@ from ..transformer import DecoderShape
 from .base import Preset
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
+from .decoder_config import head_key, number, read_constants
 from .movq import movq_of
 from .shared_vocabulary import (
     SharedVocabulary,
     Vocabulary,
     code_range,
-    number,
-    rotary_theta,
     vocabulary_sources,
 )
 from .text import Text, read_text, require_length
@@ -33,7 +32,7 @@ PATCH = 8
 AREA = 720 * 720  # px of the pictures it was trained on, whatever their sides
 RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 16), (2, 1), (1, 2))
 SLOTS, END = 9216, 3  # of its longest training sequence; what closes a picture there
-IDS, HEAD_DIM = 184622, 128  # of the published models
+IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # of the published models
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
             "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
@@ -107,14 +106,15 @@ class Emu3(SharedVocabulary):
 
 
 def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    return next((layout for layout in LAYOUTS
-                 if {layout.embedding, layout.head} <= set(checkpoint.shapes)), None)
+    """The layout of these files; its head is the embedding, where the two are tied."""
+    heads = ((layout, head_key(checkpoint, layout.head, layout.embedding)) for layout in LAYOUTS)
+    return next((replace(layout, head=head) for layout, head in heads if head), None)
 
 
 def claims(checkpoint: Checkpoint) -> bool:
     """The ports by their keys; the original, named as any Llama, by its ids or its config."""
     layout = layout_of(checkpoint)
-    if layout is None or layout != LAYOUTS[0]:
+    if layout is None or layout.prefix != LAYOUTS[0].prefix:
         return layout is not None
     kind = str(checkpoint.config().get("model_type")).lower()
     return kind == "emu3" or checkpoint.shapes[layout.embedding][:1] == (IDS,)
@@ -157,12 +157,12 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Em
     query = f"{layout.prefix}layers.0.self_attn.q_proj.weight"
     heads = number(checkpoint, own, "num_attention_heads",
                    two_sizes(checkpoint, query)[0] // HEAD_DIM or 1)
-    shape = decoder_shape(checkpoint, layout.prefix, int(heads), config=own,
-                          eps=number(checkpoint, own, "rms_norm_eps", 1e-5))
+    constants = read_constants(checkpoint, own, THETA, EPS)
+    shape = decoder_shape(checkpoint, layout.prefix, int(heads), config=own, eps=constants.eps)
     vocabulary = read_vocabulary(checkpoint, two_sizes(checkpoint, layout.embedding)[0])
-    theta = rotary_theta(checkpoint, own, 1e6)
     with torch.device("meta"):
-        backbone = Emu3(shape, vocabulary, theta, number(checkpoint, config, "image_area", AREA))
+        backbone = Emu3(shape, vocabulary, constants.theta,
+                        number(checkpoint, config, "image_area", AREA))
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes), movq_of)
     sources = vocabulary_sources(vocabulary, shape.layers, layout.prefix, layout.head)
     backbone.load(checkpoint, sources, device, dtype)

@@ -18,6 +18,7 @@ from ..transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone, Preset, empty
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
+from .decoder_config import number, read_constants, section
 from .text import Text, read_text, require_length
 from .weights import decoder_shape, decoder_sources, fill, two_sizes
 
@@ -26,7 +27,7 @@ GRID = Grid(24, 24)  # the only one it was trained on
 PROMPT_LIMIT = 1024
 TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
-HEAD_DIM = 128  # of both, where a config.json leaves the number of heads out
+HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both, where a config.json leaves them out
 BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
 
 
@@ -120,14 +121,12 @@ def claims(checkpoint: Checkpoint) -> bool:
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Janus:
     """Read a Janus-Pro; SSDError names the file and what is wrong with it."""
     names = next(names for names in LAYOUTS if names.codes in checkpoint.shapes)
-    config = checkpoint.config().get(names.config)
-    config = config if isinstance(config, dict) else {}
+    config = section(checkpoint, names.config)
+    constants = read_constants(checkpoint, config, THETA, EPS)
     sources = parameter_sources(names)
     words, hidden = two_sizes(checkpoint, sources["word_embedding"])
-    heads = config.get("num_attention_heads")
-    if not isinstance(heads, int) or heads < 1:
-        heads = max(hidden // HEAD_DIM, 1)
-    shape = decoder_shape(checkpoint, names.decoder, heads, config=config)
+    heads = number(checkpoint, config, "num_attention_heads", hidden // HEAD_DIM or 1)
+    shape = decoder_shape(checkpoint, names.decoder, int(heads), config=config, eps=constants.eps)
     codes, width = two_sizes(checkpoint, sources["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
@@ -147,7 +146,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     patch = backbone.picture_codec.shape.patch
     backbone.sizes = ((GRID.columns * patch, GRID.rows * patch),)
     slots = PROMPT_LIMIT + GRID.slots
-    backbone.angles = sequence_angles(slots, shape.head_dim).to(device)
+    backbone.angles = sequence_angles(slots, shape.head_dim, constants.theta).to(device)
     return backbone.eval()
 
 

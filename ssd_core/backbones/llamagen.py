@@ -7,7 +7,7 @@ are turned to nothing. Reads the original .pt files and those with Hugging Face'
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,7 @@ from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset, empty
 from .checkpoint import Checkpoint
 from .codecs import draws, read_codec
+from .decoder_config import head_key
 from .flan_t5 import SLOTS, FlanT5
 from .imagenet import class_of
 from .weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
@@ -139,9 +140,13 @@ def claims(checkpoint: Checkpoint) -> bool:
 
 
 def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    """The layout whose head is there beside a condition of LlamaGen's, and no table of Tar's."""
-    return next((layout for layout in LAYOUTS
-                 if layout.head in checkpoint.shapes and "abs_pe" not in checkpoint.shapes
+    """The layout whose head is there beside a condition of LlamaGen's, and no table of Tar's.
+
+    Its head is the embedding, where the two are tied.
+    """
+    heads = ((layout, head_key(checkpoint, layout.head, layout.embedding)) for layout in LAYOUTS)
+    return next((replace(layout, head=head) for layout, head in heads
+                 if head and "abs_pe" not in checkpoint.shapes
                  and any(layout.prefix + name in checkpoint.shapes
                          for name in (CLASSES, NO_CAPTION))), None)
 

@@ -53,27 +53,6 @@ def code_range(text: Text, pattern: str, name_of: Callable[[int], str]) -> tuple
     return first, len(named)
 
 
-def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -> float:
-    """A positive number from a config, or the default where the config is silent."""
-    found = config.get(name)
-    if found is None:
-        return default
-    if not isinstance(found, int | float) or found <= 0:
-        raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {found!r}, expected a "
-                       "positive number")
-    return float(found)
-
-
-def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> float:
-    """The base of the rotary angles, wherever a config says it. Stretched ones are refused."""
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    rope = rope if isinstance(rope, Mapping) else {"type": rope}
-    if rope.get("rope_type", rope.get("type", "default")) != "default":
-        raise SSDError(f"{checkpoint.folder / 'config.json'}: rope_scaling is {rope}: only "
-                       "ordinary rotary positions are supported")
-    return number(checkpoint, rope if "rope_theta" in rope else config, "rope_theta", default)
-
-
 class SharedVocabulary(Backbone):
     """`patch` px a cell's side; subclasses set sizes and templates, then `lay_out`."""
 

@@ -17,6 +17,7 @@ from torch import nn
 from ..errors import SSDError
 from ..transformer import DecoderShape
 from .checkpoint import Checkpoint
+from .decoder_config import require_silu
 
 SAMPLE = 1024  # values of each tensor that the fingerprint sees
 
@@ -111,6 +112,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names 
                        f"{across} numbers: not the model it was taken for, or an altered one")
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps)
     require_config(checkpoint, shape, config or {})
+    require_silu(checkpoint, config or {})
     return shape
 
 
