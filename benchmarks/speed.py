@@ -1,6 +1,7 @@
 """Wall-clock: AR against SSD in one run, AR against a plain hand-written loop, one pass by width.
 
     python benchmarks/speed.py --out benchmarks/results/speed.md [--dtype fp32 bf16]
+    python benchmarks/speed.py --storage       (only: a pass by dtype and order of the matrices)
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,7 +19,11 @@ from conditions import RESULTS, conditions, table
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.bench import bench
+from ssd_core.catalogue import known
 from ssd_core.decode import prompt_branches
+from ssd_core.load import DTYPES
+from ssd_core.processor import has_bf16
+from ssd_core.transformer import Decoder, sequence_angles
 
 PROMPT = "a red house on the left , a yellow boat on the right , on a lake , at sunset ."
 METHODS = [
@@ -101,14 +107,61 @@ def section(dtype: str, repeats: int) -> str:
             f"{table(['cells', 'ms', 'single-cell passes'], widths)}")
 
 
+def wide_layer(dtype: torch.dtype) -> Decoder:
+    """One layer as wide as Janus-Pro-1B's, of random weights."""
+    decoder = Decoder(replace(known("Janus-Pro-1B").shape, layers=1))
+    for weight in decoder.parameters():
+        if weight.dim() == 2:
+            torch.nn.init.normal_(weight, std=0.02)
+    return decoder.to(dtype).requires_grad_(False)
+
+
+@torch.inference_mode()
+def layer_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
+    """The least processor seconds of a guided pass over `cells` cells: others may be at work."""
+    shape, cache, seconds = decoder.shape, decoder.new_cache(2, 700), []
+    x = torch.randn(2, cells, shape.hidden).to(decoder.layers[0].qkv.dtype)
+    angles = sequence_angles(700, shape.head_dim)[300 : 300 + cells]
+    for _ in range(repeats + 1):
+        start = time.process_time()
+        cache.seek(300, cells)
+        decoder(x, angles, cache)
+        seconds.append(time.process_time() - start)
+    return min(seconds[1:])
+
+
+def storage(repeats: int) -> str:
+    """Both dtypes, each with matrices that lie row by row and column by column."""
+    lines, torch_threads = [], torch.get_num_threads()
+    torch.set_num_threads(1)  # of which alone processor seconds tell
+    for name in ("fp32", "bf16"):
+        decoder = wide_layer(DTYPES[name])
+        for order in ("by row", "by column"):
+            times = [f"{1000 * layer_seconds(decoder, cells, repeats):.1f}"
+                     for cells in (1, 24, 48)]
+            lines.append([name, order, *times])
+            decoder.store_by_column()
+    torch.set_num_threads(torch_threads)
+    units = "has" if has_bf16(torch.device("cpu")) else "has no"
+    return (f"## How matrices are stored\n\n{conditions(torch.device('cpu'))}, one of them used; "
+            f"the processor {units} units for bf16. One layer as wide as Janus-Pro-1B's, guidance "
+            f"on, least processor time of {repeats} passes over so many cells, ms.\n\n"
+            f"{table(['dtype', 'matrices', '1 cell', '24 cells', '48 cells'], lines)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--dtype", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
+    parser.add_argument("--storage", action="store_true", help="print that section alone")
     args = parser.parse_args()
+    if args.storage:
+        print(storage(args.repeats))
+        return
     text = "\n".join(["# Speed of `postcard`\n",
-                      *(section(dtype, args.repeats) for dtype in args.dtype)])
+                      *(section(dtype, args.repeats) for dtype in args.dtype),
+                      storage(args.repeats)])
     args.out.write_text(text)
     print(text)
 

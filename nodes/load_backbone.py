@@ -29,8 +29,9 @@ class LoadBackbone(io.ComfyNode):
                                        "here yet, and the node says how to get it."),
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
                                tooltip="Precision of the weights. auto = fp32 for small "
-                                       "backbones, else bf16 (fp16 on cards without it). int8 "
-                                       "and int4 make layers smaller still, and need torchao."),
+                                       "backbones, else bf16 (without units for it: fp16 on a "
+                                       "card, fp32 on a CPU). int8 and int4 make layers smaller "
+                                       "still, and need torchao."),
                 io.Boolean.Input("offload", default=False, optional=True,  # came later
                                  tooltip="For cards with little memory: the model and its picture "
                                          "decoder need not be on the card at the same time."),

@@ -15,6 +15,7 @@ from .backbones.checkpoint import Checkpoint, attempt, models_at, models_in
 from .backbones.offload import Turns
 from .errors import SSDError
 from .heads import DraftHeads, read_heads
+from .processor import has_bf16
 from .quantize import KINDS, MATRICES, quantise, quantiser
 
 ASSETS = Path(__file__).parent / "assets"
@@ -30,9 +31,9 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta for everything but the values.
     dtype: fp32, bf16, fp16; int8 and int4 hold the decoder's matrices so, by torchao, and the rest
-    as auto does; auto is fp32 up to 100 million parameters, else bf16, or fp16 where the device
-    has no bf16. offload: decoder and picture codec take turns on the device, the other one waits
-    on the CPU. Raises SSDError naming the file and what to do.
+    as auto does; auto is fp32 up to 100 million parameters, else bf16; where the device has no
+    bf16, fp16 on a card and fp32 on a CPU. offload: decoder and picture codec take turns on the
+    device, the other one waits on the CPU. Raises SSDError naming the file and what to do.
     """
     place = pick_device(device)
     if offload and place.type in NO_CARD:
@@ -174,18 +175,10 @@ def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:
         raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
+    if name == "int4" and device.type == "cpu":
+        return torch.bfloat16  # what its kernel takes
     if small and name != "int4":
         return torch.float32
-    return torch.bfloat16 if has_bf16(device) else torch.float16
-
-
-def has_bf16(device: torch.device) -> bool:
-    """Whether the device multiplies in bf16 itself; old cards only pretend to."""
-    if device.type == "cuda":
-        with torch.cuda.device(device):
-            return torch.cuda.is_bf16_supported(including_emulation=False)
-    try:
-        ones = torch.ones(2, 2, dtype=torch.bfloat16, device=device)
-        return (ones @ ones).device == ones.device
-    except (RuntimeError, TypeError, NotImplementedError):
-        return False
+    if has_bf16(device):
+        return torch.bfloat16
+    return torch.float32 if device.type == "cpu" else torch.float16

@@ -133,7 +133,7 @@ class Decoder(nn.Module):
     def store_by_column(self) -> None:
         """Lay the matrices out column by column, values unchanged.
 
-        A CPU's BLAS then multiplies a few rows by them a fifth faster; a GPU's does not care.
+        Whether that is faster depends on the processor and the dtype: `processor.likes_columns`.
         """
         for weight in self.parameters():
             if weight.dim() == 2 and type(weight) is nn.Parameter:  # not one of torchao's

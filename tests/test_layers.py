@@ -14,8 +14,8 @@ CORE = ROOT / "ssd_core"
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
     ("errors", "noise"),
-    ("grid", "kv_cache", "sampling", "files", "unicode", "backbones.vq", "backbones.text",
-     "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
+    ("grid", "kv_cache", "processor", "sampling", "files", "unicode", "backbones.vq",
+     "backbones.text", "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
      "backbones.imagenet", "postcards.world"),
     ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint",
      "postcards.captions"),

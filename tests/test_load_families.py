@@ -14,7 +14,7 @@ from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import FAMILIES
 from ssd_core.backbones.offload import Turns
 from ssd_core.cli import main
-from ssd_core.load import has_bf16, pick_dtype
+from ssd_core.load import pick_dtype
 from ssd_core.preview import Preview
 
 CPU, META = torch.device("cpu"), torch.device("meta")
@@ -85,26 +85,24 @@ def test_what_no_family_claims_is_described(tmp_path):
         load_backbone(tmp_path)
 
 
-@pytest.mark.parametrize("name, small, bf16, expected", [
-    ("auto", True, True, "float32"), ("auto", False, True, "bfloat16"),
-    ("auto", False, False, "float16"), ("int8", True, True, "float32"),
-    ("int8", False, True, "bfloat16"), ("int8", False, False, "float16"),
-    ("int4", True, True, "bfloat16"), ("fp16", True, True, "float16"),
-    ("fp32", False, True, "float32")])
-def test_the_dtype_that_is_computed_in(monkeypatch, name, small, bf16, expected):
+@pytest.mark.parametrize("name, small, bf16, on_cpu, on_a_card", [
+    ("auto", True, True, "float32", "float32"), ("auto", False, True, "bfloat16", "bfloat16"),
+    ("auto", False, False, "float32", "float16"), ("int8", True, True, "float32", "float32"),
+    ("int8", False, True, "bfloat16", "bfloat16"), ("int8", False, False, "float32", "float16"),
+    ("int4", True, True, "bfloat16", "bfloat16"), ("int4", False, False, "bfloat16", "float16"),
+    ("fp16", True, True, "float16", "float16"), ("fp32", False, True, "float32", "float32"),
+    ("bf16", False, False, "bfloat16", "bfloat16")])
+def test_the_dtype_that_is_computed_in(monkeypatch, name, small, bf16, on_cpu, on_a_card):
     monkeypatch.setattr("ssd_core.load.has_bf16", lambda device: bf16)
-    assert pick_dtype(name, CPU, small) == getattr(torch, expected)
+    assert pick_dtype(name, CPU, small) == getattr(torch, on_cpu)
+    assert pick_dtype(name, torch.device("cuda"), small) == getattr(torch, on_a_card)
 
 
 def test_small_is_counted_in_parameters(folders, monkeypatch):
     monkeypatch.setattr("ssd_core.load.SMALL", 1000)
-    assert load_backbone(folders["anole"], "cpu").dtype == torch.bfloat16
-
-
-def test_bf16_is_asked_of_the_device_itself(monkeypatch):
-    assert has_bf16(CPU)
-    monkeypatch.setattr(torch, "ones", lambda *_, **__: (_ for _ in ()).throw(TypeError("none")))
-    assert not has_bf16(torch.device("mps"))
+    for has, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        monkeypatch.setattr("ssd_core.processor.capabilities", lambda has=has: {"bf16": has})
+        assert load_backbone(folders["anole"], "cpu").dtype == dtype
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

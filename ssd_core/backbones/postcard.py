@@ -20,6 +20,7 @@ from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..grid import Grid
 from ..postcards.wording import lonely, quoted
+from ..processor import likes_columns
 from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset
 from .checkpoint import Checkpoint
@@ -96,7 +97,7 @@ class Postcard(Backbone):
         """Ready for decoding: no gradients, the position table built once."""
         self.requires_grad_(False)
         self.refresh_tables()
-        if self.device.type == "cpu":
+        if likes_columns(self.device, self.dtype):
             self.decoder.store_by_column()
         return self.eval()
 

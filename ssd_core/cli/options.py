@@ -50,7 +50,8 @@ class Loading:
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME. "
                                         f"Default: {MODELS}, below this folder.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16, or fp16 without it), "
+    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16; without units for "
+                              "it fp16, on a CPU fp32), "
                               "fp32, bf16, fp16; int8, int4: the decoder's matrices so (torchao).")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
 

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ..errors import SSDError
 from ..files import written_whole
+from ..processor import cpu_has_amx
 
 REQUIRED = dataclasses.MISSING
 Say = Callable[[str], None]
@@ -86,8 +87,7 @@ def multiplies_bfloat16(device: str) -> bool:
     """Whether the device has units for bfloat16 products: recent GPUs, CPUs with AMX."""
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    probe = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    return torch.device(device).type == "cpu" and probe()
+    return torch.device(device).type == "cpu" and cpu_has_amx()
 
 
 def mixed_precision(device: str) -> AbstractContextManager:
