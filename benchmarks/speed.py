@@ -143,7 +143,7 @@ def storage(repeats: int) -> str:
             decoder.store_by_column()
     torch.set_num_threads(torch_threads)
     units = "has" if has_bf16(torch.device("cpu")) else "has no"
-    return (f"## How matrices are stored\n\n{conditions(torch.device('cpu'))}, one of them used; "
+    return (f"## How matrices are stored\n\n{conditions(torch.device('cpu'))}; in one thread, "
             f"the processor {units} units for bf16. One layer as wide as Janus-Pro-1B's, guidance "
             f"on, least processor time of {repeats} passes over so many cells, ms.\n\n"
             f"{table(['dtype', 'matrices', '1 cell', '24 cells', '48 cells'], lines)}")
