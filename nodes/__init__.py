@@ -15,6 +15,7 @@ from .encode_image import EncodeImage
 from .folders import register_folders
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
+from .previews import register_route
 from .race import Race
 from .sampler import Sampler
 from .save_image import SaveImage
@@ -31,4 +32,5 @@ class SSDExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
+        register_route()
         return NODES

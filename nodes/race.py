@@ -11,7 +11,7 @@ from comfy_api.latest import io
 from ..ssd_core.compare import identical_share, side_by_side
 from ..ssd_core.methods import AR, Method
 from ..ssd_core.recipe import to_bytes
-from . import inputs, jobs, report, running, schedules, weights
+from . import inputs, jobs, previews, report, running, schedules, weights
 from .errors import noted
 from .types import CATEGORY, MethodType
 
@@ -36,7 +36,7 @@ class Race(io.ComfyNode):
                 io.Image.Output(display_name="side_by_side",
                                 tooltip="Both, stamped with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=previews.HIDDEN, **previews.RESENT)
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:
@@ -52,11 +52,11 @@ class Race(io.ComfyNode):
         racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,
                            prompt, negative.strip() or None, jobs.size_of(size))
                   for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]
-        done = running.run(racers, cls.hidden.unique_id, preview, equal_to_ar)
+        done = running.run(racers, previews.Place.of(cls.hidden), preview, equal_to_ar)
         text = "\n\n".join(report.sampled(one.job, one, share)
                            for one, share in zip(done, equal_to_ar(done), strict=True))
         return io.NodeOutput(*(one.output for one in done), sheet(done),
-                             f"{text}\n\n{measured(done)}")
+                             f"{text}\n\n{measured(done)}", ui=running.ui_of(done))
 
 
 def equal_to_ar(outcomes: Sequence[running.Outcome]) -> list[float | None]:

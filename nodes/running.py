@@ -19,12 +19,11 @@ from ..ssd_core.grid import Grid
 from ..ssd_core.heatmap import AcceptanceCount
 from ..ssd_core.preview import Preview
 from ..ssd_core.race import race
-from . import errors
+from . import errors, previews
 from .jobs import Job
 from .telling import tell
 from .weights import is_oom, resident
 
-EVENT = "ssd.preview"
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
           "Backbone")
 
@@ -38,6 +37,7 @@ class Outcome:
     finished: Finished | None = None
     images: torch.Tensor | None = None
     problem: str | None = None
+    shown: list[dict] = field(default_factory=list)  # by the node's previews, in messages
 
     @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
@@ -50,10 +50,14 @@ class Screens:
     """The previews of a run's panels; empty where nobody is to see any."""
 
     panels: list[Preview] = field(default_factory=list)
+    journal: previews.Journal | None = None
 
-    def open(self, jobs: Sequence[Job], wish: str, node: str | None) -> None:
+    def open(self, jobs: Sequence[Job], wish: str, place: previews.Place) -> None:
+        if (send := sender(wish)) is None:
+            return
+        self.journal = previews.opened(place, send)
         with self.spared():
-            self.panels = previews(jobs, sender(wish), node)
+            self.panels = panels(jobs, self.journal, place.node)
 
     def __call__(self, panel: int, event: Event, seconds: float) -> None:
         with self.spared():
@@ -63,6 +67,8 @@ class Screens:
     def finish(self, outcomes: Sequence[Outcome], identical: Sequence[float | None]) -> None:
         for screen, outcome, share in zip(self.panels, outcomes, identical, strict=False):
             screen.finish(outcome.finished.stats, outcome.images, share)
+        if self.panels:
+            outcomes[0].shown = self.journal.settle(self.panels)
 
     @contextmanager
     def spared(self) -> Iterator[None]:
@@ -108,7 +114,7 @@ class Bar:
         self.bar.update_absolute(self.total, self.total)
 
 
-def run(jobs: Sequence[Job], node: str | None, wish: str,
+def run(jobs: Sequence[Job], place: previews.Place, wish: str,
         compare: Callable[[Sequence[Outcome]], Sequence[float | None]] = lambda _: [None],
         ) -> list[Outcome]:
     """Run jobs side by side to the end, show them on the node, and turn tokens into pixels.
@@ -122,14 +128,14 @@ def run(jobs: Sequence[Job], node: str | None, wish: str,
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
         screens = Screens()
-        screens.open(jobs, wish, node)
+        screens.open(jobs, wish, place)
         if not screens.panels and (notes := [note for job in jobs for note in job.notes]):
-            tell(node, "\n".join(dict.fromkeys(notes)))
+            tell(place.node, "\n".join(dict.fromkeys(notes)))
         stack.enter_context(screens.told())
         for job in jobs:  # opening previews may have taken the codec's turn
             job.backbone.awake(job.backbone.decoder)
         runs = [job.events() for job in jobs]  # tables of their own size lie where the weights are
-        follow(race(runs), outcomes, screens, Bar(node))
+        follow(race(runs), outcomes, screens, Bar(place.node))
         for outcome in outcomes:
             draw(outcome)
         screens.finish(outcomes, compare(outcomes))
@@ -156,13 +162,16 @@ def sender(wish: str) -> Callable[[dict], None] | None:
     client = server.client_id
     if wish == "off" or (wish == "auto" and client is None):
         return None
-    return lambda message: server.send_sync(EVENT, message, client)
+    return lambda message: server.send_sync(previews.EVENT, message, client)
 
 
-def previews(jobs: Sequence[Job], send: Callable[[dict], None] | None,
-             node: str | None) -> list[Preview]:
-    if send is None:
-        return []
+def ui_of(outcomes: Sequence[Outcome]) -> dict | None:
+    """A node's `ui`: what its previews show, for pages that get the result from a cache."""
+    shown = outcomes[0].shown
+    return {previews.UI: [{"messages": shown}]} if shown else None
+
+
+def panels(jobs: Sequence[Job], send: Callable[[dict], None], node: str | None) -> list[Preview]:
     return [Preview(job.backbone, job.method, send, label=job.label, pictures=job.pictures,
                     node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows,
                     notes=job.notes)

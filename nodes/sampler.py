@@ -6,7 +6,7 @@ from comfy_api.latest import io
 
 from ..ssd_core.methods import Method
 from ..ssd_core.recipe import to_bytes
-from . import inputs, jobs, report, running, weights
+from . import inputs, jobs, previews, report, running, weights
 from .errors import noted
 from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType
 
@@ -35,7 +35,7 @@ class Sampler(io.ComfyNode):
                                  tooltip="For Acceptance Map and Save Image."),
                 io.String.Output(display_name="report", tooltip="Passes, seconds, acceptance, and "
                                                                 "whatever you should know.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=previews.HIDDEN, **previews.RESENT)
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:
@@ -53,8 +53,8 @@ class Sampler(io.ComfyNode):
                        jobs.sampling_of(seed, cfg, temperature, top_k, top_p), prompt,
                        negative.strip() or None, jobs.size_of(size), batch_size,
                        jobs.kept(keep, keep_rows, backbone), keep_rows, note)
-        done, = running.run([job], cls.hidden.unique_id, preview)
+        done, = running.run([job], previews.Place.of(cls.hidden), preview)
         stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished),
                          done.count.share(), None if done.images is None else to_bytes(done.images))
         return io.NodeOutput(done.output, TokenPictures.of(backbone.module, done.finished.tokens),
-                             stats, report.sampled(job, done))
+                             stats, report.sampled(job, done), ui=running.ui_of([done]))

@@ -56,6 +56,11 @@ class Marks:
         first = first.tolist()
         return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
 
+    def whole(self) -> dict:
+        """`first` and `marks` of one message about every cell, for who missed the others."""
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        return {"first": 0, "marks": [row.tobytes().decode("ascii") for row in cells]}
+
     def _settle(self) -> tuple[np.ndarray, np.ndarray]:
         """Write what the pending passes said, the latest last; the raster cells [B] they span."""
         every = np.arange(len(self.letters))[:, None]

@@ -10,6 +10,7 @@ import importlib.util
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -82,7 +83,7 @@ class NodeOutput:
 
 
 class ComfyNode:
-    hidden = SimpleNamespace(unique_id="5", prompt={"5": {}}, extra_pnginfo={"workflow": {"n": 1}})
+    hidden = SimpleNamespace(unique_id="5", prompt={"5": {}}, extra_pnginfo={"workflow": {"n": 1, "id": "flow"}})
 
 
 class ComfyExtension:
@@ -155,6 +156,8 @@ class Manager:
 class Server:
     def __init__(self):
         self.client_id, self.sent, self.texts = "tab", [], []
+        self.asked = {}
+        self.routes = SimpleNamespace(get=lambda path: partial(self.asked.setdefault, path))
 
     def send_sync(self, event, data, sid=None):
         self.sent.append((event, data, sid))
@@ -187,6 +190,7 @@ class Folders:
                 "add_model_folder_path": self.add, "get_folder_paths": self.paths,
                 "get_filename_list": self.names, "get_full_path": self.full,
                 "get_output_directory": lambda: str(self.output),
+                "get_temp_directory": lambda: str(self.output.with_name("temp")),
                 "get_save_image_path": self.save_path}
 
     def add(self, name, path, is_default=False):

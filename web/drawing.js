@@ -7,6 +7,7 @@
 /** Pixels of overlay a cell, whatever the picture's own cells measure. */
 export const CELL = 8;
 export const GAP = 6;
+const FRACTIONAL = 1.25; // the screen's pixels a picture's, from which on any fraction will do
 
 // Tints differ in hue, in luminance and in pattern, so that no one of these is needed to tell them.
 const SKY = [86, 180, 233, 72];
@@ -119,9 +120,10 @@ export class StripQueue {
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *
- * From native size on, a picture's pixel covers a whole number of the screen's, of which `density`
- * make a CSS px; below it the scale is any fraction. A box of no given height (null) takes a square
- * arrangement and any height.
+ * The scale is any fraction, but where a picture's pixel would cover little more than one of the
+ * screen's, of which `density` make a CSS px: there it covers one, since every few of them twice as
+ * wide as the others would be seen. A box of no given height (null) takes a square arrangement and
+ * any height.
  */
 export function fit(count, width, height, box, density = 1) {
   const square = Math.ceil(Math.sqrt(count));
@@ -138,6 +140,6 @@ export function fit(count, width, height, box, density = 1) {
     const across = (box.width - GAP * (columns - 1)) / (columns * width);
     const down = (box.height - GAP * (lines - 1)) / (lines * height);
     const room = Math.max(0, box.height === null ? across : Math.min(across, down));
-    return room >= 1 ? Math.floor(room * density) / density : room;
+    return room >= 1 && room * density < FRACTIONAL ? 1 / density : room;
   }
 }

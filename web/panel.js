@@ -85,13 +85,15 @@ export class Panel {
     const box = {
       width: this.area.clientWidth, height: this.fills ? this.area.clientHeight : null,
     };
-    const { columns, scale } = fit(start.pictures, start.width, start.height, box,
-      window.devicePixelRatio);
+    const density = window.devicePixelRatio;
+    const { columns, scale } = fit(start.pictures, start.width, start.height, box, density);
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
+    // On whole pixels of the screen, so that edges stay sharp.
+    const side = (length) => `${Math.floor(length * scale * density) / density}px`;
     for (const { element } of this.#pictures) {
-      element.style.width = `${start.width * scale}px`;
-      element.style.height = `${start.height * scale}px`;
+      element.style.width = side(start.width);
+      element.style.height = side(start.height);
       element.classList.toggle("ssd-shrunk", scale < 1);
     }
   }

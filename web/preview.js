@@ -74,6 +74,14 @@ export class Preview {
     return panel;
   }
 
+  /** Show nothing, as before any run. */
+  clear() {
+    for (const panel of this.#panels.values()) panel.dispose();
+    this.#panels.clear();
+    this.state = IDLE;
+    this.#schedule();
+  }
+
   setOverlay(on) {
     this.overlay = on;
     remember(on ? "on" : "off");

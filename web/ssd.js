@@ -2,10 +2,13 @@
 
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
+import { Memory, NO_ID } from "./memory.js";
 import { Preview } from "./preview.js";
+import { claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
 
 const EVENT = "ssd.preview";
+const ROUTE = "/ssd/preview";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 330 },
@@ -16,21 +19,109 @@ const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
+const memory = new Memory();
+const asked = new Set(); // workflows that the server was asked about
+let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
 app.registerExtension({
   name: "ssd.preview",
   setup() {
-    api.addEventListener(EVENT, ({ detail }) => deliver(detail));
+    api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
+    api.addEventListener("execution_cached", ({ detail }) => {
+      cached = new Set(detail.nodes.map(String));
+    });
   },
   nodeCreated(node) {
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
   },
+  /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
+  afterConfigureGraph() {
+    inOrder(async () => {
+      await askOnce(workflow());
+      memory.of(workflow()).forEach(repaint);
+    });
+  },
 });
 
-function deliver(message) {
+// Messages
+
+let queue = Promise.resolve();
+
+/** One thing after another, since some wait for the server. */
+function inOrder(task) {
+  queue = queue.then(task).catch((error) => console.warn("SSD preview:", error));
+}
+
+async function take(message) {
   if (message?.node == null) return;
-  const node = nodeAt(app.graph, message.node);
-  if (node) previews.get(node)?.feed(message);
+  const { graph, node } = message;
+  // A run whose start this page did not see: it was reloaded.
+  if (message.kind !== "started" && !memory.knows(message)) await ask({ graph, node });
+  show(message);
+}
+
+function show(message) {
+  if (memory.add(message) && isHere(message.graph)) previewOf(message)?.feed(message);
+}
+
+async function askOnce(graph) {
+  if (graph === NO_ID || asked.has(graph)) return;
+  asked.add(graph);
+  await ask({ graph });
+}
+
+/** Take in what the server still knows. */
+async function ask(query) {
+  const answer = await api.fetchApi(`${ROUTE}?${new URLSearchParams(query)}`);
+  if (!answer.ok) return;
+  (await Promise.all((await answer.json()).map(withStrips))).forEach(show);
+}
+
+/** A message whose strips lie in files, with the strips; without them where the files are gone. */
+async function withStrips(message) {
+  if (!message.files) return message;
+  const strips = await Promise.all(message.files.map(base64Of));
+  return strips.includes(null) ? { ...message, kind: "gone" } : { ...message, strips };
+}
+
+async function base64Of(file) {
+  const answer = await api.fetchApi(`/view?${new URLSearchParams(file)}`);
+  if (!answer.ok) return null;
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
+// Nodes
+
+const workflow = () => app.graph.id;
+/** Prompts of scripts, and graphs that were never loaded, have no id: they go by their nodes'. */
+const isHere = (graph) => !graph || graph === NO_ID || graph === workflow();
+
+function previewOf({ node }) {
+  return previews.get(nodeAt(app.graph, node));
+}
+
+/** Show a record on the node that is there for it now. */
+function repaint(record) {
+  const preview = previewOf(record);
+  if (!preview || preview.record === record.messages[0]) return;
+  preview.record = record.messages[0];
+  preview.clear();
+  record.messages.forEach((message) => preview.feed(message));
+}
+
+/**
+ * A node's `ui` output. Its run was watched, unless the result comes from ComfyUI's cache: then
+ * the picture may be an older one, or one that was drawn in another tab.
+ */
+async function restore(output) {
+  const messages = output?.ssd_preview?.at(-1)?.messages;
+  if (!messages?.length) return;
+  const here = { ...messages[0], graph: workflow() };
+  if (memory.knows(here) || !(isHere(messages[0].graph) || cached.has(here.node))) return;
+  repaint(memory.replace(here.graph, here.node, await Promise.all(messages.map(withStrips))));
 }
 
 function attach(node) {
@@ -45,13 +136,24 @@ function attach(node) {
     getMinHeight: () => height + 2 * MARGIN,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  limitTexts(node);
+  const row = claimRow(preview.element);
   previews.set(node, preview);
   node.setSize([Math.max(node.size[0], width), node.size[1]]);
-  const onRemoved = node.onRemoved;
-  node.onRemoved = function (...args) {
+  chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
+  chain(node, "onRemoved", () => {
     previews.delete(node);
+    row.disconnect();
     preview.dispose();
-    return onRemoved?.apply(this, args);
+  });
+}
+
+/** Do something before what a node does already. */
+function chain(node, name, first) {
+  const then = node[name];
+  node[name] = function (...args) {
+    first(...args);
+    return then?.apply(this, args);
   };
 }
 

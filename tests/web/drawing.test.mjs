@@ -9,20 +9,21 @@ import { nodeAt } from "../../web/routing.js";
 const box = (width, height = null) => ({ width, height });
 const letters = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
 
-test("a picture is scaled by whole numbers, and shrunk only where it must be", () => {
-  assert.deepEqual(fit(1, 192, 192, box(400)), { columns: 1, scale: 2 });
-  assert.deepEqual(fit(1, 192, 192, box(383)), { columns: 1, scale: 1 });
+test("a picture takes the room there is, and its own size where there is little more", () => {
+  assert.deepEqual(fit(1, 192, 192, box(480)), { columns: 1, scale: 2.5 });
+  assert.deepEqual(fit(1, 192, 192, box(240)), { columns: 1, scale: 1.25 });
+  assert.deepEqual(fit(1, 192, 192, box(239)), { columns: 1, scale: 1 });
   assert.deepEqual(fit(1, 384, 384, box(192)), { columns: 1, scale: 0.5 });
 });
 
-test("on a finer screen a pixel of the picture is a whole number of the screen's", () => {
-  assert.equal(fit(1, 192, 192, box(366), 3).scale, 5 / 3);
-  assert.equal(fit(1, 192, 192, box(366), 1.25).scale, 1.6);
+test("what is little more is counted in the screen's own pixels", () => {
+  assert.equal(fit(1, 192, 192, box(216), 3).scale, 1.125);
+  assert.equal(fit(1, 192, 192, box(192), 1.2).scale, 1 / 1.2);
   assert.equal(fit(1, 192, 192, box(96), 3).scale, 0.5);
 });
 
 test("a given height binds as well as the width", () => {
-  assert.deepEqual(fit(1, 192, 192, box(1000, 400)), { columns: 1, scale: 2 });
+  assert.deepEqual(fit(1, 192, 192, box(1000, 384)), { columns: 1, scale: 2 });
   assert.deepEqual(fit(1, 192, 192, box(1000, 96)), { columns: 1, scale: 0.5 });
 });
 

@@ -1,0 +1,129 @@
+"""What the previews on nodes last told, kept for pages that missed it or come back to it.
+
+Every message goes to the page with its workflow and a serial number, and into a journal here. A
+page that is reloaded reads the journal; one that gets a result from ComfyUI's cache finds the
+finished pictures among the node's `ui` outputs, as files in ComfyUI's folder for temporary ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from itertools import count
+from pathlib import Path
+
+import folder_paths
+from comfy_api.latest import io
+from server import PromptServer
+
+from ..ssd_core.preview import Preview
+
+EVENT = "ssd.preview"
+ROUTE = "/ssd/preview"
+UI = "ssd_preview"  # a key that ComfyUI draws nothing for: the picture must not be there twice
+KEPT = 32  # nodes whose latest run a page can still ask for
+# From the clock on, so that a page that outlives a server still takes the next one's for newer.
+SERIAL = count(time.time_ns() // 1000)
+
+# ComfyUI 0.3.64 does not know the switch by which a cached node's `ui` is sent again.
+RESENT = ({"has_intermediate_output": True}
+          if "has_intermediate_output" in {field.name for field in fields(io.Schema)} else {})
+HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is shown: a node by its id, in a workflow by its id."""
+
+    node: str | None
+    graph: str = ""
+
+    @classmethod
+    def of(cls, hidden) -> Place:
+        """Of a node's hidden inputs; prompts that no page queued have no workflow."""
+        workflow = (hidden.extra_pnginfo or {}).get("workflow")
+        known = workflow.get("id") if isinstance(workflow, dict) else None
+        return cls(hidden.unique_id, str(known or ""))
+
+
+class Journal:
+    """The messages of a node's latest run, without rows that later ones painted over."""
+
+    def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
+        self.place, self.send, self.messages = place, send, []
+
+    def __call__(self, message: dict) -> None:
+        """Write a message down, and send it on."""
+        message = {**message, "graph": self.place.graph, "serial": next(SERIAL)}
+        if message["kind"] == "rows":
+            # A new list: a page may be reading the old one on the server's own thread.
+            self.messages = [old for old in self.messages if not painted_over(old, message)]
+        self.messages.append(message)
+        self.send(message)
+
+    def settle(self, screens: list[Preview]) -> list[dict]:
+        """The finished run in few messages, with its pictures as files."""
+        self.messages = [message for panel, screen in enumerate(screens)
+                         for message in self._settled(panel, screen)]
+        return self.messages
+
+    def _settled(self, panel: int, screen: Preview) -> list[dict]:
+        told = [message for message in self.messages if message["panel"] == panel]
+        last_pass = [message for message in told if message["kind"] == "pass"][-1:]
+        return [*(m for m in told if m["kind"] == "started"),
+                *({**m, **screen.marks.whole()} for m in last_pass),
+                *(filed(m) for m in told if m["kind"] == "rows"),
+                *(m for m in told if m["kind"] not in ("started", "pass", "rows"))]
+
+
+def painted_over(old: dict, new: dict) -> bool:
+    return (old["kind"] == "rows" and old["panel"] == new["panel"]
+            and new["first"] <= old["first"] and old["last"] <= new["last"])
+
+
+def filed(rows: dict) -> dict:
+    """Rows whose strips are files; as they are where no file can be written."""
+    folder = Path(folder_paths.get_temp_directory())
+    names = [f"ssd_preview_{rows['run']}_{rows['first']}_{n}.png"
+             for n in range(len(rows["strips"]))]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, strip in zip(names, rows["strips"], strict=True):
+            Path(folder, name).write_bytes(base64.b64decode(strip))
+    except OSError as error:
+        logging.warning("SSD preview: no picture could be kept in %s: %s", folder, error)
+        return rows
+    files = [{"filename": name, "subfolder": "", "type": "temp"} for name in names]
+    return {**rows, "strips": [], "files": files}
+
+
+_journals: OrderedDict[Place, Journal] = OrderedDict()
+
+
+def opened(place: Place, send: Callable[[dict], None]) -> Journal:
+    """A new journal in place of the node's last."""
+    _journals.pop(place, None)
+    _journals[place] = Journal(place, send)
+    while len(_journals) > KEPT:
+        _journals.popitem(last=False)
+    return _journals[place]
+
+
+def told(graph: str, node: str | None = None) -> list[dict]:
+    """What the nodes of a workflow last told, or one of them."""
+    return [message for place, journal in list(_journals.items())
+            if place.graph == graph and node in (None, place.node)
+            for message in list(journal.messages)]
+
+
+def register_route() -> None:
+    """Let pages ask for what they missed."""
+    @PromptServer.instance.routes.get(ROUTE)
+    async def answer(request):
+        from aiohttp import web  # ComfyUI's own server; the tests need none
+
+        return web.json_response(told(request.query.get("graph", ""), request.query.get("node")))

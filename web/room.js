@@ -1,0 +1,28 @@
+/**
+ * Height on a node: the preview gets what the node has to spare, the prompts keep a few lines.
+ */
+
+const PROMPT = 64; // px that a text widget takes at most
+
+/** Nodes as ComfyUI draws them on its canvas share spare height among widgets of no limit. */
+export function limitTexts(node) {
+  for (const { element, options } of node.widgets ?? []) {
+    if (element instanceof HTMLTextAreaElement) options.getMaxHeight ??= () => PROMPT;
+  }
+}
+
+/**
+ * In Nodes 2.0 the widgets are rows of a grid, and the frontend says which of them grow: let only
+ * the preview's. The rows are written where the style sheet looks for them.
+ */
+export function claimRow(element) {
+  const observer = new ResizeObserver(() => {
+    const grid = element.closest(".lg-node-widgets");
+    if (!grid) return;
+    const row = [...grid.children].findIndex((child) => child.contains(element));
+    const others = row > 0 ? `repeat(${row}, min-content)` : "";
+    grid.style.setProperty("--ssd-rows", `${others} minmax(min-content, 1fr)`);
+  });
+  observer.observe(element);
+  return observer;
+}
