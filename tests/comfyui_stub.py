@@ -83,7 +83,7 @@ class NodeOutput:
 
 
 class ComfyNode:
-    hidden = SimpleNamespace(unique_id="5", prompt={"5": {}}, extra_pnginfo={"workflow": {"n": 1, "id": "flow"}})
+    hidden = SimpleNamespace(unique_id="5", prompt={"5": {}}, extra_pnginfo={"workflow": {"n": 1}})
 
 
 class ComfyExtension:

@@ -1,0 +1,111 @@
+"""What previews told is kept: for pages that were reloaded, and for ComfyUI's cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+
+@pytest.fixture
+def sampled(pack, backbone, heads, monkeypatch):
+    """Run a sampler (or another node) as node 5 of the workflow `flow`."""
+    def run(node="SSD_Sampler", graph="flow", **values):
+        hidden = SimpleNamespace(unique_id="5", extra_pnginfo={"workflow": {"id": graph}})
+        monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
+        defaults = {i.id: i.default for i in pack.schemas[node].inputs if i.widget}
+        return pack.nodes[node].execute(**{**defaults, "backbone": backbone, "heads": heads,
+                                           "cfg": 1.0, **values})
+    return run
+
+
+def picture(pack, message: dict, n: int = 0) -> np.ndarray:
+    path = Path(pack.stubs.folders.output.with_name("temp"), message["files"][n]["filename"])
+    return np.asarray(Image.open(path).convert("RGB"))
+
+
+def test_every_message_names_its_workflow_and_has_a_number_of_its_own(pack, sampled):
+    sampled()
+    told = pack.preview()
+    assert {message["graph"] for message in told} == {"flow"}
+    serials = [message["serial"] for message in told]
+    assert serials == sorted(set(serials))
+
+
+def test_the_finished_picture_is_the_node_s_ui_in_a_few_messages(pack, sampled):
+    output = sampled(batch_size=2)
+    entry, = output.ui["ssd_preview"]
+    assert [m["kind"] for m in entry["messages"]] == ["started", "pass", "rows", "finished"]
+    rows = entry["messages"][2]
+    assert rows["strips"] == [] and (rows["first"], rows["last"]) == (0, 24)
+    for n in range(2):
+        drawn = (output.args[0][n] * 255).round().to(torch.uint8).numpy()
+        assert np.array_equal(picture(pack, rows, n), drawn)
+
+
+def test_one_message_has_the_marks_of_every_cell(pack, sampled):
+    judged = sampled().ui["ssd_preview"][0]["messages"][1]
+    assert judged["first"] == 0 and [len(line) for line in judged["marks"]] == [24 * 24]
+    assert "a" in judged["marks"][0] and "r" in judged["marks"][0]
+
+
+def test_a_race_keeps_both_panels(pack, sampled):
+    messages = sampled("SSD_Race").ui["ssd_preview"][0]["messages"]
+    assert [m["panel"] for m in messages] == [0] * 4 + [1] * 4
+
+
+def test_a_page_may_ask_for_what_it_missed(pack, sampled):
+    told = pack.module("nodes.previews").told
+    output = sampled()
+    assert told("flow") == told("flow", "5") == output.ui["ssd_preview"][0]["messages"]
+    assert told("flow", "6") == told("another") == []
+    sampled(graph="another")
+    assert len(told("another")) == len(told("flow")) == 4
+
+
+def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
+    pack.manager.interrupt_at = 30
+    with pytest.raises(BaseException, match=""):
+        sampled()
+    told = pack.module("nodes.previews").told("flow")
+    assert [m["kind"] for m in told][0] == "started" and told[-1]["kind"] == "cancelled"
+    painted = [(m["first"], m["last"]) for m in told if m["kind"] == "rows"]
+    assert painted and len(set(painted)) == len(painted)
+
+
+def test_only_so_many_nodes_are_kept(pack, sampled, monkeypatch):
+    previews = pack.module("nodes.previews")
+    monkeypatch.setattr(previews, "KEPT", 2)
+    for graph in "abc":
+        sampled(graph=graph)
+    assert not previews.told("a") and previews.told("b") and previews.told("c")
+
+
+def test_a_full_disk_costs_no_picture(pack, sampled, monkeypatch):
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    rows = sampled().ui["ssd_preview"][0]["messages"][2]
+    assert "files" not in rows and len(rows["strips"]) == 1
+
+
+def test_without_a_preview_nothing_is_kept(pack, sampled):
+    assert sampled(preview="off", graph="dark").ui is None
+    assert pack.module("nodes.previews").told("dark") == []
+
+
+def test_the_way_to_ask_is_registered(pack):
+    pack.module("nodes.previews").register_route()
+    assert set(pack.server.asked) == {"/ssd/preview"}
+
+
+def test_prompts_of_scripts_have_no_workflow(pack):
+    place = pack.module("nodes.previews").Place
+    for extra in (None, {}, {"workflow": None}, {"workflow": {}}, {"workflow": []}):
+        hidden = SimpleNamespace(unique_id="5", extra_pnginfo=extra)
+        assert place.of(hidden) == place("5", "")
