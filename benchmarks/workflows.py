@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import workflow_template
 from PIL import Image
 from workflow_graphs import GRAPHS, Graph
 
@@ -146,6 +147,7 @@ def main() -> None:
             for name in options.names:
                 make(client, page, name, options.pictures)
                 print(name)
+    workflow_template.main()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The recipe inside every PNG: what made the picture, and the tokens it is made of.
 
-Two text chunks: `ssd_recipe`, JSON with `version` 2, and `parameters`, the line other tools read.
+Three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, the line other tools read; and
+`workflow`, by which ComfyUI opens the picture (without it, it takes `parameters` for its own).
 Version 1 did not name the noise field, which had one version then; its pictures keep that one.
 Tokens are stored as {"shape": [R, C], "data": base64}, the data being little-endian int32 in raster
 order: the very bytes that `tokens_sha256` hashes. Reading trusts nothing in the file.
@@ -33,6 +34,7 @@ from .heads import DraftHeads
 from .methods import METHODS, Method
 from .sampling import Sampling
 from .unicode import is_unicode
+from .workflow import workflow_of
 
 VERSION = 2
 CHUNK = "ssd_recipe"
@@ -71,7 +73,8 @@ def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
              extra: Mapping[str, str] | None = None) -> None:
     """Write picture [H, W, 3] float 0..1; recipe None leaves no trace of how it was made.
 
-    extra: further text chunks. The file appears whole or, with SSDError, not at all.
+    extra: further text chunks; without them a workflow for ComfyUI goes along. The file appears
+    whole or, with SSDError, not at all.
     """
     pixels = to_bytes(picture)
     info = PngInfo()
@@ -79,6 +82,8 @@ def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
         recipe = {**recipe, "pixels_sha256": pixels_sha256(pixels)}
         info.add_text("parameters", parameters(recipe))
         info.add_text(CHUNK, json.dumps(recipe))
+        if extra is None:
+            info.add_text("workflow", json.dumps(workflow_of(recipe), separators=(",", ":")))
     for key, text in (extra or {}).items():
         info.add_text(key, text)
     with written_whole(path) as temporary:

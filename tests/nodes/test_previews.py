@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import comfyui_stub
 import numpy as np
 import pytest
 import torch
@@ -69,7 +70,7 @@ def test_a_page_may_ask_for_what_it_missed(pack, sampled):
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
     pack.manager.interrupt_at = 30
-    with pytest.raises(BaseException, match=""):
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled()
     told = pack.module("nodes.previews").told("flow")
     assert [m["kind"] for m in told][0] == "started" and told[-1]["kind"] == "cancelled"

@@ -1,0 +1,47 @@
+"""Make the engine's template of a workflow from `workflows/`: run it after those have changed.
+
+    python benchmarks/workflow_template.py
+
+Copies the quick start, and one node a kind that sets a method, unlinked.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS, TEMPLATE = ROOT / "workflows", ROOT / "ssd_core" / "assets" / "workflow.json"
+QUICK_START = "1_quick_start"
+METHOD_NODES = ("SSD_Schedule", "SSD_BaselineMethod")
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def node_alone(kind: str) -> dict:
+    """The first node of a kind in the workflows, without links and title."""
+    every = (node for path in sorted(WORKFLOWS.glob("*.json")) for node in read(path)["nodes"])
+    node = copy.deepcopy(next(node for node in every if node["type"] == kind))
+    for slot in node["inputs"]:
+        slot["link"] = None
+    for slot in node["outputs"]:
+        slot["links"] = None
+    node.pop("title", None)
+    return node
+
+
+def template() -> dict:
+    return {"quick_start": read(WORKFLOWS / f"{QUICK_START}.json"),
+            **{kind: node_alone(kind) for kind in METHOD_NODES}}
+
+
+def main() -> None:
+    text = json.dumps(template(), ensure_ascii=False, separators=(",", ":"))
+    TEMPLATE.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The workflow inside a PNG: the quick start with the picture's own values, for every method."""
+
+import importlib.util
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from ssd_core import methods
+from ssd_core.backbones.postcard import Postcard
+from ssd_core.recipe import save_png
+from ssd_core.workflow import TEMPLATE, node_of, workflow_of
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def recipe(method=methods.SSD(), **changes):
+    return {"version": 1, "backbone": {"name": "postcard", "sha256": "ab" * 32},
+            "heads": "cd" * 32, "method": method.name,
+            "knobs": asdict(method.resolved(Postcard.preset)), "prompt": "a red house\nat night",
+            "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
+            "top_p": 0.8, "size": [192, 192], "keep_rows": 0, "passes": 69,
+            "tokens": {"shape": [1, 1], "data": "AAAAAA=="}, "versions": {"ssd": "0"}, **changes}
+
+
+def widgets(graph, kind):
+    node = node_of(graph, kind)
+    assert node["widgets_values"] == list(node["widgets_values_named"].values())
+    return node["widgets_values_named"]
+
+
+def whole(graph):
+    """Every link has both its ends, and every end its link."""
+    nodes = {node["id"]: node for node in graph["nodes"]}
+    assert len(nodes) == len(graph["nodes"]) and graph["last_node_id"] >= max(nodes)
+    for number, source, slot, target, into, kind in graph["links"]:
+        assert number <= graph["last_link_id"]
+        assert number in nodes[source]["outputs"][slot]["links"]
+        assert nodes[source]["outputs"][slot]["type"] == kind
+        assert nodes[target]["inputs"][into]["link"] == number
+    ends = [slot["link"] for node in nodes.values() for slot in node["inputs"]
+            if slot["link"] is not None]
+    assert sorted(ends) == sorted(link[0] for link in graph["links"])
+    return graph
+
+
+def linked_method(graph):
+    """The node that sets the sampler's method, None where its widgets do."""
+    slot = next(s for s in node_of(graph, "SSD_Sampler")["inputs"] if s["name"] == "method")
+    source = next((link[1] for link in graph["links"] if link[0] == slot["link"]), None)
+    return next((node["type"] for node in graph["nodes"] if node["id"] == source), None)
+
+
+def test_the_template_is_the_quick_start_and_today_s_method_nodes():
+    path = ROOT / "benchmarks" / "workflow_template.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert json.loads(TEMPLATE.read_text(encoding="utf-8")) == made.template(), (
+        "workflows/ have changed: run python benchmarks/workflow_template.py")
+
+
+def test_the_picture_s_own_values_are_filled_in_by_name():
+    graph = whole(workflow_of(recipe(negative="fog")))
+    told = widgets(graph, "SSD_Sampler")
+    assert {key: told[key] for key in (
+        "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "size",
+        "batch_size", "control_after_generate")} == {
+        "prompt": "a red house\nat night", "negative": "fog", "seed": 2**64 - 1, "cfg": 2.5,
+        "temperature": 0.9, "top_k": 7, "top_p": 0.8, "size": "192x192", "batch_size": 1,
+        "control_after_generate": "fixed"}
+    assert widgets(graph, "SSD_LoadBackbone")["backbone"] == "postcard"
+
+
+def test_a_schedule_stands_on_the_sampler_as_numbers():
+    graph = whole(workflow_of(recipe(methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1))))
+    told = widgets(graph, "SSD_Sampler")
+    assert [told[key] for key in ("preset", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
+    assert linked_method(graph) is None
+
+
+def test_an_acceptance_that_the_sampler_lacks_comes_from_ssd_schedule():
+    graph = whole(workflow_of(recipe(methods.SSD(rounds=0, acceptance="coupled"))))
+    assert linked_method(graph) == "SSD_Schedule"
+    told = widgets(graph, "SSD_Schedule")
+    assert (told["preset"], told["r"], told["acceptance"]) == ("custom", 0, "coupled")
+
+
+@pytest.mark.parametrize(("method", "expected"), [
+    (methods.AR(), {}), (methods.Exact(window=48), {"window": 48}),
+    (methods.Strict("vertical"), {"drafts": "vertical"}), (methods.MTP(k_h=3), {"k_h": 3, "r": 1}),
+    (methods.Rows(rounds=1, draft="copy", fused_commit=True),
+     {"r": 1, "draft": "copy", "fused_commit": True})], ids=str)
+def test_other_methods_come_from_baseline_method(method, expected):
+    graph = whole(workflow_of(recipe(method)))
+    assert linked_method(graph) == "SSD_BaselineMethod"
+    told = widgets(graph, "SSD_BaselineMethod")
+    assert told["method"] == method.name and expected.items() <= told.items()
+    assert "No node has" not in widgets(graph, "MarkdownNote")["text"]
+
+
+def test_what_no_node_can_say_is_told_in_the_note():
+    text = widgets(workflow_of(recipe(methods.SSD(draft_temperature=0.5), keep_rows=12)),
+                   "MarkdownNote")["text"]
+    assert "draft_temperature = 0.5" in text and "top 12 rows" in text
+
+
+def test_without_heads_there_is_nothing_that_loads_some():
+    graph = whole(workflow_of(recipe(methods.Exact(), heads=None)))
+    assert "SSD_LoadHeads" not in {node["type"] for node in graph["nodes"]}
+
+
+def test_two_pictures_are_two_workflows_and_the_template_stays_as_it_is():
+    first, second = workflow_of(recipe(methods.AR())), workflow_of(recipe(seed=1))
+    assert first["id"] != second["id"] and workflow_of(recipe(seed=1)) == second
+    assert linked_method(second) is None
+
+
+def test_a_png_carries_it_unless_it_brings_its_own_or_shall_tell_nothing(tmp_path):
+    def chunks(*arguments):
+        save_png(tmp_path / "x.png", torch.zeros(8, 8, 3), *arguments)
+        return Image.open(tmp_path / "x.png").info
+
+    told = json.loads(chunks(recipe())["workflow"])
+    assert told == {**workflow_of(recipe()), "id": told["id"]}
+    assert "workflow" not in chunks(None)
+    assert chunks(recipe(), {"workflow": "{}"})["workflow"] == "{}"
+    assert "workflow" not in chunks(recipe(), {"prompt": "{}"})
