@@ -15,9 +15,10 @@ from ssd_core.recipe import save_png
 from ssd_core.workflow import TEMPLATE, node_of, workflow_of
 
 ROOT = Path(__file__).resolve().parents[1]
+SSD = methods.SSD()
 
 
-def recipe(method=methods.SSD(), **changes):
+def recipe(method=SSD, **changes):
     return {"version": 1, "backbone": {"name": "postcard", "sha256": "ab" * 32},
             "heads": "cd" * 32, "method": method.name,
             "knobs": asdict(method.resolved(Postcard.preset)), "prompt": "a red house\nat night",

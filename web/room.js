@@ -26,3 +26,27 @@ export function claimRow(element) {
   observer.observe(element);
   return observer;
 }
+
+/**
+ * Where elements stood. Nodes 2.0 keeps the place of a widget whose node was replaced by another
+ * of the same id, as undo does, and leaves it empty.
+ */
+export class Places {
+  #places = new Map();
+
+  left(node, element) {
+    this.#places.set(String(node.id), element.parentElement);
+  }
+
+  /** Put the new node's element there, unless the frontend does so itself; it takes its time. */
+  taken(node, element) {
+    for (const wait of [0, 100, 500, 2000]) {
+      setTimeout(() => {
+        const place = this.#places.get(String(node.id));
+        if (node.graph && !element.isConnected && place?.isConnected) {
+          place.replaceChildren(element);
+        }
+      }, wait);
+    }
+  }
+}

@@ -4,7 +4,7 @@ import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
 import { Preview } from "./preview.js";
-import { claimRow, limitTexts } from "./room.js";
+import { Places, claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
 
 const EVENT = "ssd.preview";
@@ -20,6 +20,7 @@ const MARGIN = 10; // px that classic nodes leave above and below a widget
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
 const memory = new Memory();
+const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
 let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
@@ -141,7 +142,9 @@ function attach(node) {
   previews.set(node, preview);
   node.setSize([Math.max(node.size[0], width), node.size[1]]);
   chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
+  chain(node, "onAdded", () => places.taken(node, preview.element));
   chain(node, "onRemoved", () => {
+    places.left(node, preview.element);
     previews.delete(node);
     row.disconnect();
     preview.dispose();
