@@ -27,7 +27,7 @@ class Graph:
     def note(self, text: str) -> None:
         self.add("note", "MarkdownNote", 0, "Read me", text=text)
 
-    def loaders(self, backbone: str = "postcard", heads: str | None = "bundled") -> None:
+    def loaders(self, backbone: str = "postcard", heads: str | None = "auto") -> None:
         self.add("backbone", "SSD_LoadBackbone", 0, backbone=backbone)
         if heads:
             self.add("heads", "SSD_LoadHeads", 0, heads=heads)
@@ -137,11 +137,8 @@ about 77 passes instead of 576 (approximate); `exact` in *Baseline Method* gives
 picture.
 
 **The weights belong into the folder** `models/ssd_backbones/Janus-Pro-1B` (the name in *Load \
-Backbone*). Fetch them in the pack's folder with
-
-`python -m ssd_core download Janus-Pro-1B --models-dir PATH/TO/ComfyUI/models`
-
-which tells size and licence and asks first, or put all files of \
+Backbone*). Press **Run**: while they are not there, the message has a command that fetches them \
+with ComfyUI's own Python, tells size and licence and asks first. Or put all files of \
 [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or \
 [Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB) there by hand. Then \
 press R and Run.

@@ -64,7 +64,8 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
                            SSD_SaveImage: 380 }[node.type] ?? 0;
             node.setSize([Math.max(least[0], 340), Math.max(least[1], tall)]);
             node.pos = [x, y];
-            y += node.size[1] + rowGap;
+            // Nodes 2.0 draws every widget taller than the size that is saved here.
+            y += node.size[1] + 24 + 8 * (node.widgets?.length ?? 0) + rowGap;
             width = Math.max(width, node.size[0]);
         }
         x += width + columnGap;

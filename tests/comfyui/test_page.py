@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,30 @@ def test_a_workflow_opens_whole_and_queues_what_it_always_did(page, path):
     assert len(kinds) == len(read(path)["nodes"]) and not [k for k, bad in kinds if bad]
     golden = read(ROOT / "tests" / "workflows" / path.name)
     assert plain(page.api_form()) == plain(golden)
+
+
+# Boxes (x, y, width, height) of all nodes: Nodes 2.0's own elements, else what is drawn.
+BOXES = """() => app.graph._nodes.map((node) => {
+    const element = document.querySelector(`[data-node-id="${node.id}"]`);
+    if (!element) return [node.type, ...node.getBounding()];
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return [node.type, ...[x, y, width, height].map((value) => value / app.canvas.ds.scale)];
+})"""
+LEAST_GAP = 15  # px between two nodes
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.stem)
+def test_no_node_hides_any_of_another(page, path):
+    page.open(read(path))
+    page.frame()
+    boxes = page.page.evaluate(BOXES)
+    assert len(boxes) == len(read(path)["nodes"])
+    assert [f"{a[0]} and {b[0]}" for a, b in combinations(boxes, 2) if gap(a, b) < LEAST_GAP] == []
+
+
+def gap(a: list, b: list) -> float:
+    """Px between two boxes across or down, whichever is more; below 0 where they overlap."""
+    return max(max(a[n], b[n]) - min(a[n] + a[n + 2], b[n] + b[n + 2]) for n in (1, 2))
 
 
 def plain(api: dict) -> dict:

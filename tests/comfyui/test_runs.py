@@ -72,6 +72,7 @@ def test_the_janus_workflow_validates_and_says_where_the_weights_belong(client):
     run = client.run(json.loads(next(p for p in GOLDEN if "janus" in p.stem).read_text()))
     assert run.end == "execution_error"
     assert "ssd_backbones" in run.error and "huggingface.co/deepseek-ai" in run.error
+    assert "install.py" in run.error and "*.json" in run.error
 
 
 def test_the_preview_tells_a_whole_story_that_ends_in_the_picture(client):
@@ -120,11 +121,24 @@ def test_a_second_run_comes_from_the_cache(client):
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    ({"preset": "custom"}, "at least 1"), ({"preset": "gone"}, "choose one of"),
-    ({"cfg": 0.5}, "no guidance"), ({"k_h": -1}, "negative"), ({"top_p": 0.0}, "top_p"),
-    ({"size": "64x64"}, "192x192"), ({"batch_size": 0}, "batch_size")])
-def test_what_is_wrong_is_said_before_anything_runs(client, wrong, words):
-    assert words in client.refused(graph(**wrong))
+    ({"k_h": -1}, "smaller than min"), ({"k_v": 99}, "bigger than max"),
+    ({"cfg": 101}, "bigger than max"), ({"prompt": " "}, "say what the picture should show"),
+    ({"top_p": 0.0}, "smaller than min"), ({"batch_size": 0}, "smaller than min")])
+def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
+    errors = json.loads(client.refused(graph(**wrong)))["node_errors"]["3"]["errors"]
+    assert [error["extra_info"]["input_name"] for error in errors] == list(wrong)
+    assert words in errors[0]["message"] + errors[0]["details"]
+
+
+@pytest.mark.parametrize("legal", [{"preset": "custom"}, {"cfg": 0.5}])
+def test_what_a_click_can_reach_runs(client, legal):
+    assert client.run(graph(seed=15, **legal)).end == "execution_success"
+
+
+def test_a_refusal_shows_no_path(client):
+    run = client.run(graph(keep_rows=3))
+    failure = next(m["data"] for m in run.messages if m["type"] == "execution_error")
+    assert failure["exception_type"] == "SSD" and "go together" in failure["exception_message"]
 
 
 def test_a_missing_backbone_is_refused_with_its_folder(client):
@@ -185,7 +199,7 @@ def test_kept_rows_and_encoded_pictures(client):
 
 
 def test_doctor_reports(client):
-    text = client.run({"1": node("SSD_Doctor"), "2": node("PreviewAny", source=["1", 0])}).text("2")
+    text = client.run({"1": node("SSD_Doctor")}).text("1")  # it needs no other node
     assert "ssd-decoding" in text and "ssd_backbones" in text and "attention" in text
 
 
