@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PROMPT = "a red house on the left , a lake , at sunset"
-SNOW = "two things , a blue tower and a yellow tent , in the snow , at night"
+SNOW = "a yellow tent in the middle , in the snow , at night"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt"}
 
 
@@ -85,12 +85,12 @@ def race() -> Graph:
 
 def keep_the_top() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
-    graph.note("The second sampler keeps the top 12 rows of the first picture, token for token, "
+    graph.note("The second sampler keeps the top 8 rows of the first picture, token for token, "
                "and draws the rest anew with its own prompt and seed. Give it tokens of *Encode "
                "Image* instead and any picture grows downward.")
     graph.loaders()
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
-    graph.sampler("second", 2, "Its top, another ground", seed=21, keep_rows=12,
+    graph.sampler("second", 2, "Its top, another ground", seed=21, keep_rows=8,
                   prompt="a purple tree in the middle , on the sand , at sunset")
     graph.link("first", 1, "second", "keep")
     graph.show("first_picture", "first", 0, 3, "First picture")

@@ -1,0 +1,57 @@
+"""Pictures of the templates and of the first steps obey their prompts, by the checker."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core.postcards import check, claims
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load(path: Path, monkeypatch):
+    spec = importlib.util.spec_from_file_location(f"{path.stem}_shown", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # a dataclass looks its module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """drawn(prompt, seed, pictures, keep, keep_rows): AR's tokens, and whether each obeys."""
+    backbone = load_backbone("postcard", device="cpu", dtype="fp32")
+    heads = load_heads("postcard", backbone)
+
+    def draw(prompt, seed, pictures=1, keep=None, keep_rows=0):
+        *_, end = generate(backbone, [prompt] * pictures, methods.Exact(), heads,
+                           Sampling(seed=seed), keep=keep, keep_rows=keep_rows)
+        assert isinstance(end, Finished)
+        pixels = (backbone.decode(end.tokens) * 255).round().to(torch.uint8).numpy()
+        return end.tokens, [all(check(one, claims(prompt))) for one in pixels]
+    return draw
+
+
+@pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_grid_of_seeds",
+                                  "3_keep_the_top_redo_the_rest"])
+def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
+    graph = load(ROOT / "benchmarks" / "workflow_graphs.py", monkeypatch).GRAPHS[name]()
+    tokens = {}
+    for node, (kind, _, widgets, _) in graph.nodes.items():
+        if kind not in ("SSD_Sampler", "SSD_Race"):
+            continue
+        source = next((a for a, _, b, slot in graph.links if (b, slot) == (node, "keep")), None)
+        tokens[node], obeyed = drawn(widgets["prompt"], widgets["seed"],
+                                     widgets.get("batch_size", 1), tokens.get(source),
+                                     widgets.get("keep_rows", 0))
+        assert all(obeyed), f"{node}: choose another seed than {widgets['seed']}"
+    assert tokens
+
+
+def test_the_first_postcard_obeys_its_prompt(drawn, monkeypatch):
+    install = load(ROOT / "install.py", monkeypatch)
+    assert drawn(install.PROMPT, 7)[1] == [True]
