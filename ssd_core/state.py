@@ -256,12 +256,12 @@ class DecodeState:
         if done == self.rows_told:
             return None
         first, self.rows_told = self.rows_told, done
-        self._require_numbers(done * self.grid.width)
+        self._require_numbers(done)
         return Rows(first, done, self.picture()[:, first:done].clone())
 
-    def _require_numbers(self, stop: int) -> None:
-        """SSDError where the state that chose the last final slot is no longer finite."""
-        if not self.hidden[:, stop - 1].isfinite().all():
+    def _require_numbers(self, rows: int) -> None:
+        """SSDError where the state that chose the last cell of these rows is no longer finite."""
+        if not self.hidden[:, self.grid.slot(rows * self.grid.columns - 1)].isfinite().all():
             raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
                            "backbone with dtype bf16, or fp32 where the card has no bf16")
 

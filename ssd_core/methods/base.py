@@ -213,9 +213,14 @@ def is_row_end(grid: Grid, slot: int) -> bool:
     return grid.row_end and slot % grid.width == grid.columns
 
 
+def drafted_cells(grid: Grid, begin: int, end: int) -> int:
+    """How many cells of a group are drafted: all but its first, which is chosen, and row ends."""
+    return sum(not is_row_end(grid, slot) for slot in range(begin + 1, end))
+
+
 def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int:
     """Passes that `groups` needs, the last group's commit included."""
-    return sum(1 + min(rounds_, end - begin - 1)
+    return sum(1 + min(rounds_, drafted_cells(grid, begin, end))
                for begin, end in group_bounds(grid, start, stop, k))
 
 
@@ -227,10 +232,10 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     """
     for begin, end in group_bounds(state.grid, start, stop, k):
         state.choose(begin)
-        if end > begin + 1:
+        if cells := drafted_cells(state.grid, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
-            last = min(rounds_, end - begin - 1)  # every round makes one more cell final
+            last = min(rounds_, cells)  # every round makes one more cell final
             yield from rounds(state, block, range(1, last + 1), "horizontal")
         if end < stop or last_commit:
             yield from commit(state, end)

@@ -24,6 +24,8 @@ from .base import (
     Block,
     Method,
     commit,
+    drafted_cells,
+    group_bounds,
     group_passes,
     groups,
     horizontal_states,
@@ -78,8 +80,14 @@ class RowSchedule(Method):
     def _first_row_passes(self, grid: Grid, first_row: int) -> int:
         if first_row:
             return 0
-        spared = self.fused_commit or grid.rows == 1
+        spared = not self._commits_first_row(grid)
         return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - spared
+
+    def _commits_first_row(self, grid: Grid) -> bool:
+        """Whether row 0 ends in a commit: also a fused one where its last group is a lone cell,
+        which no round has fed, so that the next row's first cell has no h yet."""
+        begin, end = group_bounds(grid, 0, grid.width, self.k_h)[-1]
+        return grid.rows > 1 and not (self.fused_commit and drafted_cells(grid, begin, end))
 
     def _group_rounds(self, grid: Grid) -> int:
         """Rounds for a group of row 0: one, as in the paper, or as many as can change a token."""
@@ -96,8 +104,8 @@ class RowSchedule(Method):
         if self.fused_commit:
             return joint + staged
         commits = 1
-        if self.incremental:  # a first row of one cell is exact and fed: it needs no commit
-            commits = rows - (grid.columns == 1 and rows > 1)
+        if self.incremental:  # a first row of one cell is exact: once fed it needs no commit
+            commits = rows - (grid.columns == 1 and joint > 0)
         return joint + staged + commits - last
 
     def _paper_passes(self, grid: Grid) -> int | None:
@@ -118,7 +126,7 @@ class RowSchedule(Method):
         if first_row == 0:
             yield from groups(state, 0, grid.width, self.k_h, self._group_rounds(grid),
                               self.draft_group, self.acceptance,
-                              last_commit=not self.fused_commit and grid.rows > 1)
+                              last_commit=self._commits_first_row(grid))
         for rows in blocks(max(1, first_row), grid.rows, self.k_v):
             yield from self._block(state, rows)
 
