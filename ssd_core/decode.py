@@ -5,7 +5,8 @@ It draws no pictures and prints nothing; whoever stops iterating has cancelled t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -16,11 +17,14 @@ from .errors import SSDError
 from .events import Event, Finished, Started
 from .grid import Grid
 from .heads import DraftHeads
+from .knobs import typed
 from .methods import Method
 from .plan import Plan
 from .sampling import Sampling
 from .state import DecodeState
 from .unicode import require_unicode
+
+WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
@@ -34,22 +38,45 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     Raises SSDError, before anything runs, for whatever the caller got wrong.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    keep_rows = typed("keep_rows", keep_rows, int)
     if backbone.device.type == "meta":
         raise SSDError(f"{backbone.name} was loaded without its values (device meta): load it on "
                        "auto or cpu")
-    backbone = backbone.resized(size)
+    backbone = backbone.resized(check_size(size))
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
     check_heads(method, backbone, heads)
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
-    branches = prompt_branches(backbone, prompts, negative, cfg)
+    with alone(backbone.device):
+        branches = prompt_branches(backbone, prompts, negative, cfg)
     state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
-    return _run(state, method, plan(backbone, method, keep_rows), keep, keep_rows)
+    steps = _steps(state, method, plan(backbone, method, keep_rows), keep, keep_rows)
+    return _run(backbone.device, steps)
 
 
-@torch.inference_mode()
-def _run(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
-         keep: torch.Tensor | None, keep_rows: int) -> Iterator[Event]:
+@contextmanager
+def alone(device: torch.device) -> Iterator[None]:
+    """Neither gradients nor the caller's autocast, which would change what is drawn."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode())
+        if torch.is_autocast_enabled(device.type):
+            stack.enter_context(torch.autocast(device.type, enabled=False))
+        yield
+
+
+def _run(device: torch.device, steps: Generator[Event, None, None]) -> Iterator[Event]:
+    """The events of a run, each step alone: what the caller does in between is left as it is."""
+    with closing(steps):
+        while True:
+            with alone(device):
+                event = next(steps, None)
+            if event is None:
+                return
+            yield event.handed_out()
+
+
+def _steps(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
+           keep: torch.Tensor | None, keep_rows: int) -> Iterator[Event]:
     yield Started(plan)
     state = allocate()
     prefill = state.prefill(keep, keep_rows)
@@ -63,7 +90,7 @@ def _run(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
         state.clock.restart()
     if (rows := state.rows_event()) is not None:
         yield rows
-    yield Finished(state.picture().clone(), statistics(state, plan, keep_rows))
+    yield Finished(state.picture(), statistics(state, plan, keep_rows))
 
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
@@ -82,8 +109,9 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
     """Prompt ids of all rows: the prompts, then under guidance their unconditional partners."""
-    for name, text in (*(("prompt", prompt) for prompt in prompts), ("negative", negative or "")):
-        require_unicode(name, text)
+    texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
+    for name, text in texts:
+        require_unicode(name, typed(name, text, str))
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]
@@ -110,6 +138,14 @@ def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) ->
     heads.require(*needed)
 
 
+def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
+    if size is None:
+        return None
+    if not isinstance(size, tuple | list) or len(size) != 2:
+        raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
+    return tuple(typed("size", side, int) for side in size)
+
+
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
                pictures: int) -> torch.Tensor | None:
     grid = backbone.grid
@@ -119,6 +155,9 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
         return None
     if keep is None:
         raise SSDError(f"keep_rows {keep_rows}: there is nothing to keep; give the tokens (keep)")
+    if not isinstance(keep, torch.Tensor) or keep.dtype not in WHOLE:
+        raise SSDError(f"keep: must be a tensor of whole numbers, not "
+                       f"{getattr(keep, 'dtype', type(keep).__name__)}; give tokens, no pixels")
     if tuple(keep.shape[1:]) != (grid.rows, grid.columns) or len(keep) not in (1, pictures):
         raise SSDError(f"keep: tokens of shape {tuple(keep.shape)} do not fit {pictures} pictures "
                        f"of {grid}")

@@ -6,15 +6,25 @@ The schema is read by the preview in the browser as well; it changes only by add
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import torch
 
 from .plan import Plan
 
 
+class Told:
+    """An event; inside a run its tensors may be views of what is still going to change."""
+
+    def handed_out(self) -> Told:
+        """The event for the caller: with tensors of its own, which may be written to."""
+        own = {f.name: value.clone() for f in fields(self)
+               if isinstance(value := getattr(self, f.name), torch.Tensor)}
+        return replace(self, **own)
+
+
 @dataclass(frozen=True)
-class Started:
+class Started(Told):
     """The schedule, before anything ran."""
 
     plan: Plan
@@ -24,7 +34,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Pass:
+class Pass(Told):
     """One pass through the backbone.
 
     cells [B, n, 2] (row, column) and tokens [B, n] int64 after it; accepted [B, n] bool says which
@@ -48,7 +58,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(Told):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
     first: int
@@ -61,7 +71,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(Told):
     """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists."""
 
     tokens: torch.Tensor

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 import torch
 
 from .errors import SSDError
+from .knobs import check_types
 from .noise import NEWEST, VERSIONS
+
+COLD = 1e-5  # logits divided by less may overflow; nothing but the likeliest is drawn long before
 
 
 @dataclass(frozen=True)
 class Sampling:
     """How tokens are drawn; image i of a batch uses seed + i (mod 2^64).
 
-    cfg None takes the backbone's own, 1 runs one branch; temperature 0 takes the likeliest token;
-    top_k 0 and top_p 1 switch the filters off. noise_version is no knob: it is there to draw the
-    picture of an old recipe again.
+    cfg None takes the backbone's own, 1 runs one branch; temperature 0, or one below 1e-5, where
+    numbers would overflow, takes the likeliest token; top_k 0 and top_p 1 switch the filters off.
+    noise_version is no knob: it is there to draw the picture of an old recipe again.
     """
 
     seed: int = 0
@@ -31,12 +34,7 @@ class Sampling:
     noise_version: int = NEWEST
 
     def __post_init__(self) -> None:
-        for name, kinds in (("seed", int), ("top_k", int), ("noise_version", int),
-                            ("cfg", (int, float, type(None))),
-                            ("temperature", (int, float)), ("top_p", (int, float))):
-            if not isinstance(getattr(self, name), kinds):
-                raise SSDError(f"{name} {getattr(self, name)!r}: must be a number"
-                               + (" without a fraction" if kinds is int else ""))
+        check_types(self)
         wrong = next((f"{name} {getattr(self, name)}: {rule}" for name, rule, ok in (
             ("seed", "must lie in 0 .. 2^64 - 1", 0 <= self.seed < 1 << 64),
             ("cfg", "must lie in 1 .. 100", self.cfg is None or 1 <= self.cfg <= 100),
@@ -63,7 +61,7 @@ def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
 def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0) -> torch.Tensor:
     """Guided logits [..., V] -> probabilities; `sharpen` multiplies the temperature."""
     temperature = sampling.temperature * sharpen
-    if temperature == 0:
+    if temperature < COLD:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1:
         logits = logits / temperature

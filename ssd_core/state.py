@@ -223,7 +223,7 @@ class DecodeState:
     def _describe(self, stage: str, round_: int, cells: torch.Tensor, tokens: torch.Tensor,
                   accepted: torch.Tensor | None, refed: int) -> Pass:
         self.passes += 1
-        return Pass(self.passes, stage, round_, cells, tokens.clone(), accepted, refed)
+        return Pass(self.passes, stage, round_, cells, tokens, accepted, refed)
 
     def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:
@@ -257,7 +257,7 @@ class DecodeState:
             return None
         first, self.rows_told = self.rows_told, done
         self._require_numbers(done)
-        return Rows(first, done, self.picture()[:, first:done].clone())
+        return Rows(first, done, self.picture()[:, first:done])
 
     def _require_numbers(self, rows: int) -> None:
         """SSDError where the state that chose the last cell of these rows is no longer finite."""

@@ -14,6 +14,7 @@ CORE = ROOT / "ssd_core"
 # engine and its fellows, and nothing in the table may import it.
 LAYERS = (
     ("errors", "noise"),
+    ("knobs",),
     ("grid", "kv_cache", "processor", "sampling", "files", "unicode", "backbones.vq",
      "backbones.text", "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
      "backbones.imagenet", "postcards.world"),

@@ -19,6 +19,7 @@ from ..backbones.base import Preset
 from ..errors import SSDError
 from ..events import Pass
 from ..grid import Grid
+from ..knobs import check_types
 from ..noise import Purpose
 from ..plan import PAPER_AR_PASSES, Plan
 from ..sampling import choose
@@ -36,6 +37,9 @@ class Method:
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
     uses_heads: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     def resolved(self: M, preset: Preset) -> M:
         """The same method with every knob known; raises SSDError for knobs out of range."""
