@@ -46,10 +46,12 @@ def test_tensors_of_events_are_the_callers_own_and_may_be_written_to(drawing, me
 def test_autocast_changes_nothing_and_is_left_as_it_was(drawing, method):
     expected = tokens(drawing[0], method, heads=drawing[1])
     with torch.autocast("cpu", torch.bfloat16):
-        for last in events_of(drawing, method):
+        told = []
+        for event in events_of(drawing, method):
+            told.append(event)
             assert torch.is_autocast_enabled("cpu") and not torch.is_inference_mode_enabled()
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
-    assert last.tokens.equal(expected)
+    assert told[-1].tokens.equal(expected)
 
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-40, 5e-324])

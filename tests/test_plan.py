@@ -82,7 +82,8 @@ def test_a_fused_commit_saves_passes(grid, method):
                         fused_commit=True)
     before, after = plan(grid, method).passes, plan(grid, fused).passes
     nothing_to_save = grid.rows == 1 or method.rounds >= grid.columns  # more rounds than cells
-    assert after < before or after == before and nothing_to_save
+    lone = grid.columns % (method.k_h + 1) == 1  # row 0 ends in a cell that no round has fed
+    assert after < before + lone or after == before + lone and nothing_to_save
 
 
 @given(grids, st.integers(1, 9), st.integers(0, 4))
