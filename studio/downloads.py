@@ -46,25 +46,23 @@ class Download:
 
 
 class Downloads:
-    """At most one a visitor."""
+    """At most one at a time; it goes on without the page that asked for it, and any page may show
+    or cancel it. `last` is the one under way, or how the last one ended."""
 
     def __init__(self, models_dir: Path) -> None:
         self.models_dir = models_dir
-        self._running: dict[str, Download] = {}
+        self.last: Download | None = None
+        self._lock = threading.Lock()
 
-    def start(self, owner: str, name: str) -> Download:
-        """Begin; SSDError where this visitor's last one is still under way."""
-        last = self._running.get(owner)
-        if last is not None and not last.over.is_set():
-            raise SSDError(f"{last.name} is still being downloaded: cancel it first")
-        download = self._running[owner] = Download(name)
+    def start(self, name: str) -> Download:
+        """Begin; SSDError where another is still under way."""
+        with self._lock:
+            if self.last is not None and not self.last.over.is_set():
+                raise SSDError(f"{self.last.name} is still being downloaded: cancel it first")
+            self.last = download = Download(name)
         threading.Thread(target=download.run, args=(self.models_dir,), daemon=True).start()
         return download
 
-    def cancel(self, owner: str) -> None:
-        if owner in self._running:
-            self._running[owner].stop.set()
-
-    def close(self) -> None:
-        for download in self._running.values():
-            download.stop.set()
+    def cancel(self) -> None:
+        if self.last is not None:
+            self.last.stop.set()

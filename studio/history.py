@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.recipe import opened, read_recipe, recipe_of, save_png
+from ssd_core.unicode import is_unicode
 
 from .settings import Settings, from_recipe
 
@@ -131,10 +132,10 @@ class History:
         """The newest `limit` pictures (older than `before`); others are named in `problems`."""
         found: list[Entry] = []
         last = order_of(self.folder / before) if before else None
-        for day in self._days():
-            if last and day.name > last[0]:
+        for day, pictures in self._days():
+            if last and day > last[0]:
                 continue
-            for path in sorted(pictures_in(day), key=order_of, reverse=True):
+            for path in sorted(pictures(), key=order_of, reverse=True):
                 if last and order_of(path) >= last:
                     continue
                 if (entry := self._listed(path)) is not None:
@@ -176,12 +177,19 @@ class History:
                 self._thumbnails.popitem(last=False)
         return thumbnail
 
-    def _days(self) -> list[Path]:
+    def _days(self) -> list[tuple[str, Callable[[], list[Path]]]]:
+        """Days and a way to their pictures, the newest first: those in a folder of the day, and
+        those beside these folders, such as the first ones of `install.py app`."""
+        beside: dict[str, list[Path]] = {}
+        for path in pictures_in(self.folder):
+            beside.setdefault(order_of(path)[0], []).append(path)
         try:
-            return sorted((day for day in self.folder.iterdir()
-                           if DAY.fullmatch(day.name) and day.is_dir()), reverse=True)
+            days = {day.name for day in self.folder.iterdir()
+                    if DAY.fullmatch(day.name) and day.is_dir()}
         except OSError:  # nothing was saved yet, or the folder cannot be read
             return []
+        return [(day, partial(lambda day: pictures_in(self.folder / day) + beside.get(day, []),
+                              day)) for day in sorted(days | beside.keys(), reverse=True)]
 
     def _listed(self, path: Path) -> Entry | None:
         id_ = path.relative_to(self.folder).as_posix()
@@ -222,17 +230,23 @@ def name_of(recipe: Mapping | None, kind: str) -> str:
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """PNG files; those being written begin with a dot."""
+    """PNG files; those being written begin with a dot. No page could show a name that is no
+    Unicode."""
     try:
-        return [path for path in folder.iterdir()
-                if path.suffix == ".png" and not path.name.startswith(".")]
+        return [path for path in folder.iterdir() if path.suffix == ".png"
+                and not path.name.startswith(".") and is_unicode(path.name)]
     except OSError:
         return []
 
 
 def order_of(path: Path) -> tuple[str, str, int, str]:
-    """Sorts by day and time of the name, then by the clock of the disk."""
-    return path.parent.name, path.name[:6], stamp_of(path), path.name
+    """Sorts by day and time, as the names of folder and file tell them or else the clock of the
+    disk, then by that clock."""
+    stamp = stamp_of(path)
+    day, at = path.parent.name, path.name[:6]
+    if not DAY.fullmatch(day):
+        day, at = time.strftime("%Y-%m-%d %H%M%S", time.localtime(stamp / 1e9)).split()
+    return day, at, stamp, path.name
 
 
 def stamp_of(path: Path) -> int:

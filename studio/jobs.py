@@ -17,7 +17,7 @@ from ssd_core import SSDError
 
 KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # ended jobs that wait for late questions
 PARKED_SECONDS = 1800.0  # what nobody goes on with until then is freed
-LEFT_SECONDS = 30.0  # how long a click may be on its way after its page was closed
+GRACE_SECONDS = 600.0  # what is parked is freed where no page has asked about it for so long
 LOOK_SECONDS = 60.0  # between two looks at what is parked
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,9 @@ class Cancelled(Exception):
 
 
 class Job:
-    """Something to be done for a visitor.
+    """Something to be done for a visitor; it goes on, whether or not a page looks on.
+
+    title: what kind of work; tag: which of several, for whoever asked.
 
     state: waiting, running, paused (see `pause`), done, failed or cancelled. error: one line where
     it failed. result: what the work returned, or left there before it failed or was cancelled.
@@ -35,12 +37,13 @@ class Job:
     progress lies in 0..1; seconds_left is None until it can be told. Both are set by the work.
     """
 
-    def __init__(self, worker: Worker, title: str, owner: str) -> None:
-        self.id, self.title, self.owner = uuid.uuid4().hex, title, owner
+    def __init__(self, worker: Worker, title: str, owner: str, tag: str = "") -> None:
+        self.id, self.title, self.owner, self.tag = uuid.uuid4().hex, title, owner, tag
         self.state, self.error, self.result = "waiting", None, None
         self.messages: list[dict] = []
         self.progress, self.seconds_left = 0.0, None
         self.cancelled, self.freed, self._began, self._rested = False, False, 0.0, 0.0
+        self._asked = 0.0
         self._worker, self._resting = worker, threading.Condition()
         self._release: Callable[[], None] | None = None
 
@@ -58,6 +61,13 @@ class Job:
     def seconds_parked(self) -> float:
         """How long it has been paused; 0 where it is not."""
         return time.monotonic() - self._rested if self.state == "paused" else 0.0
+
+    @property
+    def forsaken(self) -> bool:
+        """Whether it is parked for too long, or no page has asked about it for too long."""
+        unasked = time.monotonic() - max(self._asked, self._rested)
+        return self.state == "paused" and (self.seconds_parked > PARKED_SECONDS
+                                           or unasked > GRACE_SECONDS)
 
     def tell(self, message: dict) -> None:
         self.messages.append(message)
@@ -113,6 +123,7 @@ class Job:
 
     def feed(self, after: int = 0) -> dict:
         """What a page is told that has seen the first `after` messages."""
+        self._asked = time.monotonic()
         position, after = self._worker.position(self), max(0, after)
         with self._resting:
             # The state before the messages: after an end has been told, no message may be missing.
@@ -147,19 +158,17 @@ class Worker:
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
         self._changed, self._closed = threading.Condition(), False
-        self._left: dict[str, float] = {}  # owners and when they left, the latest last
         self._thread = threading.Thread(target=self._run, name="studio worker", daemon=True)
         self._thread.start()
 
-    def submit(self, title: str, work: Callable[[Job], Any], owner: str = "") -> Job:
-        """Queue `work`; what it returns becomes the job's result. SSDError for who just left."""
-        job = Job(self, title, owner)
+    def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
+               tag: str = "") -> Job:
+        """Queue `work`; what it returns becomes the job's result."""
+        job = Job(self, title, owner, tag)
         with self._changed:
             if self._closed:
                 raise SSDError("the program is closing: start it again")
             self._forget()
-            if owner in self._left:
-                raise SSDError("the page that asked was closed: reload it and ask again")
             self._jobs[job.id] = job
             self._waiting.append((job, work))
             self._changed.notify_all()
@@ -182,19 +191,21 @@ class Worker:
         return {"state": "gone", "position": 0, "messages": [], "next": max(0, after),
                 "error": None, "progress": 0.0, "seconds_left": None}
 
-    def cancel_owner(self, owner: str) -> None:
-        """Cancel all that a visitor has queued, running or paused."""
+    def of(self, owner: str, *titles: str) -> list[Job]:
+        """A visitor's jobs of these titles that are still known, the oldest first."""
         with self._changed:
-            jobs = [job for job in self._jobs.values() if job.owner == owner]
-        for job in jobs:
-            job.cancel()
+            return [job for job in self._jobs.values()
+                    if job.owner == owner and job.title in titles]
 
-    def dismiss(self, owner: str) -> None:
-        """A visitor has left: cancel all of theirs, and refuse what still comes from them."""
+    def latest(self, owner: str, *titles: str) -> Job | None:
+        return next(reversed(self.of(owner, *titles)), None)
+
+    def forget(self, *jobs: Job) -> None:
+        """Ended jobs that nobody will ask about again."""
         with self._changed:
-            if owner:
-                self._left[owner] = time.monotonic()
-        self.cancel_owner(owner)
+            for job in jobs:
+                if job.over and job.state != "paused":
+                    self._jobs.pop(job.id, None)
 
     def close(self, timeout: float = 10.0) -> None:
         """Cancel everything and end the thread."""
@@ -237,24 +248,21 @@ class Worker:
             job._end(state, error)
 
     def _expire(self) -> None:
-        """Free what was parked too long ago; its owner may be gone without a word."""
+        """Free what nobody comes back to; its owner may be gone without a word."""
         with self._changed:
             jobs = list(self._jobs.values())
         for job in jobs:
-            if job.seconds_parked > PARKED_SECONDS:
+            if job.forsaken:
                 job.cancel()
 
     def _forget(self) -> None:
-        """Drop ended jobs that are too old or too many, with their messages; and who left long
-        ago."""
+        """Drop ended jobs that are too old or too many, with their messages."""
         ended = sorted((job for job in self._jobs.values() if job.over and job.state != "paused"),
                        key=lambda job: job._rested, reverse=True)
         oldest = time.monotonic() - KEPT_SECONDS
         for place, job in enumerate(ended):
             if place >= KEPT_JOBS or job._rested < oldest:
                 del self._jobs[job.id]
-        latest = time.monotonic() - LEFT_SECONDS
-        self._left = {owner: when for owner, when in self._left.items() if when > latest}
 
 
 def fault(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -192,13 +192,14 @@ class Library:
 
     def doctor_lines(self) -> list[str]:
         """What was found where, and what is loaded, for Doctor."""
-        found, (backbones, heads) = self.found(), self.places()
-        return [
-            *shelf("backbones", str(backbones), [one.name for one in found if one.readable],
-                   "none", (f"not read: {one.name} ({one.why_not})" for one in found
-                            if not one.readable)),
-            *shelf("heads", str(heads), [one.name for one in found if one.heads], "none"),
-            self._loaded_line()]
+        found = self.found()
+        backbones = {one.name: one.path for one in found if one.readable}
+        heads = {one.name: self.heads_path(one.name) for one in found if one.heads}
+        unread = (f"not read: {one.name} ({one.why_not})" for one in found if not one.readable)
+        place, heads_place = self.places()
+        return [*shelf("backbones", str(place), where(backbones, place), "none", unread),
+                *shelf("heads", str(heads_place), where(heads, heads_place), "none"),
+                self._loaded_line()]
 
     def _loaded_line(self) -> str:
         if (loaded := self._loaded) is None:
@@ -251,6 +252,16 @@ class Library:
         licence = known.licence.name if known else {"postcard": "Apache-2.0"}.get(name, "")
         return Found(name, family, path, self.heads_path(name) is not None, licence,
                      not why_not, why_not)
+
+
+def where(paths: Mapping[str, Path], place: Path) -> list[str]:
+    """Names of what lies in `place`; of what lies elsewhere, also where."""
+    def said(name: str, path: Path) -> str:
+        if path.is_relative_to(place):
+            return name
+        return f"{name} (bundled)" if path.is_relative_to(ASSETS) else f"{name} (in {path})"
+
+    return [said(name, path) for name, path in paths.items()]
 
 
 def free_memory() -> None:

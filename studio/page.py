@@ -8,6 +8,7 @@ import gradio as gr
 
 from ssd_core import __version__
 
+from .guard import guard_all
 from .services import Services
 from .settings import from_dict, to_dict
 from .tabs.backbones import Backbones
@@ -18,12 +19,22 @@ from .tabs.doctor import Doctor
 from .tabs.history import HistoryTab
 from .tabs.race import Race
 from .tabs.redo import Redo
-from .tabs.seeds import Seeds
+from .tabs.seeds import FINISHED, SOWN, Seeds
 from .words import language_of, say, translations
 
 TITLE = "SSD studio"
 UPLOADS = (3600, 86400)  # s: how often uploads are looked through, how long they are kept
-LIVE = "() => document.querySelector('#plan').setAttribute('aria-live', 'polite')"
+LIVE = """() => document.querySelectorAll('#plan, #note, #trouble').forEach(
+  (one) => one.setAttribute('aria-live', 'polite'))"""
+# Kept with the tab: a second one of the same browser is another visitor.
+TOKEN = """() => {
+  const key = "ssd-studio-visit";
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  const fresh = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  sessionStorage.setItem(key, sessionStorage.getItem(key) ?? fresh);
+  return [sessionStorage.getItem(key)];
+}"""
+TABS = {"draw": "create", "race": "race", "redo": "redo", SOWN: "seeds", FINISHED: "seeds"}
 
 
 def build(services: Services) -> gr.Blocks:
@@ -37,19 +48,24 @@ def build(services: Services) -> gr.Blocks:
                 controls = Controls(services, t)
             with gr.Column(scale=5, min_width=320, elem_id="work"), \
                     gr.Tabs(selected="create", elem_id="tabs") as tabs:
-                fill(services, t, controls, tabs, demo)
+                going_on = fill(services, t, controls, tabs, demo)
         visit = Visit(services)
+        token = gr.Textbox(visible=False)
+        attached = demo.load(visit.attach, token, tabs, js=TOKEN, **PRIVATE)
+        for tab, shown in going_on:
+            attached.then(tab.resume, None, shown, **PRIVATE)
         demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
             controls.tell, controls.asked, controls.told, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
-        demo.unload(visit.leave)
+    guard_all(demo, services.worker)
     return demo
 
 
 class Visit:
-    """What happens when a browser tab comes and goes."""
+    """What happens when a browser tab comes. That it goes ends nothing: runs are finished and
+    saved, and what is parked waits for its grace (see jobs.py)."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -60,14 +76,19 @@ class Visit:
         return (f'<header class="studio-head"><h1>{TITLE}</h1><p>{escape(tagline)}</p>'
                 f'<p class="studio-version">{__version__}</p></header>')
 
-    def leave(self, request: gr.Request) -> None:
-        """The tab was closed or reloaded: nothing goes on for it."""
-        self.services.leave(owner_of(request))
+    def attach(self, token: str, request: gr.Request) -> dict:
+        """The page of a visitor whose token this is; it opens where something still goes on."""
+        services = self.services
+        services.visits.attach(request.session_hash, token)
+        job = services.worker.latest(owner_of(services, request), *TABS)
+        on = job is not None and (not job.over or job.state == "paused")
+        return gr.update(selected=TABS[job.title]) if on else gr.skip()
 
 
 def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
-         demo: gr.Blocks) -> None:
-    """All tabs, then what leads from one to another."""
+         demo: gr.Blocks) -> list[tuple]:
+    """All tabs, then what leads from one to another; those that show again what goes on, each with
+    what it shows."""
     with gr.Tab(t("create"), id="create"):
         create = Create(services, t, controls)
     with gr.Tab(t("race"), id="race"):
@@ -89,6 +110,8 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     history.wire(history_tab, tabs, redo, demo.load)
     backbones.wire(backbones_tab)
     doctor.wire(doctor_tab)
+    return [(create, create.shown), (race, race.shown), (redo, redo.run_shown),
+            (seeds, seeds.shown), *([(backbones, backbones.got)] if services.local else [])]
 
 
 def remembered(raw: dict | None) -> list:

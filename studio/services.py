@@ -3,13 +3,14 @@ downloads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
 from .runs import Nursery
+from .visits import Visits
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,8 @@ class Services:
     downloads: Downloads
     language: str = "auto"
     local: bool = True
-
-    def leave(self, owner: str) -> None:
-        """A tab was closed: its runs stop, its parked runs give their memory back."""
-        self.worker.dismiss(owner)
-        self.nursery.drop_owner(owner)
-        self.downloads.cancel(owner)
+    visits: Visits = field(default_factory=Visits)
 
     def close(self) -> None:
-        self.downloads.close()
+        self.downloads.cancel()
         self.worker.close()

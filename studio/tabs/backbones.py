@@ -14,6 +14,7 @@ from ssd_core.backbones.base import Preset
 from ssd_core.catalogue import CATALOGUE, Licence, known
 from ssd_core.fit import WEIGHT_BYTES
 
+from ..downloads import Download
 from ..library import Library
 from ..services import Services
 from ..words import language_of, say
@@ -66,6 +67,7 @@ class Backbones:
             self.cancel = gr.Button(t("cancel_download"), variant="stop", interactive=False,
                                     elem_id="backbone-cancel")
         self.progress = gr.HTML(elem_id="backbone-progress", js_on_load=None)
+        self.got = [self.progress, self.get, self.cancel, self.found, self.name]
 
     def wire(self, tab: gr.Tab) -> None:
         knobs = self.controls.inputs
@@ -84,8 +86,7 @@ class Backbones:
             controls.tell, controls.asked, controls.told, **PRIVATE)
         self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
-        self.get.click(self.download, self.known, [self.progress, self.get, self.cancel, self.found,
-                                                   self.name], **PRIVATE)
+        self.get.click(self.download, self.known, self.got, **PRIVATE)
         self.cancel.click(self.cancelled, None, None, queue=False, **PRIVATE)
 
     # What is here
@@ -111,7 +112,7 @@ class Backbones:
         """Load a backbone in place of the present one, when its turn has come."""
         library, language = self.services.library, language_of(request, self.services.language)
         job = self.services.worker.submit("load", lambda job: switch(library, name, dtype),
-                                          owner_of(request))
+                                          owner_of(self.services, request))
         as_they_are = [gr.skip()] * len(self.controls.inputs)
         yield [line(say(language, "loading", name=name)), *as_they_are]
         await over(job)
@@ -158,10 +159,27 @@ class Backbones:
         language = language_of(request, self.services.language)
         idle = (gr.update(interactive=True), gr.update(interactive=False))
         try:
-            download = self.services.downloads.start(owner_of(request), name)
+            download = self.services.downloads.start(name)
         except SSDError as error:
             yield trouble(language, str(error)), *idle, gr.skip(), gr.skip()
             return
+        async for told in self.followed(download, request, again=True):
+            yield told
+
+    async def resume(self, request: gr.Request) -> AsyncIterator[tuple]:
+        """The download that goes on, or how the last one ended, on a page that was loaded again."""
+        download = self.services.downloads.last
+        if download is None:
+            yield [gr.skip()] * len(self.got)
+            return
+        async for told in self.followed(download, request):
+            yield told
+
+    async def followed(self, download: Download, request: gr.Request,
+                       again: bool = False) -> AsyncIterator[tuple]:
+        """What the page shows of a download until it is over; again: its button may be pressed
+        again, because the page still shows what it would download."""
+        language = language_of(request, self.services.language)
         while not download.over.is_set():
             yield (line(say(language, "downloading", done=size_text(download.done),
                             total=size_text(download.total), file=download.file)),
@@ -173,10 +191,10 @@ class Backbones:
             told = line(say(language, "download_kept"))
         else:
             told = line(say(language, "downloaded", where=download.where))
-        yield told, *idle, *self.look(request)
+        yield told, gr.update(interactive=again), gr.update(interactive=False), *self.look(request)
 
-    def cancelled(self, request: gr.Request) -> None:
-        self.services.downloads.cancel(owner_of(request))
+    def cancelled(self) -> None:
+        self.services.downloads.cancel()
 
 
 def names(services: Services) -> list[str]:

@@ -18,9 +18,14 @@ IDLE = "<ssd-stage></ssd-stage>"
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 
 
-def owner_of(request: gr.Request) -> str:
-    """The browser tab that a request came from."""
-    return request.session_hash or ""
+def owner_of(services: Services, request: gr.Request) -> str:
+    """The visitor that a request came from, also after a reload of the page."""
+    return services.visits.owner(request.session_hash or "")
+
+
+def busy(running: gr.State, stop: gr.Button, *jobs: Job) -> dict:
+    """The Stop button is there for these jobs; for none, there is nothing to stop."""
+    return {running: [job.id for job in jobs], stop: gr.update(interactive=bool(jobs))}
 
 
 def stage(*jobs: Job) -> str:

@@ -17,7 +17,7 @@ from ssd_core.methods import METHODS
 from ssd_core.noise import NEWEST
 
 from ..services import Services
-from ..settings import SPEEDS, Settings, from_dict, plan_of, stop_of, to_dict, with_preset
+from ..settings import SPEEDS, TEXTS, Settings, from_dict, plan_of, stop_of, to_dict, with_preset
 from ..words import language_of, say
 
 EXAMPLES = [
@@ -42,8 +42,9 @@ def takes_knobs(handler: Callable) -> Callable:
 
 
 class Controls:
-    """The components by the name of the setting they hold; `metadata` is the PNG switch, `lock`
-    keeps the seed. `told` is what follows the knobs, by `tell` of `asked`."""
+    """The components by the name of the setting they hold. Under the prompt stand `trouble`, why
+    the last run was not done, and `note`, what is wrong with the words; `metadata` is the PNG
+    switch, `lock` keeps the seed. `told` is what follows the knobs, by `tell` of `asked`."""
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
@@ -60,7 +61,8 @@ class Controls:
         self.remembered, self.switches = (
             gr.BrowserState(None, storage_key=key, secret="ssd-studio")
             for key in ("ssd-studio", "ssd-studio-switches"))
-        self.asked, self.told = [self.speed, *self.inputs], [self.plan, self.speed, self.remembered]
+        self.asked = [self.speed, *self.inputs]
+        self.told = [self.plan, self.speed, self.remembered, self.note]
         self._wire()
 
     def _add(self, name: str, component: gr.components.Component) -> gr.components.Component:
@@ -71,6 +73,8 @@ class Controls:
         prompt = self._add("prompt", gr.Textbox(
             EXAMPLES[0], lines=2, max_lines=6, label=t("prompt"), info=t("prompt_hint"),
             elem_id="prompt"))
+        self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
+        self.note = gr.HTML(elem_id="note", js_on_load=None)
         gr.Examples(EXAMPLES, prompt, label=t("examples"), elem_id="examples", cache_examples=False,
                     api_visibility="private")
         self._add("negative", gr.Textbox(start.negative, lines=1, label=t("negative"),
@@ -173,22 +177,24 @@ class Controls:
             self.tell, self.asked, self.told, **private)  # once all knobs have arrived
 
     @takes_knobs
-    def tell(self, request: gr.Request, speed: int, *values: object) -> tuple[str, int, dict]:
-        """The plan as HTML, the slider that stands at `speed`, and the settings for this browser
-        to remember."""
+    def tell(self, request: gr.Request, speed: int, *values: object) -> tuple:
+        """The plan as HTML, the slider that stands at `speed`, the settings for this browser to
+        remember, and the note about the words."""
         language = language_of(request, self.services.language)
         try:
             settings = self.read(values)
         except SSDError as error:
-            return problem(str(error)), gr.skip(), gr.skip()
+            about_words = str(error).startswith(TEXTS)
+            return ((gr.skip(),) * 3 + (problem(str(error)),) if about_words
+                    else (problem(str(error)), gr.skip(), gr.skip(), gr.skip()))
         try:
             told = self.plan_html(settings, language)
         except SSDError as error:
             told = problem(str(error))
-        return told, at_stop(settings, speed), to_dict(settings)
+        return told, at_stop(settings, speed), to_dict(settings), self.note_html(settings, language)
 
     def plan_html(self, settings: Settings, language: str) -> str:
-        """Passes, and what is wrong with the words, or says nothing to the backbone."""
+        """How many passes a run takes."""
         loaded = self.services.library.current
         plan = plan_of(settings, loaded)
         if plan.passes_max == plan.ar_passes and plan.passes is not None:
@@ -197,15 +203,19 @@ class Controls:
             line = say(language, "plan_most" if plan.passes is None else "plan",
                        passes=plan.passes_max, ar=plan.ar_passes,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        unknown = loaded.backbone.unknown_words(f"{settings.prompt} {settings.negative}")
-        told = say(language, "unknown", words=", ".join(unknown)) if unknown else ""
-        try:
-            require_words(settings, loaded.backbone)
-        except SSDError as error:
-            told = str(error)
         if stop_of(settings) is None:
             line += " " + say(language, "speed_custom")
-        return f"<p>{escape(line)}</p>" + (problem(told) if told else "")
+        return f"<p>{escape(line)}</p>"
+
+    def note_html(self, settings: Settings, language: str) -> str:
+        """What is wrong with the words, or says nothing to the backbone; else empty."""
+        try:
+            backbone = self.services.library.current.backbone
+            require_words(settings, backbone)
+        except SSDError as error:
+            return problem(str(error))
+        unknown = backbone.unknown_words(f"{settings.prompt} {settings.negative}")
+        return problem(say(language, "unknown", words=", ".join(unknown))) if unknown else ""
 
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run: a new seed where it is not locked, told in its box from then on."""

@@ -14,6 +14,7 @@ from ..services import Services
 from ..words import language_of
 from .common import (
     PRIVATE,
+    busy,
     empty_stage,
     over,
     owner_of,
@@ -42,18 +43,20 @@ class Create:
         self.result = pictures(t, "create-result")
         self.again = gr.Button(t("to_redo"), visible=False, size="md",
                                elem_id="create-to-redo")
-        self.last = gr.State(None)  # entry id of the first finished picture
+        self.last = gr.State([])  # ids of the finished pictures
+        self.selected = gr.State(0)  # which of them
+        self.shown = [self.stage, self.status, controls.trouble, self.result, self.running,
+                      self.stop, *self.stopped.shown, self.again, self.last, self.selected]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls = self.controls
         self.draw.click(
             self.run, [controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop,
-             *self.stopped.shown, self.again, self.last],
-            api_name="draw", show_progress="hidden")
-        self.stopped.wire(self.status, controls.metadata, redo, tabs, self.stage)
-        self.again.click(lambda: gr.update(selected="redo"), None, tabs, **PRIVATE).then(
-            redo.show, self.last, redo.shown, **PRIVATE)
+            [controls.parts["seed"], *self.shown], api_name="draw", show_progress="hidden")
+        self.stopped.wire(self.status, controls, redo, tabs, self.stage)
+        self.result.select(chosen, None, self.selected, **PRIVATE)
+        self.again.click(self.to_redo, [self.last, self.selected], [tabs, *redo.shown], **PRIVATE)
+        self.redo = redo
 
     @takes_knobs
     async def run(self, request: gr.Request, locked: bool, metadata: bool,
@@ -63,20 +66,45 @@ class Create:
         try:
             settings = self.controls.drawn(locked, values)
             work = runs.draw(services.library, services.history, settings, metadata=metadata)
-            job = services.worker.submit("draw", work, owner_of(request))
+            job = services.worker.submit("draw", work, owner_of(services, request))
         except SSDError as error:
-            yield {self.status: trouble(language, str(error))}
+            yield {self.controls.trouble: trouble(language, str(error))}
             return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
-               self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True),
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
+        async for told in self.followed(job, language):
+            yield told
+
+    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
+        """The visitor's last run on a page that was loaded again."""
+        services = self.services
+        job = services.worker.latest(owner_of(services, request), "draw")
+        if job is None:
+            yield {self.status: gr.skip()}
+            return
+        yield {self.stage: stage(job)}
+        async for told in self.followed(job, language_of(request, services.language)):
+            yield told
+
+    async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
+        """What the page shows of a run until it is over."""
+        yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden(), self.again: gr.update(visible=False)}
         await over(job)
-        yield {self.running: [], self.stop: gr.update(interactive=False),
-               **self.outcome(job, language)}
+        yield {**busy(self.running, self.stop), **self.outcome(job, language)}
 
     def outcome(self, job: Job, language: str) -> dict:
         """What the page shows of a job that is over."""
         shown = self.stopped.outcome(job, language, self.result)
         if job.state == "done":
-            shown |= {self.last: job.result.entries[0].id, self.again: gr.update(visible=True)}
+            shown |= {self.last: [entry.id for entry in job.result.entries], self.selected: 0,
+                      self.again: gr.update(visible=True)}
         return shown
+
+    def to_redo(self, ids: list[str], selected: int, request: gr.Request) -> list:
+        """Go on with the picture that is selected, the first one where none was."""
+        entry = ids[selected] if selected < len(ids) else ids[0]
+        return [gr.update(selected="redo"), *self.redo.show(entry, request)]
+
+
+def chosen(event: gr.SelectData) -> int:
+    return event.index

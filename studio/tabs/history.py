@@ -61,8 +61,8 @@ class HistoryTab:
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
                          show_progress="hidden")
-        self.again.click(self.to_redo, self.selected, [tabs, self.status], **PRIVATE).success(
-            redo.show, self.selected, redo.shown, **PRIVATE)
+        self.redo = redo
+        self.again.click(self.to_redo, self.selected, [self.status, tabs, *redo.shown], **PRIVATE)
         if self.services.local:
             self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
                               **PRIVATE)
@@ -129,10 +129,11 @@ class HistoryTab:
     def _refused(self, told: str) -> list:
         return [told, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]
 
-    def to_redo(self, selected: str | None, request: gr.Request) -> tuple:
+    def to_redo(self, selected: str | None, request: gr.Request) -> list:
         if selected is None:
-            raise gr.Error(say(language_of(request, self.services.language), "select_first"))
-        return gr.update(selected="redo"), ""
+            told = say(language_of(request, self.services.language), "select_first")
+            return [line(told), *[gr.skip()] * (1 + len(self.redo.shown))]
+        return ["", gr.update(selected="redo"), *self.redo.show(selected, request)]
 
     def ask(self, selected: str | None, request: gr.Request) -> tuple:
         language = language_of(request, self.services.language)

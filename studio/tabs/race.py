@@ -13,10 +13,12 @@ from ssd_core.methods import METHODS
 
 from .. import runs
 from ..history import Entry
+from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
 from .common import (
     IDLE,
+    busy,
     empty_stage,
     line,
     over,
@@ -49,13 +51,14 @@ class Race:
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
         self.divider = gr.HTML(elem_id="race-divider", js_on_load=None)
         self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
+        self.shown = [self.stage, self.status, controls.trouble, self.divider, self.sheet,
+                      self.running, self.stop]
 
     def wire(self) -> None:
         controls = self.controls
         self.start.click(
             self.run, [self.left, self.right, controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], self.stage, self.status, self.divider, self.sheet,
-             self.running, self.stop], api_name="race", show_progress="hidden")
+            [controls.parts["seed"], *self.shown], api_name="race", show_progress="hidden")
 
     @takes_knobs
     async def run(self, request: gr.Request, left: str, right: str, locked: bool,
@@ -67,20 +70,35 @@ class Race:
             names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
             work = runs.race(services.library, services.history, settings, names,
                              metadata=metadata)
-            job = services.worker.submit("race", work, owner_of(request))
+            job = services.worker.submit("race", work, owner_of(services, request))
         except SSDError as error:
-            yield {self.status: trouble(language, str(error))}
+            yield {self.controls.trouble: trouble(language, str(error))}
             return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
-               self.status: "", self.divider: "", self.sheet: gr.update(visible=False),
-               self.running: [job.id], self.stop: gr.update(interactive=True)}
-        await over(job)
-        yield {self.running: [], self.stop: gr.update(interactive=False),
-               **self.outcome(job, language)}
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
+        async for told in self.followed(job, language):
+            yield told
 
-    def outcome(self, job, language: str) -> dict:
+    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
+        """The visitor's last race on a page that was loaded again."""
+        services = self.services
+        job = services.worker.latest(owner_of(services, request), "race")
+        if job is None:
+            yield {self.status: gr.skip()}
+            return
+        yield {self.stage: stage(job)}
+        async for told in self.followed(job, language_of(request, services.language)):
+            yield told
+
+    async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
+        """What the page shows of a race until it is over."""
+        yield {self.status: "", self.controls.trouble: "", self.divider: "",
+               self.sheet: gr.update(visible=False), **busy(self.running, self.stop, job)}
+        await over(job)
+        yield {**busy(self.running, self.stop), **self.outcome(job, language)}
+
+    def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":
-            return {self.status: trouble(language, job.error)}
+            return {self.controls.trouble: trouble(language, job.error)}
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result

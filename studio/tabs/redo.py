@@ -12,10 +12,12 @@ import gradio as gr
 from ssd_core import SSDError
 
 from .. import runs
+from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
 from .common import (
     PRIVATE,
+    busy,
     empty_stage,
     files,
     line,
@@ -59,6 +61,8 @@ class Redo:
         self.stopped = Stopped(services, t, "redo-")
         self.result = pictures(t, "redo-result")
         self.shown = [self.source, self.told, self.line, self.rows]
+        self.run_shown = [self.stage, self.status, controls.trouble, self.result, self.running,
+                          self.stop, *self.stopped.shown]
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls
@@ -67,9 +71,8 @@ class Redo:
         self.upload.upload(self.show_upload, self.upload, self.shown, **PRIVATE)
         self.start.click(
             self.run, [self.source, self.rows, controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], self.stage, self.status, self.result, self.running, self.stop,
-             *self.stopped.shown], **PRIVATE)
-        self.stopped.wire(self.status, controls.metadata, self, tabs, self.stage)
+            [controls.parts["seed"], *self.run_shown], **PRIVATE)
+        self.stopped.wire(self.status, controls, self, tabs, self.stage)
 
     # Choosing a picture
 
@@ -122,13 +125,29 @@ class Redo:
             settings = self.controls.drawn(locked, values)
             work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
                              metadata=metadata)
-            job = services.worker.submit("redo", work, owner_of(request))
+            job = services.worker.submit("redo", work, owner_of(services, request))
         except SSDError as error:
-            yield {self.status: trouble(language, str(error))}
+            yield {self.controls.trouble: trouble(language, str(error))}
             return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job),
-               self.status: "", self.running: [job.id], self.stop: gr.update(interactive=True),
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
+        async for told in self.followed(job, language):
+            yield told
+
+    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
+        """The visitor's last redo on a page that was loaded again."""
+        services = self.services
+        job = services.worker.latest(owner_of(services, request), "redo")
+        if job is None:
+            yield {self.status: gr.skip()}
+            return
+        yield {self.stage: stage(job)}
+        async for told in self.followed(job, language_of(request, services.language)):
+            yield told
+
+    async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
+        """What the page shows of a redo until it is over."""
+        yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden()}
         await over(job)
-        yield {self.running: [], self.stop: gr.update(interactive=False),
+        yield {**busy(self.running, self.stop),
                **self.stopped.outcome(job, language, self.result)}

@@ -20,6 +20,7 @@ from .redo import Redo
 from .stopped import Stopped
 
 PART = 1 / 3
+SOWN, FINISHED = "seeds", "finish"  # titles of jobs: first parts, and those that go on
 
 
 class Seeds:
@@ -40,41 +41,63 @@ class Seeds:
         self.finish = gr.Button(t("finish"), interactive=False, elem_id="seeds-finish")
         self.stopped = Stopped(services, t, "seeds-")
         self.result = pictures(t, "seeds-result")
+        self.shown = [self.status, controls.trouble, self.grid, self.ticks, self.held,
+                      self.running, self.stop, self.start, self.finish, self.result,
+                      *self.stopped.shown]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls = self.controls
         self.start.click(
             self.begin, [self.count, self.held, controls.lock, *controls.inputs],
-            [controls.parts["seed"], self.status, self.grid, self.ticks, self.held, self.running,
-             self.stop, self.start, self.finish], api_name="seeds_start", show_progress="hidden")
+            [controls.parts["seed"], *self.shown], api_name="seeds_start",
+            show_progress="hidden")
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
-            [self.status, self.result, self.ticks, self.grid, self.held, self.running, self.stop,
-             self.start, self.finish, *self.stopped.shown], api_name="seeds_finish",
-            show_progress="hidden")
-        self.stopped.wire(self.status, controls.metadata, redo, tabs)
+            self.shown, api_name="seeds_finish", show_progress="hidden")
+        self.stopped.wire(self.status, controls, redo, tabs)
 
     @takes_knobs
     async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
                     *values: object) -> AsyncIterator[dict]:
         """Draw the first part of `count` seeds, one after the other, and leave them waiting."""
         services, language = self.services, language_of(request, self.services.language)
-        owner = owner_of(request)
+        owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(locked, values)
             works = services.nursery.start(settings, int(count), PART, owner)
-            jobs = {str(seed): services.worker.submit("seeds", work, owner)
-                    for seed, work in works}
+            services.worker.forget(*services.worker.of(owner, SOWN, FINISHED))
+            jobs = [services.worker.submit(SOWN, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
-            yield {self.status: trouble(language, str(error)), **self.left(held)}
+            yield {self.controls.trouble: trouble(language, str(error)), **self.left(held)}
             return
-        held = {seed: job.id for seed, job in jobs.items()}
-        yield {self.controls.parts["seed"]: str(settings.seed), self.grid: grid(held),
-               self.ticks: gr.update(choices=list(held), value=[], visible=True), self.held: held,
+        yield {self.controls.parts["seed"]: str(settings.seed)}
+        async for told in self.sown(jobs, language):
+            yield told
+
+    async def sown(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
+        """What the page shows of first parts until all of them wait."""
+        held = ids_by_seed(jobs)
+        yield {self.controls.trouble: "", self.grid: grid(held), self.held: held,
+               self.ticks: gr.update(choices=list(held), value=[], visible=True),
                **self.busy(held.values())}
-        async for told in self.progress(list(jobs.values()), language):
+        async for told in self.progress(jobs, language):
             yield {self.status: told}
-        yield {self.status: self.waiting(list(jobs.values()), language), **self.left(held)}
+        yield {**self.waiting(jobs, language), **self.left(held)}
+
+    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
+        """The visitor's seeds on a page that was loaded again: those that wait, are on their way,
+        or were finished."""
+        services, language = self.services, language_of(request, self.services.language)
+        owner = owner_of(services, request)
+        sown, finishing = services.worker.of(owner, SOWN), services.worker.of(owner, FINISHED)
+        if not (sown or finishing):
+            yield {self.status: gr.skip()}
+            return
+        async for told in self.sown(sown, language) if sown else ():
+            yield told
+        if finishing:
+            async for told in self.finishing(finishing, ids_by_seed(sown), language):
+                yield told
 
     async def progress(self, jobs: Sequence[Job], language: str) -> AsyncIterator[str]:
         """A status line whenever one more seed has come to rest."""
@@ -86,9 +109,9 @@ class Seeds:
                                seconds=math.ceil(each * (len(jobs) - done))))
             await asyncio.sleep(0.05)
 
-    def waiting(self, jobs: Sequence[Job], language: str) -> str:
+    def waiting(self, jobs: Sequence[Job], language: str) -> dict:
         """How many seeds wait and where; what went wrong with others."""
-        told = [trouble(language, job.error) for job in jobs if job.state == "failed"][:1]
+        told = []
         parked = [job for job in jobs if job.state == "paused"]
         rows = self.services.nursery.rows([job.id for job in parked])
         if rows:
@@ -97,24 +120,38 @@ class Seeds:
                 seconds=f"{parked[0].seconds_left or 0:.1f}")))
         elif any(job.freed for job in jobs):
             told.append(line(say(language, "seeds_gone")))
-        return "".join(told) or line(say(language, "halted"))
+        return {self.status: "".join(told) or line(say(language, "halted")),
+                **self.failed(jobs, language)}
+
+    def failed(self, jobs: Sequence[Job], language: str) -> dict:
+        """What went wrong with the first one that failed."""
+        errors = [job.error for job in jobs if job.state == "failed"]
+        return {self.controls.trouble: trouble(language, errors[0])} if errors else {}
 
     async def complete(self, ticked: list[str], held: dict[str, str], metadata: bool,
                        request: gr.Request) -> AsyncIterator[dict]:
         """Go on with the ticked seeds from where they wait."""
         services, language = self.services, language_of(request, self.services.language)
-        owner, ticked = owner_of(request), [seed for seed in ticked if seed in held]
+        owner = owner_of(services, request)
+        ticked = [seed for seed in ticked if seed in held]
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
             works = services.nursery.finish([held[seed] for seed in ticked], owner, metadata)
-            jobs = [services.worker.submit("seeds", work, owner) for work in works]
+            jobs = [services.worker.submit(FINISHED, work, owner, seed)
+                    for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:
-            yield {self.status: trouble(language, str(error)), **self.left(held)}
+            yield {self.controls.trouble: trouble(language, str(error)), **self.left(held)}
             return
-        shown = {**held, **dict(zip(ticked, (job.id for job in jobs), strict=True))}
-        yield {self.grid: grid(shown), **self.stopped.hidden(), **self.busy(shown[seed]
-                                                                            for seed in ticked)}
+        async for told in self.finishing(jobs, held, language):
+            yield told
+
+    async def finishing(self, jobs: Sequence[Job], held: dict[str, str],
+                        language: str) -> AsyncIterator[dict]:
+        """What the page shows of seeds that go on until all of them are over."""
+        shown = {**held, **ids_by_seed(jobs)}
+        yield {self.controls.trouble: "", self.grid: grid(shown), **self.stopped.hidden(),
+               **self.busy(job.id for job in jobs)}
         async for told in self.progress(jobs, language):
             yield {self.status: told}
         rest = self.parked(held)
@@ -126,13 +163,13 @@ class Seeds:
         entries = [entry for job in jobs if job.result for entry in job.result.entries]
         told = [line(say(language, "seeds_done", count=len(entries),
                          where=entries[0].path.parent))] if entries else []
-        told += [trouble(language, job.error) for job in jobs if job.state == "failed"][:1]
         stopped = [job for job in jobs if job.state == "cancelled"]
         offer = next((job for job in stopped if job.result and job.result.stopped_rows), None)
         offered = self.stopped.offered(offer, language) if offer else {}
         if stopped:
             told.append(offered.get(self.status) or line(say(language, "halted")))
-        return {**offered, self.status: "".join(told), self.result: files(entries)}
+        return {**offered, self.status: "".join(told), self.result: files(entries),
+                **self.failed(jobs, language)}
 
     def parked(self, held: dict[str, str]) -> dict[str, str]:
         """Those seeds that still wait."""
@@ -150,6 +187,10 @@ class Seeds:
         return {self.held: rest, self.ticks: ticks, self.running: [],
                 self.stop: gr.update(interactive=False), self.start: gr.update(interactive=True),
                 self.finish: gr.update(interactive=bool(rest))}
+
+
+def ids_by_seed(jobs: Iterable[Job]) -> dict[str, str]:
+    return {job.tag: job.id for job in jobs}
 
 
 def grid(held: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
 from .common import IDLE, PRIVATE, figures, files, line, trouble
+from .controls import Controls
 
 
 class Stopped:
@@ -27,20 +28,28 @@ class Stopped:
             self.discard = gr.Button(t("discard"), elem_id=f"{prefix}discard")
         self.shown = [self.row, self.job]
 
-    def wire(self, status: gr.HTML, metadata: gr.Checkbox, redo, tabs: gr.Tabs,
+    def wire(self, status: gr.HTML, controls: Controls, redo, tabs: gr.Tabs,
              stage: gr.HTML | None = None) -> None:
         """redo: the tab that goes on; it may be the one that these buttons stand on. stage: is
         emptied where the picture is discarded."""
-        self.status, self.redo, self.tabs = status, redo, tabs
-        emptied = {status: "", **({stage: IDLE} if stage else {})}
-        self.discard.click(lambda: {**emptied, **self.hidden()}, None,
-                           [*emptied, *self.shown], **PRIVATE)
-        self.keep.click(self.kept, [self.job, metadata], [status, tabs, *self.shown, *redo.shown],
-                        **PRIVATE)
+        self.status, self.redo, self.tabs, self.trouble = status, redo, tabs, controls.trouble
+        self.emptied = {status: "", **({stage: IDLE} if stage else {})}
+        self.discard.click(self.discarded, self.job, [*self.emptied, *self.shown], **PRIVATE)
+        self.keep.click(self.kept, [self.job, controls.metadata],
+                        [status, self.trouble, tabs, *self.shown, *redo.shown], **PRIVATE)
 
     def hidden(self) -> dict:
         """There is nothing to keep."""
         return {self.row: gr.update(visible=False), self.job: None}
+
+    def discarded(self, job_id: str | None) -> dict:
+        """Nobody comes back to the stopped run, not even after a reload."""
+        self._forget(job_id)
+        return {**self.emptied, **self.hidden()}
+
+    def _forget(self, job_id: str | None) -> None:
+        if (job := self.services.worker.job(job_id)) is not None:
+            self.services.worker.forget(job)
 
     def kept(self, job_id: str, metadata: bool, request: gr.Request) -> dict:
         """Save what the stopped run had finished, and go on with it in Redo."""
@@ -51,9 +60,11 @@ class Stopped:
                 raise SSDError(say(language, "stopped_gone"))
             entry = runs.save_partial(services.history, services.library, job.result, metadata)
         except SSDError as error:
-            return {self.status: trouble(language, str(error))}
+            return {self.trouble: trouble(language, str(error))}
+        self._forget(job_id)
         shown = dict(zip(self.redo.shown, self.redo.show(entry.id, request), strict=True))
-        return {self.status: "", self.tabs: gr.update(selected="redo"), **self.hidden(), **shown}
+        return {self.status: "", self.trouble: "", self.tabs: gr.update(selected="redo"),
+                **self.hidden(), **shown}
 
     def offered(self, job: Job, language: str) -> dict:
         """Where a cancelled job stood, and the buttons if a row of it was finished."""
@@ -70,5 +81,5 @@ class Stopped:
         drawn: runs.Drawn | None = job.result
         saved = {result: files(drawn.entries)} if drawn else {}
         if job.state == "failed":
-            return {self.status: trouble(language, job.error), **saved}
+            return {self.trouble: trouble(language, job.error), **saved}
         return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries), **saved}

@@ -14,3 +14,12 @@ document.addEventListener("click", ({ target }) => {
     document.getElementById(stage).scrollIntoView();
   }
 });
+
+/** There, what was not done is told out of sight, under the prompt: it comes into sight. */
+new MutationObserver((changes) => {
+  const told = changes.some(({ target, addedNodes }) => addedNodes.length
+    && target.parentElement?.closest("#trouble") && target.querySelector("[role=alert]"));
+  if (told && matchMedia("(max-width: 600px)").matches) {
+    document.getElementById("trouble").scrollIntoView({ block: "center" });
+  }
+}).observe(document.documentElement, { childList: true, subtree: true });

@@ -107,8 +107,10 @@ def test_a_seed_that_was_set_is_used_and_an_unlocked_one_is_new_and_told_in_its_
 
 def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor):
     visitor.fill("prompt", "a zeppelin on a lake")
-    visitor.page.wait_for_selector("#plan .studio-problem")
-    assert "zeppelin" in visitor.text("plan")
+    visitor.page.wait_for_selector("#note .studio-problem")
+    assert "zeppelin" in visitor.text("note")
+    prompt, note = (visitor.page.locator(one).bounding_box() for one in ("#prompt", "#note"))
+    assert 0 <= note["y"] - (prompt["y"] + prompt["height"]) < 40, "it stands under the prompt"
 
 
 def test_the_plan_follows_the_knobs(visitor):
@@ -385,19 +387,102 @@ def test_two_tabs_do_not_mix_and_the_second_waits_its_turn(visit, app):
     assert len(second.page.locator("#create-stage canvas.ssd-pixels").all()) == 1
 
 
-def test_a_closed_tab_ends_its_run_and_its_parked_ones(visit, app):
-    one = visit()
+def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the_grace(
+        visit, app, monkeypatch):
+    one, before = visit(), len(app.pictures)
     one.tab("Seeds")
     one.fill("seeds-count", 2)
     one.page.click("#seeds-start")
     one.page.wait_for_selector("#seeds-finish:not([disabled])")
     one.tab("Create")
+    one.slow(2)
+    one.page.click("#draw")
+    one.until("running")
+    one.page.close()
+    monkeypatch.setattr("studio.jobs.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("studio.jobs.LOOK_SECONDS", 0.2)
+    app.wait_idle(30)
+    assert len(app.pictures) == before + 2, "the run was finished and saved"
+
+
+def test_a_run_goes_on_through_a_reload_and_is_shown_again(visit, app):
+    one, before = visit(), len(app.pictures)
+    one.fill("prompt", PROMPT)
+    one.slow(4)
+    one.page.click("#draw")
+    one.until("running")
+    one.page.wait_for_selector("#create-stage canvas.ssd-pixels")
+    one.page.reload()
+    one.until("running")
+    one.page.wait_for_selector("#stop:not([disabled])")
+    one.until("done")
+    assert "instead of 576" in one.told("create-status") or "passes" in one.text("create-status")
+    assert len(app.pictures) == before + 4 and all(one.painted_rows())
+    one.page.reload()
+    one.until("done")
+    assert one.page.locator("#create-result img").first.is_visible()
+
+
+def test_a_run_is_stopped_after_a_reload_as_before_it(visit):
+    one = visit()
     one.slow(16)
     one.page.click("#draw")
     one.until("running")
-    assert not app.idle()
-    one.page.close()
-    app.wait_idle(5)
+    one.page.reload()
+    one.page.click("#stop:not([disabled])")
+    one.until("cancelled")
+
+
+def test_a_cut_of_a_second_ends_nothing(chromium, app):
+    context = chromium.new_context()  # unwatched: it is the browser that complains of the cut
+    one, before = Visitor(context.new_page(), app.address), len(app.pictures)
+    one.slow(6)
+    one.page.click("#draw")
+    one.until("running")
+    context.set_offline(True)
+    one.page.wait_for_timeout(1000)
+    context.set_offline(False)
+    one.page.wait_for_selector("#create-result img")
+    one.until("done")
+    assert len(app.pictures) == before + 6
+    context.close()
+
+
+def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(visit, app):
+    one, before = visit(), len(app.pictures)
+    one.tab("Seeds")
+    one.fill("seeds-count", 3)
+    one.page.click("#seeds-start")
+    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    one.page.reload()
+    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    assert one.page.locator("#seeds-grid canvas.ssd-pixels").count() == 3
+    other = visit()
+    other.tab("Seeds")
+    assert other.page.locator("#seeds-grid canvas.ssd-pixels").count() == 0
+    one.page.locator("#seeds-grid input[type=checkbox]").nth(1).check()
+    one.page.wait_for_function(
+        "() => document.querySelectorAll('#seeds-ticks input:checked').length === 1")
+    one.page.click("#seeds-finish")
+    one.page.wait_for_function(
+        "() => document.querySelector('#seeds-status').innerText.includes('1 finished')")
+    assert len(app.pictures) == before + 1
+    app.services.nursery.drop_all()
+
+
+def test_half_a_character_is_refused_and_the_page_lives_on(visit):
+    one = visit()
+    one.page.evaluate("""() => {
+      const box = document.querySelector("#prompt textarea");
+      box.value = "a red house \\ud800";
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    }""")
+    one.page.wait_for_selector("#note .studio-problem:has-text('half of one')")
+    one.page.click("#draw")
+    assert "half of one" in one.told("trouble")
+    one.fill("prompt", PROMPT)
+    assert "passes" in one.draw()
+    assert one.text("trouble") == ""
 
 
 # Manners

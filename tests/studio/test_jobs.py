@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -95,28 +96,31 @@ def test_cancelling_what_is_over_changes_nothing(worker):
     assert job.state == "done" and not job.cancelled
 
 
-def test_an_owner_that_leaves_takes_only_his_own_jobs(worker, gate):
+def test_a_visitor_finds_his_own_jobs_again_until_they_are_forgotten(worker, gate):
     mine = occupied(worker, gate, "me")
-    others, mine_too = (worker.submit("x", lambda job: None, o) for o in ("you", "me"))
-    worker.cancel_owner("me")
-    assert mine.wait(5) and others.wait(5)
-    assert [j.state for j in (mine, others, mine_too)] == ["cancelled", "done", "cancelled"]
+    other, late = (worker.submit("draw", lambda job: None, o, "7") for o in ("you", "me"))
+    assert worker.latest("me", "draw") is late and late.tag == "7"
+    assert worker.of("me", mine.title, "draw") == [mine, late] and worker.latest("me") is None
+    worker.forget(mine, late)
+    assert worker.of("me", mine.title, "draw") == [mine, late], "they are not over"
+    gate.open.set()
+    assert late.wait(5)
+    worker.forget(mine, late)
+    assert worker.of("me", mine.title, "draw") == [] and worker.latest("you", "draw") is other
 
 
-def test_what_a_closed_page_still_sends_is_refused_for_a_while(worker, gate, monkeypatch):
-    mine = occupied(worker, gate, "me")
-    worker.dismiss("me")
-    assert mine.wait(5) and mine.state == "cancelled"
-    with pytest.raises(SSDError, match="was closed"):
-        worker.submit("late", lambda job: None, "me")
-    assert worker.submit("other", lambda job: None, "you").wait(5)
-    monkeypatch.setattr(jobs, "LEFT_SECONDS", -1.0)
-    assert worker.submit("back again", lambda job: None, "me").wait(5)
-
-
-def test_callers_without_a_page_are_never_refused(worker):
-    worker.dismiss("")
-    assert worker.submit("by the API", lambda job: None).wait(5)
+def test_what_is_parked_is_freed_when_its_page_has_been_away_for_too_long(worker, monkeypatch):
+    freed = []
+    job = paused(worker, freed, "me")
+    assert not job.forsaken
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.2)
+    time.sleep(0.3)
+    assert job.forsaken
+    worker.feed(job.id)
+    assert not job.forsaken, "a page asks about it"
+    time.sleep(0.3)
+    assert worker.submit("next", lambda job: None).wait(5)
+    assert job.wait(5) and job.state == "cancelled" and freed == [job.id]
 
 
 def raising(error):
@@ -192,7 +196,7 @@ def paused(worker, freed, owner=""):
 def test_a_paused_job_that_is_cancelled_frees_what_it_parked_once(worker):
     freed = []
     job = paused(worker, freed, "me")
-    worker.cancel_owner("me")
+    job.cancel()
     job.cancel()
     assert job.state == "cancelled" and freed == [job.id] and not job.hand_over()
     assert job.freed and not job.seconds_parked

@@ -1,5 +1,8 @@
 """The page's handlers without a browser: what they tell for what they are given."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from inspect import isasyncgenfunction, signature, unwrap
 from types import SimpleNamespace
 
 import pytest
@@ -9,9 +12,11 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 
 import gradio as gr  # noqa: E402
 
+from ssd_core import SSDError  # noqa: E402
 from ssd_core.noise import NEWEST  # noqa: E402
 from ssd_core.recipe import read_recipe  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
+from studio.guard import guarded  # noqa: E402
 from studio.page import build, switched  # noqa: E402
 from studio.runs import draw, redo  # noqa: E402
 from studio.services import Services  # noqa: E402
@@ -33,7 +38,7 @@ def owners(demo):
     """The objects whose methods are handlers, by the name of their class."""
     found = {}
     for fn in demo.fns.values():
-        owner = getattr(fn.fn, "__self__", None)
+        owner = getattr(unwrap(fn.fn), "__self__", None)
         found[type(owner).__name__] = owner
     return found
 
@@ -75,7 +80,8 @@ def saved(services, number=1):
     ("top_p", 3), ("seed", "abc"), ("rounds", None)])
 def test_a_number_out_of_range_is_told_by_its_name(controls, name, wrong):
     method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")
-    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(**{"method": method, name: wrong}))
+    wrong = values(**{"method": method, name: wrong})
+    plan, speed, remembered, _ = controls.tell(ENGLISH, 2, *wrong)
     assert f"{name}" in plan and "problem" in plan
     assert (speed, remembered) == (SKIP, SKIP)
 
@@ -88,9 +94,9 @@ def test_numbers_have_no_limits_that_gradio_would_refuse_them_by(controls):
 @pytest.mark.parametrize("wrong, word", [
     ({"prompt": "house " * 600}, "600 words"), ({"prompt": " "}, "the prompt is empty"),
     ({"negative": "a boat", "cfg": 1}, "needs guidance")])
-def test_prompts_that_cannot_run_are_told_by_the_plan_and_before_the_queue(controls, wrong, word):
-    told = controls.plan_html(from_dict(dict(zip(KNOBS, values(**wrong), strict=True))), "en")
-    assert word in told and "passes" in told
+def test_prompts_that_cannot_run_are_told_under_them_and_before_the_queue(controls, wrong, word):
+    plan, _, _, note = controls.tell(ENGLISH, 2, *values(**wrong))
+    assert word in note and "passes" in plan
     with pytest.raises(Exception, match=word):
         controls.drawn(True, values(**wrong))
 
@@ -114,17 +120,17 @@ def test_the_slider_stands_where_its_knobs_are_and_reads_no_others(stop):
 
 
 def test_between_the_stops_the_plan_says_that_the_slider_is_not_in_use(controls):
-    plan, speed, _ = controls.tell(ENGLISH, 2, *values(method="ar"))
+    plan, speed, *_ = controls.tell(ENGLISH, 2, *values(method="ar"))
     assert TABLE["speed_custom"][0].split("'")[0] in plan and speed == SKIP
 
 
 def test_a_change_of_knobs_tells_plan_slider_and_what_to_remember(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(method="ssd", rounds=3))
+    plan, speed, remembered, _ = controls.tell(ENGLISH, 2, *values(method="ssd", rounds=3))
     assert "passes instead of" in plan and speed == 1 and remembered["rounds"] == 3
 
 
 def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
-    plan, speed, remembered = controls.tell(ENGLISH, 2, *values(method="ssd", k_h=64, rounds=3))
+    plan, speed, remembered, _ = controls.tell(ENGLISH, 2, *values(method="ssd", k_h=64, rounds=3))
     assert "k_h" in plan and speed == 1 and remembered["k_h"] == 64
 
 
@@ -209,3 +215,56 @@ def test_restoring_locks_the_seed_and_tells_of_rows_from_elsewhere(
     assert lock is True and "first 2 rows came from another picture" in told
     told, lock, *_ = history_tab.restore_selected(None, ENGLISH)
     assert lock == SKIP
+
+
+# Whatever goes wrong
+
+
+@pytest.mark.parametrize("wrong", [{"prompt": "a \ud800 house"}, {"negative": "\udc00"}])
+def test_half_a_character_is_refused_in_one_line_that_can_be_sent(controls, wrong):
+    *_, note = controls.tell(ENGLISH, 2, *values(**wrong))
+    assert "half of one" in note and next(iter(wrong)) in note
+    note.encode()
+
+
+def test_nothing_selected_is_told_without_an_error(history_tab):
+    told, tabs, *shown = history_tab.to_redo(None, ENGLISH)
+    assert "Select a picture first" in told and tabs == SKIP and set(map(str, shown)) == {str(SKIP)}
+
+
+class Handlers:
+    """One of each kind, all of which fail."""
+
+    def plain(self, error, request: gr.Request):
+        raise error
+
+    async def waited(self, error, request: gr.Request):
+        raise error
+
+    async def step_by_step(self, error, request: gr.Request):
+        yield 1
+        raise error
+
+
+@pytest.mark.parametrize("kind", ["plain", "waited", "step_by_step"])
+@pytest.mark.parametrize("error, line, logged", [
+    (SSDError("seed 'x': must be <b>"), "seed &#x27;x&#x27;: must be &lt;b&gt;", False),
+    (KeyError("keep_rows"), "a fault of this program: KeyError", True)])
+def test_a_handler_that_fails_says_one_line(worker, caplog, kind, error, line, logged):
+    handler = guarded(getattr(Handlers(), kind), worker)
+    assert list(signature(handler).parameters) == ["error", "request"]
+    assert isasyncgenfunction(handler) is (kind == "step_by_step")
+
+    async def call():
+        if kind == "step_by_step":
+            return [one async for one in handler(error, None)]
+        return await handler(error, None) if kind == "waited" else handler(error, None)
+
+    with pytest.raises(gr.Error) as caught, ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, call()).result()
+    assert line in caught.value.message and not caught.value.print_exception
+    assert ("Traceback" in caplog.text, worker.last_error is not None) == (logged, logged)
+
+
+def test_every_handler_of_the_page_is_guarded(demo):
+    assert all(hasattr(fn.fn, "__wrapped__") for fn in demo.fns.values() if fn.fn)

@@ -435,7 +435,8 @@ def test_a_seed_that_waits_to_be_finished_is_freed_when_its_owner_leaves(nursery
     jobs = sown(nursery, ended, settings, 1)
     run = nursery._parked[jobs[7].id].run
     work, = nursery.finish([jobs[7].id], "me")
-    worker.cancel_owner("me")
+    for job in worker.of("me", "a run", "seeds"):
+        job.cancel()
     nursery.drop_owner("me")
     job = worker.submit("late", work, "me")
     assert job.wait(30) and job.state == "failed" and closed(run)

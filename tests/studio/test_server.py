@@ -5,6 +5,7 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from inspect import unwrap
 from pathlib import Path
 
 import pytest
@@ -103,8 +104,8 @@ def test_a_feed_is_not_asked_for_with_endless_numbers(app):
 def test_a_name_that_was_deleted_is_served_no_more(app, entry):
     from studio.page import build
     copy = shown(entry)
-    tab = next(fn.fn.__self__ for fn in build(app.services).fns.values()
-               if type(getattr(fn.fn, "__self__", None)).__name__ == "HistoryTab")
+    tab = next(owner for fn in build(app.services).fns.values()
+               if type(owner := getattr(unwrap(fn.fn), "__self__", None)).__name__ == "HistoryTab")
     assert "Deleted" in tab.remove(entry.id, None)
     assert not entry.path.exists() and not os.path.exists(copy)
 

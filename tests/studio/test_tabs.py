@@ -134,7 +134,8 @@ def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_mes
     shown = draw(page)
     harm(page)
     kept = page.create.stopped.kept(shown[page.create.stopped.job], True, REQUEST)
-    assert list(kept) == [page.create.status] and line in kept[page.create.status]
+    trouble = page.controls.trouble
+    assert list(kept) == [trouble] and line in kept[trouble]
 
 
 def test_a_redo_that_is_stopped_offers_its_top_too(page, every_message, stopped_at):
@@ -165,7 +166,8 @@ def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
 
     monkeypatch.setattr(History, "save", full)
     shown = told(page.create.run, REQUEST, True, True, *values(page, pictures=3))
-    assert "the disk is full" in shown[page.create.status] and len(shown[page.create.result]) == 1
+    assert "the disk is full" in shown[page.controls.trouble]
+    assert len(shown[page.create.result]) == 1
 
 
 def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
@@ -174,7 +176,8 @@ def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
         for tab, args in ((page.create, (True, True)), (page.race, ("ar", "ssd", True, True)),
                           (page.redo, ("x.png", 3, True, True))):
             shown = told(tab.run, REQUEST, *args, *values(page))
-            assert list(shown) == [tab.status] and "is being loaded" in shown[tab.status]
+            trouble = page.controls.trouble
+            assert list(shown) == [trouble] and "is being loaded" in shown[trouble]
 
 
 def test_the_line_has_the_rows_of_the_pictures_size(page, tmp_path, monkeypatch):
@@ -193,13 +196,58 @@ def test_what_is_looked_at_has_the_rows_of_its_size(history, library, tmp_path, 
     assert runs.look(history, tmp_path / "x.png", backbone).rows == 12
 
 
-def test_nothing_is_drawn_for_a_page_that_was_closed(page):
-    page.services.leave("me")
-    for tab, args in ((page.create, (True, True)), (page.race, ("ar", "ssd", True, True))):
-        assert "was closed" in told(tab.run, REQUEST, *args, *values(page))[tab.status]
-    shown = start(page, 2)
-    assert "was closed" in shown[page.seeds.status]
-    require_rest(page, shown, [])
+TOKEN = "0f" * 32
+
+
+def again(tab, session, **options):
+    return told(tab.resume, SimpleNamespace(session_hash=session, headers={}), **options)
+
+
+def test_a_page_that_was_loaded_again_shows_its_finished_picture_and_no_other_visitor_does(page):
+    create, visits = page.create, page.services.visits
+    visits.attach("me", TOKEN)
+    draw(page)
+    for session, token in (("me again", TOKEN), ("other", "1f" * 32), ("guess", TOKEN[:-1]),
+                           ("none", None), ("list", [TOKEN])):
+        visits.attach(session, token)
+        shown = again(create, session)
+        assert (create.result in shown) is (session == "me again")
+    entry, = page.services.history.entries()
+    shown = again(create, "me again")
+    assert shown[create.last] == [entry.id] and shown[create.stage].count("jobs=")
+
+
+def test_what_was_stopped_is_offered_again_until_it_is_discarded(page, every_message, stopped_at):
+    stopped_at(5)
+    create = page.create
+    draw(page)
+    shown = again(create, "me")
+    assert shown[create.stopped.row]["visible"] and "Stopped at row" in shown[create.status]
+    create.stopped.discarded(shown[create.stopped.job])
+    assert create.stopped.row not in again(create, "me")
+
+
+def test_seeds_that_wait_are_shown_again_and_go_on(page):
+    page.services.visits.attach("me", TOKEN)
+    start(page, 3)
+    page.services.visits.attach("me again", TOKEN)
+    shown = again(page.seeds, "me again")
+    require_rest(page, shown, ["7", "8", "9"])
+    assert "3 seeds wait" in shown[page.seeds.status]
+    request = SimpleNamespace(session_hash="me again", headers={})
+    done = told(page.seeds.complete, ["8"], shown[page.seeds.held], True, request)
+    assert "1 finished" in done[page.seeds.status]
+    shown = again(page.seeds, "me again")
+    require_rest(page, shown, ["7", "9"])
+    assert len(shown[page.seeds.result]) == 1
+
+
+@pytest.mark.parametrize("selected, meant", [(0, 0), (2, 2), (9, 0)])
+def test_redo_goes_on_with_the_picture_of_a_batch_that_is_selected(page, selected, meant):
+    shown = told(page.create.run, REQUEST, True, True, *values(page, pictures=3))
+    ids = shown[page.create.last]
+    _, source, *_ = page.create.to_redo(ids, selected, REQUEST)
+    assert source == str(page.services.history.entry(ids[meant]).path)
 
 
 # Race
@@ -348,7 +396,7 @@ def test_ticks_of_seeds_that_are_gone_are_left_out(page):
     done = finish(page, ["7", "99"], shown)
     assert "1 finished" in done[page.seeds.status]
     refused = finish(page, ["99"], done)
-    assert say("en", "tick_first") in refused[page.seeds.status]
+    assert say("en", "tick_first") in refused[page.controls.trouble]
     require_rest(page, refused, ["8", "9", "10"])
 
 
@@ -356,7 +404,7 @@ def test_seeds_freed_while_they_rest_are_refused_and_the_buttons_stay_usable(pag
     shown = start(page, 2)
     page.services.nursery.drop_all()
     refused = finish(page, ["7"], shown)
-    assert "no longer held" in refused[page.seeds.status]
+    assert "no longer held" in refused[page.controls.trouble]
     require_rest(page, refused, [])
 
 
@@ -372,7 +420,7 @@ def test_a_failed_seed_is_told_beside_those_that_were_finished(page, monkeypatch
     monkeypatch.setattr(History, "save", full)
     done = finish(page, ["7", "8"], shown)
     assert "1 finished" in done[page.seeds.status]
-    assert "the disk is full" in done[page.seeds.status]
+    assert "the disk is full" in done[page.controls.trouble]
     require_rest(page, done, ["9"])
 
 
@@ -380,5 +428,5 @@ def test_a_start_that_is_refused_leaves_what_waits(page):
     shown = start(page, 2)
     refused = told(page.seeds.begin, REQUEST, 2, shown[page.seeds.held], True,
                    *values(page, k_h=0))
-    assert "k_h" in refused[page.seeds.status]
+    assert "k_h" in refused[page.controls.trouble]
     require_rest(page, refused, ["7", "8"])

@@ -1,0 +1,40 @@
+"""Who a browser tab belongs to: by the token it keeps, a page is the same visitor after a reload.
+
+Gradio knows a page by its session, which ends with the page; the token outlives it. Nobody can
+name another's: it is 32 random bytes that the browser made up and told this program alone.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+
+TOKEN = re.compile(r"[0-9a-f]{64}")
+MOST = 4096  # of each; the latest are kept
+
+
+class Visits:
+    """Owners of runs by session. A visitor's owner is the session that first showed the token."""
+
+    def __init__(self) -> None:
+        self._owners: OrderedDict[str, str] = OrderedDict()  # by token
+        self._sessions: OrderedDict[str, str] = OrderedDict()  # owners by session
+        self._lock = threading.Lock()
+
+    def attach(self, session: str, token: object) -> None:
+        """This session belongs to whoever holds `token`; what is no token attaches nothing."""
+        if not (session and isinstance(token, str) and TOKEN.fullmatch(token)):
+            return
+        with self._lock:
+            owner = self._owners.pop(token, session)
+            for table, key in ((self._owners, token), (self._sessions, session)):
+                table[key] = owner
+                table.move_to_end(key)
+                if len(table) > MOST:
+                    table.popitem(last=False)
+
+    def owner(self, session: str) -> str:
+        """The owner of what a session starts: itself as long as it has shown no token."""
+        with self._lock:
+            return self._sessions.get(session, session)
