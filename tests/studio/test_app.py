@@ -1,6 +1,7 @@
 """The app in a real browser: what a visitor does on every tab, with the bundled backbone."""
 
 import json
+from threading import Event
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tiny_image_models import janus_port  # noqa: E402
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
 from ssd_core.catalogue import CATALOGUE  # noqa: E402
 from ssd_core.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
+from studio import downloads  # noqa: E402
 
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
 PROMPT = "a red house on the left , on a lake , at sunset"
@@ -36,7 +38,8 @@ def visit(chromium, app):
         def open_one(address=app.address, **options):
             return Visitor(new_page(**options), address)
         yield open_one
-    app.wait_idle()
+    app.services.nursery.drop_all()  # they would wait for their visitors
+    app.wait_idle(60)
 
 
 @pytest.fixture
@@ -207,8 +210,6 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     assert {read_recipe(path)["seed"] for path in made} == {41, 43}
     for path in made:
         assert tokens_of(path).equal(solo(methods.SSD(), read_recipe(path)["seed"]))
-    visitor.page.close()
-    app.wait_idle()
 
 
 # History
@@ -467,7 +468,6 @@ def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(visit
     one.page.wait_for_function(
         "() => document.querySelector('#seeds-status').innerText.includes('1 finished')")
     assert len(app.pictures) == before + 1
-    app.services.nursery.drop_all()
 
 
 def test_half_a_character_is_refused_and_the_page_lives_on(visit):
@@ -600,6 +600,36 @@ def test_a_backbone_is_downloaded_only_by_its_button_which_says_how_much_and_whe
         visitor.page.wait_for_selector(f"#backbones-found td:has-text('{row.name}')")
         assert "Downloaded to" in visitor.told("backbone-progress")
     assert load_backbone(place, "cpu").name
+
+
+def test_a_download_goes_on_after_its_tab_was_closed_and_another_shows_it(
+        chromium, tmp_path, monkeypatch):
+    row, gate, download = CATALOGUE["Janus-Pro-1B-hf"], Event(), downloads.hub.download
+
+    def held_up(name, models_dir, progress, stop):
+        progress(1, 2, "half of it")
+        assert gate.wait(60)
+        return download(name, models_dir, progress, stop)
+
+    monkeypatch.setattr(downloads.hub, "download", held_up)
+    janus_port(tmp_path / "published")
+    with FakeHub(published(row, tmp_path / "published")) as hub, served(tmp_path) as running, \
+            watched(chromium) as new_page:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        visitor = Visitor(new_page(), running.address)
+        visitor.tab("Backbones")
+        visitor.choose("known", row.title)
+        visitor.page.click("#backbone-ask")
+        visitor.page.click("#backbone-download:not([disabled])")
+        visitor.page.wait_for_selector("#backbone-progress :has-text('half of it')")
+        visitor.page.close()
+        again = Visitor(new_page(), running.address)
+        again.tab("Backbones")
+        again.page.wait_for_selector("#backbone-progress :has-text('half of it')")
+        gate.set()
+        again.page.wait_for_selector("#backbone-progress :has-text('Downloaded to')")
+        assert again.page.locator("#backbone-download").is_disabled(), "it says no size"
+    assert load_backbone(running.services.library.places()[0] / row.name, "cpu").name
 
 
 def test_without_a_network_the_hub_is_one_line(chromium, app, visit, monkeypatch):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 import threading
 import time
 import zlib
@@ -269,3 +271,18 @@ def test_pictures_beyond_all_measure_are_refused(tmp_path, recipe, monkeypatch):
 
 def test_a_missing_file_is_named(tmp_path):
     assert "no such file" in refused(tmp_path / "gone.png")
+
+
+def test_pictures_beside_the_days_are_listed_by_the_day_of_their_file(history):
+    """`install.py app` leaves its first pictures in the folder itself."""
+    new = history.save(torch.zeros(16, 16, 3), None)
+    first = history.folder / "ar.png"
+    shutil.copy(new.path, first)
+    os.utime(first, (86400 * 365, 86400 * 365))
+    assert [entry.id for entry in history.entries()] == [new.id, "ar.png"]
+    assert [entry.id for entry in history.entries(before=new.id)] == ["ar.png"]
+    assert history.entries(1) == [new] and history.entry("ar.png").path == first
+    os.utime(first)
+    assert {entry.id for entry in history.entries()} == {new.id, "ar.png"}
+    (history.folder / os.fsdecode(b"\xff.png")).write_bytes(first.read_bytes())
+    assert len(history.entries()) == 2, "no page could show that name"

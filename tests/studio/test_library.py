@@ -220,3 +220,8 @@ def test_a_download_that_fails_says_why(tmp_path, monkeypatch, error, line):
     download = Download("Janus-Pro-1B-hf")
     download.run(tmp_path)
     assert line in download.error and download.over.is_set() and download.where is None
+
+
+def test_doctor_says_that_the_bundled_backbone_came_along(models, library):
+    lines = library.doctor_lines()
+    assert "  postcard (bundled)" in lines and "  tiny" in lines and "  postcard" not in lines

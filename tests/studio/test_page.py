@@ -158,7 +158,7 @@ def test_others_can_neither_switch_download_nor_delete(services, demo):
                     for page in (demo, shared))
     assert mine - theirs == {"HistoryTab.ask", "HistoryTab.remove", "Backbones.load",
                              "Backbones.about", "Backbones.asked", "Backbones.download",
-                             "Backbones.cancelled"}
+                             "Backbones.cancelled", "Backbones.resume"}
     assert "/use_backbone" in names(demo) and "/use_backbone" not in names(shared)
     visit = owners(shared)["Visit"]
     assert "Nothing leaves" not in visit.head_line(ENGLISH)
