@@ -43,6 +43,17 @@ def visit(chromium, app):
 
 
 @pytest.fixture
+def reloading(chromium, app):
+    """A visitor whose page is reloaded or cut off while it is told of a run; Gradio itself
+    complains of that on the console, so nobody looks there."""
+    context = chromium.new_context()
+    yield Visitor(context.new_page(), app.address)
+    context.close()
+    app.services.nursery.drop_all()
+    app.wait_idle(60)
+
+
+@pytest.fixture
 def visitor(visit):
     visitor = visit()
     visitor.fill("prompt", PROMPT)
@@ -406,8 +417,8 @@ def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the
     assert len(app.pictures) == before + 2, "the run was finished and saved"
 
 
-def test_a_run_goes_on_through_a_reload_and_is_shown_again(visit, app):
-    one, before = visit(), len(app.pictures)
+def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
+    one, before = reloading, len(app.pictures)
     one.fill("prompt", PROMPT)
     one.slow(4)
     one.page.click("#draw")
@@ -424,8 +435,8 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(visit, app):
     assert one.page.locator("#create-result img").first.is_visible()
 
 
-def test_a_run_is_stopped_after_a_reload_as_before_it(visit):
-    one = visit()
+def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
+    one = reloading
     one.slow(16)
     one.page.click("#draw")
     one.until("running")
@@ -434,9 +445,8 @@ def test_a_run_is_stopped_after_a_reload_as_before_it(visit):
     one.until("cancelled")
 
 
-def test_a_cut_of_a_second_ends_nothing(chromium, app):
-    context = chromium.new_context()  # unwatched: it is the browser that complains of the cut
-    one, before = Visitor(context.new_page(), app.address), len(app.pictures)
+def test_a_cut_of_a_second_ends_nothing(reloading, app):
+    one, before, context = reloading, len(app.pictures), reloading.page.context
     one.slow(6)
     one.page.click("#draw")
     one.until("running")
@@ -446,11 +456,10 @@ def test_a_cut_of_a_second_ends_nothing(chromium, app):
     one.page.wait_for_selector("#create-result img")
     one.until("done")
     assert len(app.pictures) == before + 6
-    context.close()
 
 
-def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(visit, app):
-    one, before = visit(), len(app.pictures)
+def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(reloading, visit, app):
+    one, before = reloading, len(app.pictures)
     one.tab("Seeds")
     one.fill("seeds-count", 3)
     one.page.click("#seeds-start")
