@@ -8,7 +8,6 @@ import gradio as gr
 
 from ssd_core import __version__
 
-from .guard import guard_all
 from .services import Services
 from .settings import from_dict, to_dict
 from .tabs.backbones import Backbones
@@ -16,6 +15,7 @@ from .tabs.common import PRIVATE, owner_of
 from .tabs.controls import KNOBS, Controls
 from .tabs.create import Create
 from .tabs.doctor import Doctor
+from .tabs.guard import guard_all
 from .tabs.history import HistoryTab
 from .tabs.race import Race
 from .tabs.redo import Redo

@@ -16,13 +16,13 @@ from ssd_core import SSDError  # noqa: E402
 from ssd_core.noise import NEWEST  # noqa: E402
 from ssd_core.recipe import read_recipe  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
-from studio.guard import guarded  # noqa: E402
 from studio.page import build, switched  # noqa: E402
 from studio.runs import draw, redo  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import SPEEDS, Settings, from_dict, to_dict  # noqa: E402
 from studio.tabs.backbones import switch  # noqa: E402
 from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_speed, at_stop  # noqa: E402
+from studio.tabs.guard import guarded  # noqa: E402
 from studio.words import TABLE  # noqa: E402
 
 SKIP = gr.skip()

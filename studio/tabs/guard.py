@@ -13,7 +13,7 @@ import gradio as gr
 
 from ssd_core import SSDError
 
-from .jobs import Worker, fault
+from ..jobs import Worker, fault
 
 log = logging.getLogger(__name__)
 
