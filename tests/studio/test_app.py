@@ -43,17 +43,6 @@ def visit(chromium, app):
 
 
 @pytest.fixture
-def reloading(chromium, app):
-    """A visitor whose page is reloaded or cut off while it is told of a run; Gradio itself
-    complains of that on the console, so nobody looks there."""
-    context = chromium.new_context()
-    yield Visitor(context.new_page(), app.address)
-    context.close()
-    app.services.nursery.drop_all()
-    app.wait_idle(60)
-
-
-@pytest.fixture
 def visitor(visit):
     visitor = visit()
     visitor.fill("prompt", PROMPT)
@@ -397,101 +386,6 @@ def test_two_tabs_do_not_mix_and_the_second_waits_its_turn(visit, app):
     assert sorted(seeds) == [101, 102, 103, 104, 202]
     assert len(first.page.locator("#create-stage canvas.ssd-pixels").all()) == 4
     assert len(second.page.locator("#create-stage canvas.ssd-pixels").all()) == 1
-
-
-def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the_grace(
-        visit, app, monkeypatch):
-    one, before = visit(), len(app.pictures)
-    one.tab("Seeds")
-    one.fill("seeds-count", 2)
-    one.page.click("#seeds-start")
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
-    one.tab("Create")
-    one.slow(2)
-    one.page.click("#draw")
-    one.until("running")
-    one.page.close()
-    monkeypatch.setattr("studio.jobs.GRACE_SECONDS", 0.5)
-    monkeypatch.setattr("studio.jobs.LOOK_SECONDS", 0.2)
-    app.wait_idle(30)
-    assert len(app.pictures) == before + 2, "the run was finished and saved"
-
-
-def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
-    one, before = reloading, len(app.pictures)
-    one.fill("prompt", PROMPT)
-    one.slow(4)
-    one.page.click("#draw")
-    one.until("running")
-    one.page.wait_for_selector("#create-stage canvas.ssd-pixels")
-    one.page.reload()
-    one.until("running")
-    one.page.wait_for_selector("#stop:not([disabled])")
-    one.until("done")
-    assert "instead of 576" in one.told("create-status") or "passes" in one.text("create-status")
-    assert len(app.pictures) == before + 4 and all(one.painted_rows())
-    one.page.reload()
-    one.until("done")
-    assert one.page.locator("#create-result img").first.is_visible()
-
-
-def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
-    one = reloading
-    one.slow(16)
-    one.page.click("#draw")
-    one.until("running")
-    one.page.reload()
-    one.page.click("#stop:not([disabled])")
-    one.until("cancelled")
-
-
-def test_a_cut_of_a_second_ends_nothing(reloading, app):
-    one, before, context = reloading, len(app.pictures), reloading.page.context
-    one.slow(6)
-    one.page.click("#draw")
-    one.until("running")
-    context.set_offline(True)
-    one.page.wait_for_timeout(1000)
-    context.set_offline(False)
-    one.page.wait_for_selector("#create-result img")
-    one.until("done")
-    assert len(app.pictures) == before + 6
-
-
-def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(reloading, visit, app):
-    one, before = reloading, len(app.pictures)
-    one.tab("Seeds")
-    one.fill("seeds-count", 3)
-    one.page.click("#seeds-start")
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
-    one.page.reload()
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
-    assert one.page.locator("#seeds-grid canvas.ssd-pixels").count() == 3
-    other = visit()
-    other.tab("Seeds")
-    assert other.page.locator("#seeds-grid canvas.ssd-pixels").count() == 0
-    one.page.locator("#seeds-grid input[type=checkbox]").nth(1).check()
-    one.page.wait_for_function(
-        "() => document.querySelectorAll('#seeds-ticks input:checked').length === 1")
-    one.page.click("#seeds-finish")
-    one.page.wait_for_function(
-        "() => document.querySelector('#seeds-status').innerText.includes('1 finished')")
-    assert len(app.pictures) == before + 1
-
-
-def test_half_a_character_is_refused_and_the_page_lives_on(visit):
-    one = visit()
-    one.page.evaluate("""() => {
-      const box = document.querySelector("#prompt textarea");
-      box.value = "a red house \\ud800";
-      box.dispatchEvent(new Event("input", { bubbles: true }));
-    }""")
-    one.page.wait_for_selector("#note .studio-problem:has-text('half of one')")
-    one.page.click("#draw")
-    assert "half of one" in one.told("trouble")
-    one.fill("prompt", PROMPT)
-    assert "passes" in one.draw()
-    assert one.text("trouble") == ""
 
 
 # Manners
