@@ -7,11 +7,9 @@ import sys
 import comfy.model_management as mm
 
 from ..ssd_core import labels
-from ..ssd_core.compare import verdict
 from ..ssd_core.doctor import report as doctors_report
 from ..ssd_core.doctor import shelf
 from ..ssd_core.fit import stored_dtype
-from ..ssd_core.methods import AR
 from . import errors, folders, running
 from .folders import named
 from .jobs import Job
@@ -33,23 +31,16 @@ def sampled(job: Job, outcome: running.Outcome, share: float | None = None) -> s
         f"heads: {named(job.heads.path)}" if job.used_heads else None,
         f"seeds: {', '.join(map(str, seeds))}",
         f"kept: the top {job.keep_rows} rows, token for token" if job.keep_rows else None,
-        f"verdict: {verdict_of(job, share)}",
+        f"verdict: {labels.claim(job.method, module.dtype, share)}",
         *(f"note: {note}" for note in job.notes),
         f"problem: {outcome.problem}" if outcome.problem else None]
     return "\n".join(filter(None, lines))
 
 
-def verdict_of(job: Job, share: float | None) -> str:
-    """What may be said of a picture: what was measured, else what the method promises."""
-    if share is None or isinstance(job.method, AR):
-        return labels.claim(job.method)
-    return f"{verdict(job.method, share)}, {share:.0%} of tokens are AR's (measured)"
-
-
 def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
     """Three short lines below a racer's picture."""
     job = outcome.job
-    return labels.stamp(job.label, job.method, outcome.finished.stats, share)
+    return labels.stamp(job.label, job.method, job.backbone.dtype, outcome.finished.stats, share)
 
 
 def doctor() -> str:

@@ -11,6 +11,7 @@ from ..ssd_core.grid import Grid
 from ..ssd_core.labels import plan_text
 from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method, default_method
 from ..ssd_core.plan import Plan
+from ..ssd_core.usual import usual_passes
 
 AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
@@ -72,5 +73,6 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     if backbone is None and (getattr(method, "window", None) or 0) > grid.slots:
         method = replace(method, window=None)  # a larger backbone may well have that many cells
     resolved = method.resolved(own)
-    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device))
+    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device),
+                   usual=backbone and usual_passes(backbone, resolved, True, device))
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

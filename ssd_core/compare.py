@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
-from .methods import Method
+from .methods import AR, Method
 
 GAP, LINE, FONT = 12, 18, 13  # px
 
@@ -18,14 +18,19 @@ def identical_share(tokens: torch.Tensor, others: torch.Tensor) -> float:
     return (tokens == others).float().mean().item()
 
 
-def verdict(method: Method, identical: float | None) -> str:
-    """What may be said of a picture; "identical" only where all tokens were compared with AR's.
+def verdict(method: Method, dtype: torch.dtype, identical: float | None) -> str:
+    """What may be said of a picture, as one word of the previews, stamps and reports.
 
+    "identical" where all tokens were compared with AR's, or where fp32 makes them so. Rounding in
+    bf16 and fp16 may turn a choice between two even tokens; each is still one that AR could make.
     identical: share of tokens equal to AR's in this run, None where AR did not run.
     """
-    if identical == 1:
+    if identical == 1 or isinstance(method, AR):
         return "identical"
-    return "approximate" if method.verdict == "identical" else method.verdict
+    if method.verdict != "identical":
+        return method.verdict
+    certain = identical is None and dtype == torch.float32
+    return "identical" if certain else "same distribution"
 
 
 def side_by_side(pictures: Sequence[np.ndarray], stamps: Sequence[Sequence[str]]) -> Image.Image:

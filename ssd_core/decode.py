@@ -23,6 +23,7 @@ from .plan import Plan
 from .sampling import Sampling
 from .state import DecodeState
 from .unicode import require_unicode
+from .usual import usual_passes
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -50,8 +51,8 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
     state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
-    steps = _steps(state, method, plan(backbone, method, keep_rows), keep, keep_rows)
-    return _run(backbone.device, steps)
+    planned = plan(backbone, method, keep_rows, heads is not None)
+    return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
 
 
 @contextmanager
@@ -167,17 +168,20 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
 
 
 def plan(grid_or_backbone: Grid | Backbone, method: Method, keep_rows: int = 0,
-         device: str | None = None) -> Plan:
+         heads: bool = False, device: str | None = None) -> Plan:
     """Count the passes of a method on a Grid or a backbone, without running anything.
 
-    device: the type of the one that will draw; by default the backbone's own, for a Grid a CPU.
+    heads: whether it may draft with any. device: the type of the one that will draw; by default
+    the backbone's own, for a Grid a CPU.
     """
     known = isinstance(grid_or_backbone, Grid)
     grid, preset = ((grid_or_backbone, Preset()) if known
                     else (grid_or_backbone.grid, grid_or_backbone.preset))
     method = method.resolved(preset)
     device = device or device_of(grid_or_backbone)
-    return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device))
+    usual = None if known else usual_passes(grid_or_backbone, method, heads, device,
+                                            keep_rows)
+    return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
+
+import torch
 
 from .compare import verdict
 from .methods import AR, SSD, Method, Rows
 from .plan import Plan
+
+DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
 def without_heads(method: SSD) -> Rows:
@@ -39,7 +44,8 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     """Lines that say what a run will take."""
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
-        lines.append(f"at most {plan.passes_max} passes, how many depends on the picture; "
+        about = f"usually about {plan.usual}, " if plan.usual else ""
+        lines.append(f"{about}at most {plan.passes_max} passes, how many depends on the picture; "
                      f"AR takes {plan.ar_passes}")
     else:
         lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
@@ -51,17 +57,32 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     return "\n".join(lines)
 
 
-def claim(method: Method) -> str:
-    """What may be said of a run beside which AR did not run."""
+def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str:
+    """What may be said of a run, in a sentence that names its dtype where that decides.
+
+    share: of tokens equal to AR's, None where AR did not run beside it.
+    """
     if isinstance(method, AR):
         return "AR itself"
+    word, kind = verdict(method, dtype, share), DTYPE_NAMES.get(dtype, str(dtype))
+    if share is not None:
+        return f"{word}{equal_tokens(share)} (measured, {kind})"
+    if word == "identical":
+        return f"identical: in {kind} this is AR's own picture for this seed"
     if method.verdict == "identical":
-        return "AR's own picture for this seed in fp32; not measured here (Race measures it)"
-    return verdict(method, None)
+        return (f"{word} as AR: in {kind} rounding may lead away from AR's own picture for this "
+                "seed, which fp32 gives (Race measures it)")
+    return word
 
 
-def stamp(label: str, method: Method, stats: Mapping, share: float | None) -> list[str]:
+def equal_tokens(share: float | None) -> str:
+    """", 62% of tokens are AR's", rounded down; empty where that was not measured."""
+    return "" if share is None else f", {math.floor(share * 100)}% of tokens are AR's"
+
+
+def stamp(label: str, method: Method, dtype: torch.dtype, stats: Mapping,
+          share: float | None) -> list[str]:
     """Three short lines below a racer's picture; share: of tokens equal to AR's, if measured."""
-    same = "" if share is None or isinstance(method, AR) else f", {share:.0%} of tokens are AR's"
+    share_of_ar = equal_tokens(None if isinstance(method, AR) else share)
     return [label, f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
-            f"{verdict(method, share)}{same}"]
+            f"{verdict(method, dtype, share)}{share_of_ar}"]

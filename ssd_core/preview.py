@@ -21,7 +21,7 @@ from .backbones.base import Backbone
 from .compare import verdict
 from .events import Event, Pass, Rows, Started
 from .grid import Grid
-from .methods import AR, Method
+from .methods import Method
 from .palette import palette
 from .plan import Plan
 from .recipe import to_bytes
@@ -142,7 +142,7 @@ class Preview:
             self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, 1 if isinstance(self.method, AR) else identical)
+        return verdict(self.method, self.backbone.dtype, identical)
 
     def _tell_pass(self, event: Pass) -> None:
         judged = None if event.accepted is None else event.accepted[:, event.refed :].float()

@@ -9,7 +9,7 @@ import torch
 
 from ssd_core.compare import verdict
 from ssd_core.labels import claim
-from ssd_core.methods import AR
+from ssd_core.usual import note
 
 from .history import Entry, History
 from .jobs import Cancelled, Job
@@ -50,6 +50,9 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
         for index in range(run.settings.pictures):
             pictures.append(run.picture(index))
             drawn.entries.append(history.save(pictures[-1], run.recipe(index), metadata=metadata))
+        if metadata:
+            note(run.backbone, run.method, run.heads is not None, run.settings.sampling(),
+                 run.finished.stats, run.keep_rows)
         run.screen.finish(run.finished.stats, torch.stack(pictures))
     return drawn
 
@@ -57,9 +60,9 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
 def result_of(run: Run) -> Drawn:
     """The result without its pictures, which have to be saved yet."""
     method = run.method
-    word = verdict(method, 1 if isinstance(method, AR) else None)
-    return Drawn([], run.tokens, run.finished.stats if run.finished else {}, run.label, word,
-                 claim(method), run.unknown_words)
+    dtype = run.backbone.dtype
+    return Drawn([], run.tokens, run.finished.stats if run.finished else {}, run.label,
+                 verdict(method, dtype, None), claim(method, dtype), run.unknown_words)
 
 
 def stopped(run: Run) -> Drawn:

@@ -226,7 +226,8 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     return Raced(*entries, sheet, shares, identical_share(runs[0].tokens, runs[1].tokens),
                  judged_of([isinstance(run.method, AR) for run in runs]), stats,
                  [run.label for run in runs],
-                 [verdict(run.method, share) for run, share in zip(runs, shares, strict=True)])
+                 [verdict(run.method, run.backbone.dtype, share)
+                  for run, share in zip(runs, shares, strict=True)])
 
 
 def judged_of(is_ar: Sequence[bool]) -> int | None:
@@ -245,7 +246,7 @@ def equal_to_ar(runs: Sequence[Run]) -> list[float | None]:
 def save_sheet(runs: Sequence[Run], pictures: Sequence[torch.Tensor],
                shares: Sequence[float | None], history: History) -> Entry:
     """Both pictures with their stamps, as one PNG."""
-    stamps = [stamp(run.label, run.method, run.finished.stats, share)
+    stamps = [stamp(run.label, run.method, run.backbone.dtype, run.finished.stats, share)
               for run, share in zip(runs, shares, strict=True)]
     image = side_by_side([to_bytes(picture) for picture in pictures], stamps)
 

@@ -111,26 +111,26 @@ class Stop:
     knobs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def schedule(rounds: int, fused_commit: bool = False) -> dict[str, Any]:
-    """SSD row by row as the paper has it, with so many rounds."""
-    return {"method": "ssd", "k_v": 1, "rounds": rounds, "incremental": 0,
-            "acceptance": "residual", "fused_commit": fused_commit, "draft_choice": "sample",
-            "draft_temperature": 1.0}
+def stops(preset: Preset) -> tuple[Stop, ...]:
+    """The slider's stops on a backbone with this preset, from the slowest to the fastest.
+
+    Quick is the preset's own rounds row by row. No stop has fewer than two: with one, things in the
+    picture come apart.
+    """
+    return (
+        Stop("plain", {"method": "ar"}),
+        Stop("faithful", {"method": "exact", "window": None}),
+        Stop("quick", {
+            "method": "ssd", "k_v": 1, "rounds": max(2, preset.rounds), "incremental": 0,
+            "acceptance": "coupled", "fused_commit": True, "draft_choice": "sample",
+            "draft_temperature": 1.0}))
 
 
-SPEEDS = (  # from the most faithful to the fastest
-    Stop("exact", {"method": "exact", "window": None}),
-    Stop("three rounds", schedule(3)),
-    Stop("two rounds", schedule(2)),
-    Stop("one round", schedule(1, fused_commit=True)),
-    Stop("drafts", schedule(0)))
-
-
-def stop_of(settings: Settings) -> int | None:
+def stop_of(settings: Settings, preset: Preset) -> int | None:
     """The index of the stop that these settings are; None where they lie between."""
     if settings.method == "rows" and settings.draft == "distribution":  # SSD without heads
         settings = replace(settings, method="ssd")
-    return next((i for i, stop in enumerate(SPEEDS)
+    return next((i for i, stop in enumerate(stops(preset))
                  if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
                 None)
 
@@ -142,7 +142,8 @@ def plan_of(settings: Settings, loaded: Any, keep_rows: int = 0) -> Plan:
     """
     method = settings.method_for(loaded.backbone, loaded.heads)
     settings.sampling()
-    return plan(loaded.backbone.resized(settings.pixels()), method, keep_rows)
+    return plan(loaded.backbone.resized(settings.pixels()), method, keep_rows,
+                loaded.heads is not None)
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:

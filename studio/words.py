@@ -31,9 +31,17 @@ TABLE: dict[str, tuple[str, str]] = {
     "pictures": ("Pictures", "张数"),
     "pictures_hint": ("Picture i uses seed + i", "第 i 张使用 种子 + i"),
     "speed": ("Fidelity or speed", "保真还是速度"),
-    "speed_hint": ("0: token for token the plain picture. 4: fastest, roughest.",
-                   "0：与普通解码逐词元相同。4：最快，最粗糙。"),
-    "speed_custom": ("(none of the slider's stops)", "（不属于滑块的任何一档）"),
+    "speed_hint": ("Token by token: the plain way, and the slowest. Faithful: the plain picture in "
+                   "fewer passes, token for token in fp32. Quick: redraws each row a few times; "
+                   "shapes may double or break.",
+                   "逐词元：普通解码，最慢。忠实：更少的前向次数得到普通解码的图像"
+                   "（fp32 下逐词元相同）。"
+                   "快速：每行只修正几轮，物体可能重复或破碎。"),
+    "stop_plain": ("Token by token", "逐词元"),
+    "stop_faithful": ("Faithful", "忠实"),
+    "stop_quick": ("Quick", "快速"),
+    "speed_custom": ("(your own knobs, none of the choices above)",
+                     "（自定义参数，不属于以上任何一档）"),
     "expert": ("Expert knobs", "专家参数"),
     "method": ("Method", "方法"),
     "k_h": ("k_h: cells drafted at a time on row 0", "k_h：首行每次起草的格数"),
@@ -59,6 +67,8 @@ TABLE: dict[str, tuple[str, str]] = {
              "{passes} 次前向；普通解码需 {ar} 次，是它的 {times} 倍"),
     "plan_most": ("as many passes as the picture needs, at most {passes}; one by one takes {ar}",
                   "前向次数视图像而定，至多 {passes} 次；普通解码需 {ar} 次"),
+    "plan_usual": ("usually about {usual} passes, at most {passes}; one by one takes {ar}",
+                   "通常约 {usual} 次前向，至多 {passes} 次；普通解码需 {ar} 次"),
     "plan_same": ("{passes} passes, one a token", "{passes} 次前向，每个词元一次"),
     "unknown": ("Words this backbone does not know, and leaves out: {words}",
                 "模型不认识、会忽略的词：{words}"),

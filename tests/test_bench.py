@@ -10,6 +10,7 @@ from ssd_core import bench as bench_module
 from ssd_core.bench import bench
 from ssd_core.compare import identical_share, side_by_side, verdict
 from ssd_core.events import Finished
+from ssd_core.labels import claim
 from ssd_core.methods import AR, SSD, Exact, Strict
 
 BACKBONE = SimpleNamespace(grid=SimpleNamespace(cells=100))
@@ -54,12 +55,28 @@ def test_every_event_is_watched(order):
     assert seen == [("ar", Finished)]
 
 
-@pytest.mark.parametrize(("method", "share", "expected"), [
-    (AR(), 1.0, "identical"), (Exact(), 1.0, "identical"), (Exact(), 0.99, "approximate"),
-    (Exact(), None, "approximate"), (Strict(), 0.1, "same distribution"),
-    (SSD(), 0.4, "approximate"), (SSD(acceptance="coupled"), 1.0, "identical")])
-def test_identical_is_said_only_where_measured(method, share, expected):
-    assert verdict(method, share) == expected
+FP32, BF16 = torch.float32, torch.bfloat16
+
+
+@pytest.mark.parametrize(("method", "dtype", "share", "expected"), [
+    (AR(), BF16, None, "identical"), (AR(), FP32, 1.0, "identical"),
+    (Exact(), FP32, 1.0, "identical"), (Exact(), FP32, None, "identical"),
+    (Exact(), BF16, 1.0, "identical"), (Exact(), BF16, None, "same distribution"),
+    (Exact(), BF16, 0.34, "same distribution"), (Exact(), FP32, 0.99, "same distribution"),
+    (Strict(), FP32, 0.1, "same distribution"), (SSD(), FP32, 0.4, "approximate"),
+    (SSD(), FP32, None, "approximate"), (SSD(acceptance="coupled"), BF16, 1.0, "identical")])
+def test_identical_is_said_where_measured_or_where_fp32_makes_it_so(method, dtype, share,
+                                                                    expected):
+    assert verdict(method, dtype, share) == expected
+    assert claim(method, dtype, share).startswith(
+        "AR itself" if isinstance(method, AR) else expected)
+
+
+def test_a_claim_names_the_dtype_where_that_decides():
+    assert "fp32 this is AR's own" in claim(Exact(), FP32)
+    assert claim(Exact(), BF16).startswith("same distribution as AR: in bf16 rounding")
+    assert claim(Exact(), BF16, 0.996) == (
+        "same distribution, 99% of tokens are AR's (measured, bf16)")
 
 
 def test_identical_share():

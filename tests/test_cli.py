@@ -113,9 +113,9 @@ def test_compare_measures_what_is_identical(ssd):
     assert len(list(Path("c").glob("*.png"))) == 4
 
 
-def test_compare_claims_nothing_unmeasured(ssd):
-    run = ssd("compare", "a boat", "--methods", "exact", "--out", "c", "--json")
-    assert run.json["results"][0]["verdict"] == "approximate"
+def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ssd):
+    run = ssd("compare", "a boat", "--methods", "exact,rows", "--out", "c", "--json")
+    assert [r["verdict"] for r in run.json["results"]] == ["identical", "approximate"]
     assert run.json["identical_tokens"] is None
 
 

@@ -32,6 +32,7 @@ LAYERS = (
     ("methods.ar", "methods.mtp", "methods.ssd", "methods.strict", "methods.exact"),
     ("methods.rows",),
     ("methods",),
+    ("usual",),
     ("decode", "load"),
     ("",),
 )

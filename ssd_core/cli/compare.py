@@ -10,6 +10,7 @@ import torch
 from ..compare import identical_share, side_by_side, verdict
 from ..events import Finished
 from ..files import written_whole
+from ..labels import equal_tokens
 from ..methods import AR, Method
 from ..recipe import to_bytes
 from ..sampling import Sampling
@@ -68,12 +69,12 @@ def judged(loaded: Loaded, methods: list[tuple[str, Method]], runs: dict[str, Fi
            files: dict[str, list[Path]], sampling: Sampling) -> list[dict]:
     """One generate object a method, with verdict and share of tokens equal to AR's (or None)."""
     baseline = next((runs[label].tokens for label, m in methods if isinstance(m, AR)), None)
-    results = []
+    results, dtype = [], loaded.backbone.dtype
     for label, method in methods:
         share = None if baseline is None else identical_share(runs[label].tokens, baseline)
         result = result_of(loaded, runs[label], files[label], label, sampling)
-        results.append({**result, "verdict": verdict(method, share), "identical_tokens": share,
-                        "is_ar": isinstance(method, AR)})
+        results.append({**result, "verdict": verdict(method, dtype, share),
+                        "identical_tokens": share, "is_ar": isinstance(method, AR)})
     return results
 
 
@@ -98,8 +99,7 @@ def stamp(result: dict) -> list[str]:
 
 
 def share_text(result: dict) -> str:
-    share = result["identical_tokens"]
-    return "" if share is None or result["is_ar"] else f", {share:.0%} of tokens are AR's"
+    return "" if result["is_ar"] else equal_tokens(result["identical_tokens"])
 
 
 def file_name(label: str) -> str:

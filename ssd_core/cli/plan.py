@@ -12,7 +12,7 @@ from ..grid import Grid
 from ..load import load_backbone, pick_device
 from .options import Json, Knobs, Loading, flag
 from .output import Reporter
-from .session import find_backbone
+from .session import find_backbone, find_heads
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,15 @@ class Target:
     grid: str | None = flag(None, "RxC, rows x columns, instead of a backbone.")
     row_end: bool = flag(False, "The grid's rows are closed by a forced token.")
 
+    @property
+    def loading(self) -> Loading:
+        return Loading(self.backbone or "postcard", models_dir=self.models_dir)
+
     def resolved(self) -> Grid | type[Backbone] | Backbone:
         if self.grid is None:
             if self.row_end:
                 raise SSDError("--row-end belongs to --grid: a backbone knows its own rows")
-            return unloaded(Loading(self.backbone or "postcard", models_dir=self.models_dir))
+            return unloaded(self.loading)
         if self.backbone is not None:
             raise SSDError("plan takes --grid or --backbone, not both")
         return Grid.parse(self.grid, self.row_end)
@@ -43,7 +47,9 @@ def unloaded(loading: Loading) -> type[Backbone] | Backbone:
 def command(knobs: Knobs, target: Target, json: Json = False) -> None:
     """Count the passes of a method before anything runs."""
     method = knobs.chosen()
-    counted = plan(target.resolved(), method, device=pick_device("auto").type).to_json()
+    heads = target.grid is None and find_heads(target.loading) is not None
+    counted = plan(target.resolved(), method, heads=heads,
+                   device=pick_device("auto").type).to_json()
     report = Reporter(json)
     rows = [{"figure": name.replace("_", " "), "value": value} for name, value in counted.items()]
     report.table({"figure": "figure", method.name: "value"}, rows)

@@ -17,7 +17,16 @@ from ssd_core.methods import METHODS
 from ssd_core.noise import NEWEST
 
 from ..services import Services
-from ..settings import SPEEDS, TEXTS, Settings, from_dict, plan_of, stop_of, to_dict, with_preset
+from ..settings import (
+    TEXTS,
+    Settings,
+    from_dict,
+    plan_of,
+    stop_of,
+    stops,
+    to_dict,
+    with_preset,
+)
 from ..words import language_of, say
 
 EXAMPLES = [
@@ -49,11 +58,12 @@ class Controls:
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
         self.parts: dict[str, gr.components.Component] = {}
-        start = with_preset(Settings(), services.library.current.backbone.preset)
+        start = with_preset(Settings(), self.preset)
         self._words(t, start)
         self._seed(t, start)
-        self.speed = gr.Slider(0, len(SPEEDS) - 1, stop_of(start), step=1, elem_id="speed",
-                               label=t("speed"), info=t("speed_hint"), buttons=[])
+        names = [(t(f"stop_{stop.name}"), i) for i, stop in enumerate(stops(self.preset))]
+        self.speed = gr.Radio(names, value=stop_of(start, self.preset), elem_id="speed",
+                              label=t("speed"), info=t("speed_hint"))
         self.plan = gr.HTML(elem_id="plan", js_on_load=None)
         with gr.Accordion(t("expert"), open=False, elem_id="expert"):
             self._expert(t, start)
@@ -64,6 +74,11 @@ class Controls:
         self.asked = [self.speed, *self.inputs]
         self.told = [self.plan, self.speed, self.remembered, self.note]
         self._wire()
+
+    @property
+    def preset(self) -> Preset:
+        """Of the backbone that is loaded now."""
+        return self.services.library.current.backbone.preset
 
     def _add(self, name: str, component: gr.components.Component) -> gr.components.Component:
         self.parts[name] = component
@@ -172,7 +187,7 @@ class Controls:
                         api_name="dice", show_progress="hidden", queue=False)
         both = [self.lock, self.metadata]
         gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
-        self.speed.input(at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
+        self.speed.input(self.at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
                          trigger_mode="always_last", **private).then(
             self.tell, self.asked, self.told, **private)  # once all knobs have arrived
 
@@ -191,7 +206,8 @@ class Controls:
             told = self.plan_html(settings, language)
         except SSDError as error:
             told = problem(str(error))
-        return told, at_stop(settings, speed), to_dict(settings), self.note_html(settings, language)
+        return (told, at_stop(settings, self.preset, speed), to_dict(settings),
+                self.note_html(settings, language))
 
     def plan_html(self, settings: Settings, language: str) -> str:
         """How many passes a run takes."""
@@ -200,10 +216,11 @@ class Controls:
         if plan.passes_max == plan.ar_passes and plan.passes is not None:
             line = say(language, "plan_same", passes=plan.passes)
         else:
-            line = say(language, "plan_most" if plan.passes is None else "plan",
-                       passes=plan.passes_max, ar=plan.ar_passes,
+            kind = "plan" if plan.passes is not None else (
+                "plan_usual" if plan.usual else "plan_most")
+            line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        if stop_of(settings) is None:
+        if stop_of(settings, loaded.backbone.preset) is None:
             line += " " + say(language, "speed_custom")
         return f"<p>{escape(line)}</p>"
 
@@ -217,6 +234,12 @@ class Controls:
         unknown = backbone.unknown_words(f"{settings.prompt} {settings.negative}")
         return problem(say(language, "unknown", words=", ".join(unknown))) if unknown else ""
 
+    def at_speed(self, stop: int) -> list[object]:
+        """The knobs of a stop of the slider; those that it leaves alone stay."""
+        knobs = stops(self.preset)[int(stop)].knobs
+        raw = to_dict(replace(Settings(), **knobs))
+        return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
+
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run: a new seed where it is not locked, told in its box from then on."""
         settings = self.read(values)
@@ -226,17 +249,10 @@ class Controls:
         return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
 
 
-def at_speed(stop: int) -> list[object]:
-    """The knobs of a stop of the slider; those that it leaves alone stay."""
-    knobs = SPEEDS[int(stop)].knobs
-    raw = to_dict(replace(Settings(), **knobs))
-    return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
-
-
-def at_stop(settings: Settings, now: int) -> object:
+def at_stop(settings: Settings, preset: Preset, now: int) -> object:
     """Where the slider moves that stands at `now`. Nothing touches it where it stands right or the
     settings are none of its stops: whoever drags it meanwhile would lose it."""
-    stop = stop_of(settings)
+    stop = stop_of(settings, preset)
     return gr.skip() if stop in (None, now) else stop
 
 

@@ -117,24 +117,23 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
 
 
 def test_the_plan_follows_the_knobs(visitor):
-    visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
-    slider = visitor.page.locator("#speed input[type=range]")
-    for _ in range(6):  # a page that is still busy with its first plan may put the slider back
-        slider.fill("3")
+    visitor.page.wait_for_function("() => plan.innerText.includes('usually about')")
+    assert visitor.page.get_by_role("radio", name="Faithful").is_checked()
+    quick = visitor.page.get_by_role("radio", name="Quick")
+    for _ in range(6):  # a page that is still busy with its first plan may put it back
+        quick.check()
         visitor.page.wait_for_timeout(1500)
-        if "31 passes instead of 576" in visitor.text("plan"):
+        if "54 passes instead of 576" in visitor.text("plan"):
             break
-    assert "31 passes instead of 576" in visitor.text("plan")
+    assert "54 passes instead of 576" in visitor.text("plan")
     visitor.expert()
     assert visitor.page.locator("#fused_commit input").is_checked()
     visitor.fill("rounds", 3)
     visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
-    assert slider.input_value() == "3", "what has r=3 and a fused commit is no stop"
-    assert "none of the slider's stops" in visitor.text("plan")
-    visitor.page.locator("#fused_commit input").uncheck()
-    visitor.page.wait_for_function(
-        "() => document.querySelector('#speed input[type=range]').value === '1'")
-    assert "none of the slider's stops" not in visitor.text("plan")
+    assert quick.is_checked(), "what has r=3 and a fused commit is no stop"
+    assert "none of the choices" in visitor.text("plan")
+    visitor.fill("rounds", 2)
+    visitor.page.wait_for_function("() => !plan.innerText.includes('none of the choices')")
     visitor.fill("k_h", 64)
     visitor.page.wait_for_selector("#plan .studio-problem")
     assert "k_h" in visitor.text("plan")

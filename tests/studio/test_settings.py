@@ -15,12 +15,12 @@ from ssd_core.methods import METHODS
 from ssd_core.noise import NEWEST, VERSIONS
 from studio.library import Loaded
 from studio.settings import (
-    SPEEDS,
     Settings,
     from_dict,
     from_recipe,
     plan_of,
     stop_of,
+    stops,
     to_dict,
     with_preset,
 )
@@ -89,7 +89,10 @@ def test_a_method_takes_the_knobs_it_has(loaded):
     assert exact == methods.Exact(9)
 
 
-@pytest.mark.parametrize("stop", SPEEDS, ids=lambda stop: stop.name)
+STOPS = stops(Preset())
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded, stop):
     wish = replace(Settings(), **stop.knobs)
     with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
@@ -123,24 +126,34 @@ def test_a_backbones_own_schedule():
 # Speed against fidelity
 
 
-def test_every_stop_is_found_again_from_its_own_knobs():
-    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in SPEEDS]
-    assert [stop_of(settings) for settings in at] == list(range(len(SPEEDS)))
-    assert stop_of(Settings()) == 0 and stop_of(Settings(method="ssd", rounds=4)) is None
-    assert stop_of(replace(at[0], window=5)) is None and stop_of(Settings(method="ar")) is None
+@pytest.mark.parametrize("preset", [Preset(), Preset(5, 2, 5, 4), Preset(5, 1, 6),
+                                    Preset(rounds=0)])
+def test_every_stop_is_found_again_from_its_own_knobs(preset):
+    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in stops(preset)]
+    assert [stop_of(settings, preset) for settings in at] == list(range(len(at)))
+    assert stop_of(Settings(), preset) == 1
+    assert stop_of(Settings(method="ssd", rounds=4), preset) is None
+    assert stop_of(replace(at[1], window=5), preset) is None
 
 
 def test_stops_by_rows_are_the_same_stops():
-    assert [stop_of(replace(Settings(), **{**stop.knobs, "method": "rows"}))
-            for stop in SPEEDS[1:]] == [1, 2, 3, 4]
-    assert stop_of(Settings(method="rows", draft="copy")) is None
+    by_rows = replace(Settings(), **{**STOPS[2].knobs, "method": "rows"})
+    assert stop_of(by_rows, Preset()) == 2
+    assert stop_of(replace(by_rows, draft="copy"), Preset()) is None
 
 
-def test_faster_stops_plan_fewer_passes(loaded):
-    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in SPEEDS]
-    most = [plan.passes_max for plan in plans]
-    assert most == sorted(most, reverse=True) and plans[2].passes == 77
+def test_every_stop_differs_visibly_in_passes_and_none_repairs_less_than_twice(loaded):
+    preset = loaded.backbone.preset
+    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in stops(preset)]
+    taken = [plan.passes or plan.usual for plan in plans]
+    assert all(slow > 1.2 * fast for slow, fast in zip(taken, taken[1:], strict=False)), taken
     assert {plan.ar_passes for plan in plans} == {576}
+    for rounds in range(8):
+        assert all(stop.knobs.get("rounds", 2) >= 2 for stop in stops(Preset(rounds=rounds)))
+
+
+def test_quick_follows_the_backbones_own_rounds():
+    assert [stops(Preset(rounds=n))[-1].knobs["rounds"] for n in (2, 5, 6)] == [2, 5, 6]
 
 
 def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):

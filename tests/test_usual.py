@@ -1,0 +1,75 @@
+"""What plans tell of usual passes: figures kept with postcard, and those of own runs."""
+
+import json
+
+import pytest
+from mock_backbone import MockBackbone
+
+from ssd_core import Grid, Sampling, methods, plan, usual
+from ssd_core.backbones.postcard import Postcard
+
+
+@pytest.fixture(autouse=True)
+def record(monkeypatch):
+    monkeypatch.setattr(usual, "OWN", usual.Record())
+    return usual.OWN
+
+
+@pytest.fixture
+def backbone():
+    backbone = MockBackbone(Grid(4, 6))
+    backbone.sha256 = "f" * 64
+    return backbone
+
+
+def note(backbone, passes, method=methods.Exact(), sampling=Sampling(), **options):  # noqa: B008
+    usual.note(backbone, method, False, sampling, {"passes_each": passes}, **options)
+
+
+def test_an_unknown_backbone_has_bounds_only(backbone):
+    assert plan(backbone, methods.Exact()).usual is None
+
+
+def test_own_runs_are_told_by_the_next_plan_of_the_same_kind_alone(backbone):
+    note(backbone, [10, 14])
+    note(backbone, [6])
+    assert plan(backbone, methods.Exact()).usual == 9
+    assert plan(backbone, methods.Exact(), keep_rows=2).usual == 4
+    assert plan(backbone, methods.Exact(), heads=True).usual is None
+    assert plan(backbone, methods.Exact(7)).usual is None
+    assert plan(backbone, methods.SSD()).usual is None
+
+
+def test_runs_unlike_the_plans_are_not_remembered(backbone, record):
+    note(backbone, [9], sampling=Sampling(temperature=2.0))
+    note(backbone, [9], keep_rows=2)
+    note(backbone, [9], method=methods.SSD())
+    assert not record.means
+
+
+def test_a_file_remembers_and_stays_small(tmp_path, backbone, record):
+    record.keep_in(tmp_path / "new" / "usual.json")
+    note(backbone, [12])
+    again = usual.Record()
+    again.keep_in(record.path)
+    assert again.means == record.means and len(again.means) == 1
+    for n in range(2 * usual.MOST_KEYS):
+        record.add(str(n), n + 1)
+    assert len(json.loads(record.path.read_text())) == usual.MOST_KEYS
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[1]", '{"a": 1}', '{"a": [NaN, 1]}', '{"a": [1, {}]}'])
+def test_a_bad_file_and_one_that_cannot_be_written_are_no_errors(tmp_path, backbone, record, text):
+    path = tmp_path / "usual.json"
+    path.write_text(text)
+    record.keep_in(path)
+    assert not record.means
+    record.path = path / "below a file"
+    note(backbone, [12])
+    assert plan(backbone, methods.Exact()).usual == 12
+
+
+def test_postcards_figures_come_along_for_the_default_window():
+    for heads in (True, False):
+        told = plan(Postcard, methods.Exact(), heads=heads, device="cpu")
+        assert 40 < told.usual < 110 < told.passes_max
