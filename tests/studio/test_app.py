@@ -117,7 +117,7 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
 
 
 def test_the_plan_follows_the_knobs(visitor):
-    visitor.page.wait_for_function("() => plan.innerText.includes('usually about')")
+    visitor.page.wait_for_function("() => plan.innerText.includes('at most 576')")
     assert visitor.page.get_by_role("radio", name="Faithful").is_checked()
     quick = visitor.page.get_by_role("radio", name="Quick")
     for _ in range(6):  # a page that is still busy with its first plan may put it back
