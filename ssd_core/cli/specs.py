@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -13,6 +14,12 @@ SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def build_method(name: str, knobs: dict[str, Any]) -> Method:
     """The method with these knobs; SSDError where it, or one of them, does not exist."""
+    require_known(name, knobs)
+    return METHODS[name](**knobs)
+
+
+def require_known(name: str, knobs: Iterable[str]) -> None:
+    """Raise SSDError unless there is such a method, and it has these knobs."""
     if name not in METHODS:
         raise SSDError(f"method {name!r}: choose one of {', '.join(METHODS)}")
     own = [f.name for f in fields(METHODS[name])]
@@ -20,7 +27,6 @@ def build_method(name: str, knobs: dict[str, Any]) -> Method:
     if foreign is not None:
         there = f"its knobs are {', '.join(own)}" if own else "it has no knobs"
         raise SSDError(f"method {name} has no knob {foreign}: {there}")
-    return METHODS[name](**knobs)
 
 
 def parse_method(text: str) -> Method:
@@ -32,7 +38,7 @@ def parse_method(text: str) -> Method:
         if not equals:
             raise SSDError(f"method {text!r}: write knobs as NAME:KNOB=VALUE, like ssd:rounds=1")
         given[knob.strip().replace("-", "_")] = value.strip()
-    build_method(name, given)
+    require_known(name, given)
     hints = get_type_hints(METHODS[name])
     return build_method(name, {knob: value_of(knob, value, hints[knob])
                                for knob, value in given.items()})

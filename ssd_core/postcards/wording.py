@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from .captions import _COLOUR_WORDS, _MEANING, _NOUNS, _PARTS
 
@@ -20,7 +21,7 @@ def lonely(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
 
     words: the known words of a prompt, in lower case and in their order.
     """
-    for position, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+    for position, (word, after) in enumerate(zip_longest(words, words[1:], fillvalue="")):
         if word in PHRASES and not belongs(word, after):
             yield position, PHRASES[word]
 
@@ -48,7 +49,7 @@ def _followers() -> dict[str, list[tuple[str, Meaning]]]:
     found = defaultdict(list)
     for claim, texts in _PARTS.items():
         for words in map(str.split, texts):
-            for word, after in zip(words, [*words[1:], ""], strict=True):
+            for word, after in zip_longest(words, words[1:], fillvalue=""):
                 if word not in _MEANING:
                     found[word].append((after, claim))
     return found
