@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
 def download(arguments: list[str]) -> int:
     """Exit code of the download; it asks first."""
     sys.path.insert(0, str(ROOT))  # an embedded Python does not look beside the script
-    from ssd_core.fetch import main as fetch
+    from ssd_core.weights.fetch import main as fetch
 
     return fetch(arguments)
 

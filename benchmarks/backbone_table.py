@@ -11,9 +11,9 @@ sys.path.append(str(ROOT))
 from ssd_core.backbones.base import Preset  # noqa: E402
 from ssd_core.backbones.chameleon import sizes_for  # noqa: E402
 from ssd_core.backbones.emu3 import RATIOS  # noqa: E402
-from ssd_core.catalogue import CATALOGUE, GB, KnownBackbone  # noqa: E402
-from ssd_core.fit import fit  # noqa: E402
-from ssd_core.methods import Rows  # noqa: E402
+from ssd_core.engine.methods import Rows  # noqa: E402
+from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone  # noqa: E402
+from ssd_core.weights.fit import fit  # noqa: E402
 
 COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "grid",
            "pixels", "preset: k_h, k_v, r, i; cfg", "GiB to draw: bf16", "int8", "int4",

@@ -18,14 +18,14 @@ import torch
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
-from ssd_core.compare import identical_share
-from ssd_core.evaluate import PROMPT_SEED
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, Exact, Method
+from ssd_core.engine.usual import key_of
 from ssd_core.files import written_whole
-from ssd_core.heads import DraftHeads
-from ssd_core.load import ASSETS
-from ssd_core.methods import AR, Exact, Method
+from ssd_core.front.compare import identical_share
+from ssd_core.measure.evaluate import PROMPT_SEED
 from ssd_core.train.data import fresh_caption
-from ssd_core.usual import key_of
+from ssd_core.weights.load import ASSETS
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24)

@@ -13,8 +13,8 @@ import torch
 from conditions import conditions, table
 
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.decode import prompt_branches
-from ssd_core.state import DecodeState
+from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.state import DecodeState
 
 PROMPT = "a red house on the left , at night , under a starry sky ."
 MIB = 1 << 20

@@ -13,17 +13,17 @@ from torch import nn
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.chameleon import Anole, Lumina
+from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
+from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.backbones.emu3 import Emu3
 from ssd_core.backbones.janus import Janus
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen
-from ssd_core.backbones.movq import MoVQ, MoVQShape
+from ssd_core.backbones.prompts.text import Text
 from ssd_core.backbones.shared_vocabulary import Vocabulary
 from ssd_core.backbones.tar import Tar
-from ssd_core.backbones.text import Text
-from ssd_core.backbones.vqgan import VQGAN, VQGANShape
-from ssd_core.catalogue import KnownBackbone
-from ssd_core.heads import DraftHeads
-from ssd_core.transformer import sequence_angles
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.model.transformer import sequence_angles
+from ssd_core.weights.catalogue import KnownBackbone
 
 CLASSES, T5_WIDTH, TA_TOK_WIDTH, TA_TOK_CODES = 1000, 2048, 1152, 65536
 SEED = 0

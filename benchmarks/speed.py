@@ -18,12 +18,12 @@ from conditions import RESULTS, conditions, table
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
-from ssd_core.bench import bench
-from ssd_core.catalogue import known
-from ssd_core.decode import prompt_branches
-from ssd_core.load import DTYPES
-from ssd_core.processor import has_bf16
-from ssd_core.transformer import Decoder, sequence_angles
+from ssd_core.engine.decode import prompt_branches
+from ssd_core.measure.bench import bench
+from ssd_core.model.processor import has_bf16
+from ssd_core.model.transformer import Decoder, sequence_angles
+from ssd_core.weights.catalogue import known
+from ssd_core.weights.load import DTYPES
 
 PROMPT = "a red house on the left , a yellow boat on the right , on a lake , at sunset ."
 METHODS = [

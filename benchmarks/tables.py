@@ -24,10 +24,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
-from ssd_core.evaluate import Trial
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict
 from ssd_core.files import written_whole
-from ssd_core.heads import DraftHeads
-from ssd_core.methods import AR, SSD, Exact, Method, Rows, Strict
+from ssd_core.measure.evaluate import Trial
 from ssd_core.train import heads as heads_stage
 
 SHOWN, LABEL, FONT = 6, 230, 15  # pictures a row of the sheet; px of its labels' column; px

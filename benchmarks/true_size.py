@@ -26,13 +26,13 @@ from random_backbones import random_backbone, random_heads, scaled
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
-from ssd_core.catalogue import KnownBackbone, known
-from ssd_core.decode import prompt_branches
-from ssd_core.events import Finished, Pass, Rows
+from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.events import Finished, Pass, Rows
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.files import written_whole
-from ssd_core.heads import DraftHeads
-from ssd_core.load import DTYPES, pick_device, pick_dtype
-from ssd_core.methods import AR, SSD, Method
+from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL-512",
          "Tar-AR-DTok-512", "Anole-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")

@@ -25,8 +25,8 @@ from workflow_graphs import GRAPHS, Graph
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))
 
-from comfyui_page import Page, comfyui_page  # noqa: E402
-from comfyui_server import Client, Run, comfyui  # noqa: E402
+from support.comfyui_page import Page, comfyui_page  # noqa: E402
+from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
 WORKFLOWS, GOLDEN = ROOT / "workflows", ROOT / "tests" / "workflows"
 REGISTRY_ID = "ssd-decoding"

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from comfy_api.latest import io
 
-from ..ssd_core.heatmap import acceptance_sheet
+from ..ssd_core.front.heatmap import acceptance_sheet
 from .errors import noted
 from .types import CATEGORY, RunStats, StatsType
 

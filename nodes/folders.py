@@ -15,11 +15,11 @@ import folder_paths
 from safetensors import SafetensorError, safe_open
 
 from ..ssd_core.backbones import BACKBONES, postcard
-from ..ssd_core.backbones.checkpoint import ENDINGS
-from ..ssd_core.catalogue import CATALOGUE
+from ..ssd_core.backbones.reading.checkpoint import ENDINGS
+from ..ssd_core.engine.heads import FORMAT as HEADS_FORMAT
 from ..ssd_core.errors import SSDError
-from ..ssd_core.heads import FORMAT as HEADS_FORMAT
-from ..ssd_core.load import (
+from ..ssd_core.weights.catalogue import CATALOGUE
+from ..ssd_core.weights.load import (
     BACKBONE_FILE,
     HEADS_FILE,
     backbones_in,

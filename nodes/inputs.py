@@ -13,8 +13,8 @@ from comfy_api.latest import io
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
-from ..ssd_core.catalogue import CATALOGUE
-from ..ssd_core.methods.base import ACCEPTANCES
+from ..ssd_core.engine.methods.base import ACCEPTANCES
+from ..ssd_core.weights.catalogue import CATALOGUE
 from .schedules import AUTO, CUSTOM, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
 

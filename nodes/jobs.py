@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.decode import generate, prompt_branches
+from ..ssd_core.engine.decode import generate, prompt_branches
+from ..ssd_core.engine.events import Event, Finished
+from ..ssd_core.engine.methods import SSD, Method
 from ..ssd_core.errors import SSDError
-from ..ssd_core.events import Event, Finished
-from ..ssd_core.fit import run_bytes, widest_pass
-from ..ssd_core.labels import label, without_heads
-from ..ssd_core.methods import SSD, Method
-from ..ssd_core.recipe import make_recipe
-from ..ssd_core.sampling import Sampling
+from ..ssd_core.front.labels import label, without_heads
+from ..ssd_core.front.recipe import make_recipe
+from ..ssd_core.model.sampling import Sampling
+from ..ssd_core.weights.fit import run_bytes, widest_pass
 from .schedules import AUTO, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import Loaded, LoadedBackbone, LoadedHeads

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import folder_paths
 
-from ..ssd_core.catalogue import GB, LICENCE, KnownBackbone, Source
+from ..ssd_core.weights.catalogue import GB, LICENCE, KnownBackbone, Source
 
 PACK = Path(__file__).resolve().parents[1]
 

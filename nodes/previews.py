@@ -20,7 +20,7 @@ import folder_paths
 from comfy_api.latest import io
 from server import PromptServer
 
-from ..ssd_core.preview import Preview
+from ..ssd_core.front.preview import Preview
 
 EVENT = "ssd.preview"
 ROUTE = "/ssd/preview"

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from comfy_api.latest import io
 
-from ..ssd_core.compare import identical_share, side_by_side
-from ..ssd_core.methods import AR, Method
-from ..ssd_core.recipe import to_bytes
+from ..ssd_core.engine.methods import AR, Method
+from ..ssd_core.front.compare import identical_share, side_by_side
+from ..ssd_core.front.recipe import to_bytes
 from . import inputs, jobs, previews, report, running, schedules, weights
 from .errors import noted
 from .types import CATEGORY, MethodType

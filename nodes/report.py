@@ -6,10 +6,10 @@ import sys
 
 import comfy.model_management as mm
 
-from ..ssd_core import labels
-from ..ssd_core.doctor import report as doctors_report
-from ..ssd_core.doctor import shelf
-from ..ssd_core.fit import stored_dtype
+from ..ssd_core.front import labels
+from ..ssd_core.front.doctor import report as doctors_report
+from ..ssd_core.front.doctor import shelf
+from ..ssd_core.weights.fit import stored_dtype
 from . import errors, folders, running
 from .folders import named
 from .jobs import Job

@@ -13,12 +13,12 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from server import PromptServer
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.events import Event, Finished, Pass, Started
-from ..ssd_core.fit import figures_of, pixel_bytes
-from ..ssd_core.grid import Grid
-from ..ssd_core.heatmap import AcceptanceCount
-from ..ssd_core.preview import Preview
-from ..ssd_core.race import race
+from ..ssd_core.engine.events import Event, Finished, Pass, Started
+from ..ssd_core.front.heatmap import AcceptanceCount
+from ..ssd_core.front.preview import Preview
+from ..ssd_core.front.race import race
+from ..ssd_core.model.grid import Grid
+from ..ssd_core.weights.fit import figures_of, pixel_bytes
 from . import errors, previews
 from .jobs import Job
 from .telling import tell

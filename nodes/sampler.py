@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from comfy_api.latest import io
 
-from ..ssd_core.methods import Method
-from ..ssd_core.recipe import to_bytes
+from ..ssd_core.engine.methods import Method
+from ..ssd_core.front.recipe import to_bytes
 from . import inputs, jobs, previews, report, running, weights
 from .errors import noted
 from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType

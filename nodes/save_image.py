@@ -12,7 +12,7 @@ from comfy.cli_args import args
 from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
+from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
 from .errors import noted
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 

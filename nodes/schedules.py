@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
+from ..ssd_core.engine.methods import METHODS, PAPER_PRESETS, SSD, Method, default_method
+from ..ssd_core.engine.plan import Plan
+from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
-from ..ssd_core.grid import Grid
-from ..ssd_core.labels import plan_text
-from ..ssd_core.methods import METHODS, PAPER_PRESETS, SSD, Method, default_method
-from ..ssd_core.plan import Plan
-from ..ssd_core.usual import usual_passes
+from ..ssd_core.front.labels import plan_text
+from ..ssd_core.model.grid import Grid
 
 AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}

@@ -17,12 +17,12 @@ from torch import nn
 
 from ..ssd_core import load_backbone, load_heads
 from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.engine.heads import DraftHeads
+from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.fit import SHORT_NAMES, fit, stored_bytes
-from ..ssd_core.heads import DraftHeads
-from ..ssd_core.load import find_backbone, is_small, pick_dtype
-from ..ssd_core.methods import AR
-from ..ssd_core.quantize import KINDS
+from ..ssd_core.weights.fit import SHORT_NAMES, fit, stored_bytes
+from ..ssd_core.weights.load import find_backbone, is_small, pick_dtype
+from ..ssd_core.weights.quantize import KINDS
 
 CPU = torch.device("cpu")
 # One copy however many nodes; an entry lives as long as some node's output does.

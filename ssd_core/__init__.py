@@ -1,13 +1,13 @@
 """Spatially Speculative Decoding: draft whole rows of a picture, verify them in a few passes."""
 
-from . import methods
-from .decode import generate, plan
+from .engine import methods
+from .engine.decode import generate, plan
+from .engine.events import Finished, Pass, Rows, Started
+from .engine.plan import Plan
 from .errors import SSDError
-from .events import Finished, Pass, Rows, Started
-from .grid import Grid
-from .load import load_backbone, load_heads
-from .plan import Plan
-from .sampling import Sampling
+from .model.grid import Grid
+from .model.sampling import Sampling
+from .weights.load import load_backbone, load_heads
 
 __version__ = "0.1.0"
 __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "Started",

@@ -15,6 +15,8 @@ from safetensors.torch import save
 
 from .errors import SSDError
 
+ASSETS = Path(__file__).parent / "assets"
+
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:

@@ -7,7 +7,8 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ssd_core import SSDError, hub
+from ssd_core import SSDError
+from ssd_core.weights import hub
 
 from .jobs import fault
 

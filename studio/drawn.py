@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ssd_core.compare import verdict
-from ssd_core.labels import claim
-from ssd_core.usual import note
+from ssd_core.engine.usual import note
+from ssd_core.front.compare import verdict
+from ssd_core.front.labels import claim
 
 from .history import Entry, History
 from .jobs import Cancelled, Job

@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.recipe import opened, read_recipe, recipe_of, save_png
+from ssd_core.front.recipe import opened, read_recipe, recipe_of, save_png
 from ssd_core.unicode import is_unicode
 
 from .settings import Settings, from_recipe

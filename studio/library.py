@@ -15,11 +15,11 @@ import torch
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones import BACKBONES
 from ssd_core.backbones.base import Backbone
-from ssd_core.catalogue import CATALOGUE, KnownBackbone
-from ssd_core.doctor import shelf
-from ssd_core.fit import SHORT_NAMES, fit, gib
-from ssd_core.heads import DraftHeads
-from ssd_core.load import ASSETS, HEADS_FILE, family_of, pick_device
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.front.doctor import shelf
+from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
+from ssd_core.weights.fit import SHORT_NAMES, fit, gib
+from ssd_core.weights.load import ASSETS, HEADS_FILE, family_of, pick_device
 
 from .settings import Settings
 

@@ -15,13 +15,13 @@ import torch
 
 from ssd_core import SSDError, generate
 from ssd_core.backbones.base import Backbone
-from ssd_core.events import Event, Finished, Pass, Rows
-from ssd_core.heads import DraftHeads
-from ssd_core.labels import label
-from ssd_core.methods import Method
-from ssd_core.preview import Preview
-from ssd_core.race import race, timed
-from ssd_core.recipe import make_recipe
+from ssd_core.engine.events import Event, Finished, Pass, Rows
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import Method
+from ssd_core.front.labels import label
+from ssd_core.front.preview import Preview
+from ssd_core.front.race import race, timed
+from ssd_core.front.recipe import make_recipe
 
 from .jobs import Cancelled, Job
 from .library import Loaded, free_memory

@@ -15,11 +15,11 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.compare import identical_share, side_by_side, verdict
+from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
-from ssd_core.labels import stamp
-from ssd_core.methods import AR
-from ssd_core.recipe import (
+from ssd_core.front.compare import identical_share, side_by_side, verdict
+from ssd_core.front.labels import stamp
+from ssd_core.front.recipe import (
     is_int,
     kept_tokens,
     opened,

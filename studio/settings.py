@@ -12,11 +12,11 @@ from typing import Any
 
 from ssd_core import Plan, Sampling, SSDError, plan
 from ssd_core.backbones.base import Backbone, Preset
-from ssd_core.heads import DraftHeads
-from ssd_core.labels import without_heads
-from ssd_core.methods import METHODS, SSD, Method, default_method
-from ssd_core.noise import NEWEST
-from ssd_core.recipe import MAX_KNOB, is_int, is_number, method_of
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import METHODS, SSD, Method, default_method
+from ssd_core.front.labels import without_heads
+from ssd_core.front.recipe import MAX_KNOB, is_int, is_number, method_of
+from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
 
 MOST_PICTURES, LONGEST_TEXT = 64, 4000

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from preview_run import chromium
+from support.preview_run import chromium
 
 __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once in a process
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ssd_core import Sampling, accept
-from ssd_core.noise import NoiseField, Purpose
-from ssd_core.sampling import choose, probabilities
+from ssd_core import Sampling
+from ssd_core.engine import accept
+from ssd_core.model.noise import NoiseField, Purpose
+from ssd_core.model.sampling import choose, probabilities
 
 CODES = 5
 DRAWS = 200_000

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from ssd_core import bench as bench_module
-from ssd_core.bench import bench
-from ssd_core.compare import identical_share, side_by_side, verdict
-from ssd_core.events import Finished
-from ssd_core.labels import claim
-from ssd_core.methods import AR, SSD, Exact, Strict
+from ssd_core.engine.events import Finished
+from ssd_core.engine.methods import AR, SSD, Exact, Strict
+from ssd_core.front.compare import identical_share, side_by_side, verdict
+from ssd_core.front.labels import claim
+from ssd_core.measure import bench as bench_module
+from ssd_core.measure.bench import bench
 
 BACKBONE = SimpleNamespace(grid=SimpleNamespace(cells=100))
 

@@ -3,10 +3,10 @@
 import pytest
 
 from ssd_core import SSDError, plan
-from ssd_core.catalogue import CATALOGUE, known
-from ssd_core.fit import figures_of
-from ssd_core.hub_client import fits
-from ssd_core.methods import METHODS, SSD
+from ssd_core.engine.methods import METHODS, SSD
+from ssd_core.weights.catalogue import CATALOGUE, known
+from ssd_core.weights.fit import figures_of
+from ssd_core.weights.hub_client import fits
 
 ROWS = pytest.mark.parametrize("row", CATALOGUE.values(), ids=CATALOGUE)
 # Parameters in billions: of the decoder with its embeddings and head, as published.

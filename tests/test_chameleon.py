@@ -10,14 +10,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import CHAMELEON_CODES, anole, llama_shapes, lumina
+from support.tiny_checkpoints import CHAMELEON_CODES, anole, llama_shapes, lumina
 
 from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
 from ssd_core.backbones import chameleon
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.checkpoint import Checkpoint, open_checkpoint
-from ssd_core.grid import Grid
-from ssd_core.state import DecodeState
+from ssd_core.backbones.reading.checkpoint import Checkpoint, open_checkpoint
+from ssd_core.engine.state import DecodeState
+from ssd_core.model.grid import Grid
 
 CPU = torch.device("cpu")
 LAYOUTS = {"lumina": (lumina, "Lumina-mGPT-7B-768"), "anole": (anole, "anole")}

@@ -7,10 +7,10 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import save_file
-from tiny_checkpoints import write_folder
+from support.tiny_checkpoints import write_folder
 
 from ssd_core import SSDError
-from ssd_core.backbones.checkpoint import Checkpoint, open_checkpoint
+from ssd_core.backbones.reading.checkpoint import Checkpoint, open_checkpoint
 
 TENSORS = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(4), "c": torch.zeros(1, 2)}
 

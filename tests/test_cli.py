@@ -16,12 +16,12 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main
 from ssd_core.cli.specs import parse_method, parse_methods
+from ssd_core.engine.heads import DraftHeads, save_heads
+from ssd_core.engine.methods import SSD, Exact
 from ssd_core.errors import SSDError
-from ssd_core.heads import DraftHeads, save_heads
-from ssd_core.load import load_backbone
-from ssd_core.methods import SSD, Exact
-from ssd_core.recipe import read_recipe, recipe_tokens, tokens_sha256
-from ssd_core.transformer import DecoderShape
+from ssd_core.front.recipe import read_recipe, recipe_tokens, tokens_sha256
+from ssd_core.model.transformer import DecoderShape
+from ssd_core.weights.load import load_backbone
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPE = DecoderShape(layers=1, hidden=32, heads=2, kv_heads=2, head_dim=16, ffn=64,
@@ -256,7 +256,7 @@ def test_a_recipe_that_lies_is_refused(ssd):
 
 
 def test_evaluate_calls_the_engine_and_prints_its_rows(ssd, monkeypatch):
-    from ssd_core import evaluate
+    from ssd_core.measure import evaluate
 
     def fake(backbone, heads, methods, prompts, batch, sampling, progress):
         progress("ar")

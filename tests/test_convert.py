@@ -5,12 +5,12 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny_image_models import janus_original
+from support.tiny_image_models import janus_original
 
 from ssd_core import SSDError, load_backbone
-from ssd_core.backbones.checkpoint import open_checkpoint
+from ssd_core.backbones.reading.checkpoint import open_checkpoint
 from ssd_core.cli import main
-from ssd_core.convert import convert
+from ssd_core.weights.convert import convert
 
 TENSORS = {name: torch.full((10, 10), float(i)) for i, name in enumerate("abcde")}
 
@@ -102,7 +102,7 @@ def test_nothing_half_written_stays(pickle, tmp_path, monkeypatch):
                 raise failure
             path.touch()
 
-        monkeypatch.setattr("ssd_core.convert.save_file", save)
+        monkeypatch.setattr("ssd_core.weights.convert.save_file", save)
         with pytest.raises(seen if isinstance(seen, type) else KeyboardInterrupt):
             convert(pickle, None, 400)
         assert [path.name for path in tmp_path.iterdir()] == ["m.pt"]
@@ -110,7 +110,7 @@ def test_nothing_half_written_stays(pickle, tmp_path, monkeypatch):
 
 def test_a_disk_without_room_is_told_before(pickle, monkeypatch):
     usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr("ssd_core.convert.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("ssd_core.weights.convert.shutil.disk_usage", lambda _: usage)
     assert "GB are needed" in refused(pickle)
 
 

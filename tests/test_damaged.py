@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import anole, emu3, lumina
-from tiny_image_models import janus_original, janus_port
+from support.tiny_checkpoints import anole, emu3, lumina
+from support.tiny_image_models import janus_original, janus_port
 
 from ssd_core import SSDError, load_backbone
 

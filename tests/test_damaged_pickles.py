@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.tiny_image_models import llamagen_c2i, llamagen_t2i, tar
 from test_damaged import CHANGES, same
-from tiny_image_models import llamagen_c2i, llamagen_t2i, tar
 
 from ssd_core import SSDError, load_backbone
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone, events, random_heads, tokens
+from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
-from ssd_core.state import DecodeState
+from ssd_core.engine.state import DecodeState
 
 METHODS = [methods.AR(), methods.MTP(), methods.SSD(), methods.Strict(), methods.Rows(),
            methods.Exact()]
@@ -149,7 +149,7 @@ def test_statistics(method):
 def test_time_of_the_consumer_is_not_counted(method, monkeypatch):
     """On a clock that runs only while the consumer has an event in hand."""
     now = [0.0]
-    monkeypatch.setattr("ssd_core.state.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("ssd_core.engine.state.time.perf_counter", lambda: now[0])
     model = backbone()
     told = []
     for event in generate(model, ["sun"], method, heads=random_heads(model)):

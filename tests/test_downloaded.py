@@ -1,15 +1,15 @@
 """What the catalogue fetches is what the loader reads: tiny checkpoints by way of a Hub."""
 
 import pytest
-import tiny_checkpoints
-import tiny_image_models
-from fake_hub import FakeHub
+from support import tiny_checkpoints, tiny_image_models
+from support.fake_hub import FakeHub
 
-from ssd_core import hub, load_backbone
-from ssd_core.catalogue import CATALOGUE
-from ssd_core.fit import fit
-from ssd_core.hub_client import fits
-from ssd_core.methods import Rows
+from ssd_core import load_backbone
+from ssd_core.engine.methods import Rows
+from ssd_core.weights import hub
+from ssd_core.weights.catalogue import CATALOGUE
+from ssd_core.weights.fit import fit
+from ssd_core.weights.hub_client import fits
 
 TINY = {
     "Janus-Pro-1B": tiny_image_models.janus_original,

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from mock_backbone import MockBackbone, events, random_heads, tokens
+from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Sampling, SSDError, generate, methods
-from ssd_core.methods import METHODS
-from ssd_core.sampling import probabilities
+from ssd_core.engine.methods import METHODS
+from ssd_core.model.sampling import probabilities
 
 EVERY = [methods.AR(), methods.MTP(k_h=2), methods.SSD(2, 1, 1), methods.Strict(k_h=2),
          methods.Rows(2, 1, 1), methods.Exact(window=4)]

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
-from tiny_checkpoints import (
+from support.tiny_checkpoints import (
     EMU3_CODES,
     EMU3_CONTROL,
     EMU3_DECODER,
@@ -27,11 +27,11 @@ from tiny_checkpoints import (
 from ssd_core import Sampling, SSDError, generate, load_backbone, methods, plan
 from ssd_core.backbones import emu3 as family
 from ssd_core.backbones.base import Backbone
-from ssd_core.backbones.checkpoint import open_checkpoint
 from ssd_core.backbones.emu3 import WORDS
-from ssd_core.backbones.tiktoken_text import read_tiktoken
-from ssd_core.grid import Grid
-from ssd_core.state import DecodeState
+from ssd_core.backbones.prompts.tiktoken_text import read_tiktoken
+from ssd_core.backbones.reading.checkpoint import open_checkpoint
+from ssd_core.engine.state import DecodeState
+from ssd_core.model.grid import Grid
 
 CPU = torch.device("cpu")
 LAYOUTS = {"original": emu3, "first port": emu3_first_port, "later port": emu3_later_port}

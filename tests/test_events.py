@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from mock_backbone import MockBackbone, events, random_heads
+from support.mock_backbone import MockBackbone, events, random_heads
 
 from ssd_core import Finished, Grid, Pass, Rows, Started, generate, methods
 

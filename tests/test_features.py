@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from ssd_core import SSDError
 from ssd_core.postcards import postcard
-from ssd_core.postcards.features import frechet_distance, load_classifier, moments, square_root
 from ssd_core.train import classifier
 from ssd_core.train.data import HELD_OUT
+from ssd_core.train.features import frechet_distance, load_classifier, moments, square_root
 
 NUMBER = st.floats(-3, 3)
 

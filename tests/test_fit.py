@@ -7,15 +7,16 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone, events, random_heads, tiny_postcard
+from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard
 
 from ssd_core import Grid, Sampling, SSDError, methods
-from ssd_core import fit as fit_module
 from ssd_core.backbones import postcard
-from ssd_core.backbones.vqgan import VQGAN, VQGANShape
-from ssd_core.catalogue import CATALOGUE
+from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.cli import main
-from ssd_core.fit import (
+from ssd_core.model.kv_cache import KVCache
+from ssd_core.weights import fit as fit_module
+from ssd_core.weights.catalogue import CATALOGUE
+from ssd_core.weights.fit import (
     WEIGHT_BYTES,
     Setting,
     figures_of,
@@ -24,7 +25,6 @@ from ssd_core.fit import (
     run_bytes,
     widest_pass,
 )
-from ssd_core.kv_cache import KVCache
 
 GIB = 2**30
 METHODS = st.sampled_from([methods.AR(), methods.MTP(k_h=3), methods.SSD(k_h=3, k_v=2, rounds=1),

@@ -4,12 +4,12 @@ import json
 
 import pytest
 import torch
-from mock_backbone import MockBackbone, random_heads
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, SSDError, load_heads
-from ssd_core.heads import DraftHead, DraftHeads, Space, read_heads, save_heads
+from ssd_core.engine.heads import DraftHead, DraftHeads, Space, read_heads, save_heads
 
 
 @pytest.fixture
@@ -101,9 +101,9 @@ def test_heads_have_the_size_of_the_paper():
 
 def test_horizontal_and_vertical_heads_aim_at_their_offsets(backbone):
     """Head d on [h; e] of a cell is what drafts the cell d to the right, or d rows below."""
-    from ssd_core.methods.base import horizontal_states, vertical_states
-    from ssd_core.sampling import Sampling
-    from ssd_core.state import DecodeState
+    from ssd_core.engine.methods.base import horizontal_states, vertical_states
+    from ssd_core.engine.state import DecodeState
+    from ssd_core.model.sampling import Sampling
     heads = random_heads(backbone)
     state = DecodeState(backbone, [[1, 2]], 1, Sampling(), 1.0, heads)
     generator = torch.Generator().manual_seed(3)

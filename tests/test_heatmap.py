@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mock_backbone import MockBackbone, random_heads
+from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Pass, generate, methods
-from ssd_core.heatmap import RAMP, AcceptanceCount, acceptance_sheet, heat
+from ssd_core.front.heatmap import RAMP, AcceptanceCount, acceptance_sheet, heat
 
 
 def counted(backbone, method, prompts=("sun", "boat")):

@@ -11,11 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fake_hub import FakeHub
+from support.fake_hub import FakeHub
 
-from ssd_core import SSDError, hub
-from ssd_core.catalogue import CATALOGUE
+from ssd_core import SSDError
 from ssd_core.cli import main
+from ssd_core.weights import hub
+from ssd_core.weights.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME, REPO = "Janus-Pro-1B-hf", "deepseek-community/Janus-Pro-1B"
@@ -294,7 +295,7 @@ def test_an_address_that_is_none_is_refused(server, monkeypatch, address):
 
 @pytest.mark.parametrize("answer", [b"<html>log in</html>", b"[]", b"{}", b"null"])
 def test_a_page_that_is_no_hub_is_told(server, monkeypatch, answer):
-    monkeypatch.setattr("fake_hub.json.dumps", lambda _: answer.decode())
+    monkeypatch.setattr("support.fake_hub.json.dumps", lambda _: answer.decode())
     assert server.url in refused(hub.quote, NAME) or "holds no file" in refused(hub.quote, NAME)
 
 

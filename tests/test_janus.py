@@ -5,9 +5,9 @@ import shutil
 import pytest
 import torch
 import torch.nn.functional as F
-from block_passes import hidden_by_blocks, random_tokens
-from mock_backbone import tokens
-from tiny_image_models import (
+from support.block_passes import hidden_by_blocks, random_tokens
+from support.mock_backbone import tokens
+from support.tiny_image_models import (
     CODES,
     JANUS_CONTROL,
     JANUS_TEXT,
@@ -19,7 +19,7 @@ from tiny_image_models import (
 
 from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones import janus
-from ssd_core.backbones.checkpoint import open_checkpoint
+from ssd_core.backbones.reading.checkpoint import open_checkpoint
 
 LAYOUTS = {"original": janus_original, "port": janus_port}
 PROMPTS = ["a red house", "trees"]

@@ -4,9 +4,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock_backbone import randomise
+from support.mock_backbone import randomise
 
-from ssd_core.transformer import Decoder, DecoderShape, sequence_angles
+from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
 
 SLOTS, ROWS, HIDDEN = 10, 2, 16
 ANGLES = sequence_angles(SLOTS, 8)

@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -9,34 +10,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "ssd_core"
 
-# A module imports only from lines above its own. Whatever the table does not name is an
-# application of the engine (command line, training, evaluation ...): it may import all of the
-# engine and its fellows, and nothing in the table may import it.
-LAYERS = (
-    ("errors", "noise"),
-    ("knobs",),
-    ("grid", "kv_cache", "processor", "sampling", "files", "unicode", "backbones.vq",
-     "backbones.text", "backbones.codec_files", "backbones.tensor_files", "backbones.offload",
-     "backbones.imagenet", "postcards.world"),
-    ("accept", "plan", "transformer", "backbones.vqgan", "backbones.checkpoint",
-     "postcards.captions"),
-    ("events", "backbones.base", "backbones.decoder_config", "backbones.movq", "backbones.codecs",
-     "backbones.flan_t5", "backbones.tar_language", "backbones.tiktoken_text",
-     "postcards.wording"),
-    ("backbones.weights",),
-    ("heads", "backbones.postcard", "quantize", "backbones.shared_vocabulary", "backbones.ta_tok"),
-    ("backbones.janus", "backbones.llamagen", "backbones.tar", "backbones.chameleon",
-     "backbones.emu3"),
-    ("state", "backbones"),
-    ("methods.base", "methods.window"),
-    ("methods.ar", "methods.mtp", "methods.ssd", "methods.strict", "methods.exact"),
-    ("methods.rows",),
-    ("methods",),
-    ("usual",),
-    ("decode", "load"),
-    ("",),
-)
-HEIGHT = {module: height for height, layer in enumerate(LAYERS) for module in layer}
+# Rooms from the bottom to the top. A module imports from its own room and from rooms above its
+# line in this table, never from one below it.
+ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "front", "train", "measure",
+         "cli")
+BOTTOM = ("errors", "files", "unicode")  # of the top folder; ssd_core itself is the public face
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"
@@ -85,24 +63,53 @@ def absolute_imports(path: Path) -> set[str]:
     return found
 
 
-def test_the_table_names_modules_that_exist():
-    assert set(HEIGHT) <= {name_of(path) for path in sources(CORE)}
+def height(module: str) -> int:
+    """The line of the room that a module is in."""
+    return 0 if module in BOTTOM else ROOMS.index(module.split(".")[0])
 
 
-@pytest.mark.parametrize("module", [m for layer in LAYERS for m in layer])
-def test_modules_import_only_from_layers_below(module):
-    path = CORE.joinpath(*module.split(".")) if module else CORE
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    for other in imported_modules(path):
-        assert other in HEIGHT, f"{module} imports the application {other}"
-        assert HEIGHT[other] < HEIGHT[module], f"{module} imports {other}"
+def inner_modules() -> list[str]:
+    """Every module of a room, and those at the bottom."""
+    names = map(name_of, sources(CORE))
+    return [name for name in names if name in BOTTOM or name.split(".")[0] in ROOMS[1:]]
+
+
+def file_of(module: str) -> Path:
+    path = CORE.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def test_every_folder_is_a_room_of_the_table():
+    folders = {path.parent.relative_to(CORE).parts[0] for path in sources(CORE)
+               if path.parent != CORE}
+    assert folders == set(ROOMS[1:])
+
+
+@pytest.mark.parametrize("module", inner_modules())
+def test_rooms_import_only_from_rooms_below(module):
+    for other in imported_modules(file_of(module)) - {""}:
+        assert height(other) <= height(module), f"{module} imports {other}"
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """`prepare` raises CycleError with the modules of the circle."""
+    graph = {module: imported_modules(file_of(module)) - {module, ""}
+             for module in inner_modules()}
+    TopologicalSorter(graph).prepare()
+
+
+def test_a_circle_is_seen():
+    with pytest.raises(CycleError):
+        TopologicalSorter({"a": {"b"}, "b": {"a"}}).prepare()
 
 
 def test_the_order_that_matters_is_seen():
     """The test reads what it should: a few imports that are surely there."""
-    assert imported_modules(CORE / "methods" / "rows.py") >= {"methods.ssd", "state", "grid"}
-    assert imported_modules(CORE / "methods" / "base.py") >= {"accept", "backbones.base", "noise"}
-    assert imported_modules(CORE / "__init__.py") >= {"decode", "methods", "errors"}
+    methods = CORE / "engine" / "methods"
+    assert imported_modules(methods / "rows.py") >= {"engine.methods.ssd", "engine.state",
+                                                     "model.grid"}
+    assert imported_modules(methods / "base.py") >= {"engine.accept", "backbones.base"}
+    assert imported_modules(CORE / "__init__.py") >= {"engine.decode", "engine.methods", "errors"}
 
 
 @pytest.mark.parametrize("path", sources(CORE), ids=name_of)

@@ -7,10 +7,10 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from block_passes import hidden_by_blocks, random_tokens
-from mock_backbone import tokens
 from safetensors.torch import load_file, save_file
-from tiny_image_models import (
+from support.block_passes import hidden_by_blocks, random_tokens
+from support.mock_backbone import tokens
+from support.tiny_image_models import (
     CODES,
     llamagen_c2i,
     llamagen_c2i_tensors,
@@ -21,9 +21,9 @@ from tiny_image_models import (
 
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import llamagen
-from ssd_core.backbones.checkpoint import open_checkpoint
-from ssd_core.backbones.flan_t5 import cleaned
-from ssd_core.backbones.imagenet import class_of
+from ssd_core.backbones.prompts.flan_t5 import cleaned
+from ssd_core.backbones.prompts.imagenet import class_of
+from ssd_core.backbones.reading.checkpoint import open_checkpoint
 
 PROMPTS = ["a red house", "trees"]
 

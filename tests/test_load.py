@@ -4,15 +4,15 @@ import json
 
 import pytest
 import torch
-from mock_backbone import random_heads, tiny_postcard, tokens
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from support.mock_backbone import random_heads, tiny_postcard, tokens
 
 from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import FORMAT
+from ssd_core.engine.heads import save_heads
 from ssd_core.files import read_safetensors, sha256_of
-from ssd_core.heads import save_heads
 
 
 @pytest.fixture(scope="module")

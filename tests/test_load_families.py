@@ -4,18 +4,18 @@ import json
 
 import pytest
 import torch
-from mock_backbone import MockBackbone, events, tokens
 from safetensors.torch import save_file
-from tiny_checkpoints import anole, emu3, lumina
-from tiny_image_models import janus_original, janus_port, llamagen_c2i, tar
+from support.mock_backbone import MockBackbone, events, tokens
+from support.tiny_checkpoints import anole, emu3, lumina
+from support.tiny_image_models import janus_original, janus_port, llamagen_c2i, tar
 from torch import nn
 
 from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import FAMILIES
 from ssd_core.backbones.offload import Turns
 from ssd_core.cli import main
-from ssd_core.load import pick_dtype
-from ssd_core.preview import Preview
+from ssd_core.front.preview import Preview
+from ssd_core.weights.load import pick_dtype
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 LAYOUTS = {"janus-original": janus_original, "janus-port": janus_port, "lumina": lumina,
@@ -93,15 +93,15 @@ def test_what_no_family_claims_is_described(tmp_path):
     ("fp16", True, True, "float16", "float16"), ("fp32", False, True, "float32", "float32"),
     ("bf16", False, False, "bfloat16", "bfloat16")])
 def test_the_dtype_that_is_computed_in(monkeypatch, name, small, bf16, on_cpu, on_a_card):
-    monkeypatch.setattr("ssd_core.load.has_bf16", lambda device: bf16)
+    monkeypatch.setattr("ssd_core.weights.load.has_bf16", lambda device: bf16)
     assert pick_dtype(name, CPU, small) == getattr(torch, on_cpu)
     assert pick_dtype(name, torch.device("cuda"), small) == getattr(torch, on_a_card)
 
 
 def test_small_is_counted_in_parameters(folders, monkeypatch):
-    monkeypatch.setattr("ssd_core.load.SMALL", 1000)
+    monkeypatch.setattr("ssd_core.weights.load.SMALL", 1000)
     for has, dtype in ((True, torch.bfloat16), (False, torch.float32)):
-        monkeypatch.setattr("ssd_core.processor.capabilities", lambda has=has: {"bf16": has})
+        monkeypatch.setattr("ssd_core.model.processor.capabilities", lambda has=has: {"bf16": has})
         assert load_backbone(folders["anole"], "cpu").dtype == dtype
 
 
@@ -216,8 +216,8 @@ def test_offload_without_a_card_is_refused(folders, device):
 
 def test_offload_is_for_decoder_and_codec_on_the_chosen_device(folders, monkeypatch):
     """The device without values stands in for a card; nothing is really moved."""
-    monkeypatch.setattr("ssd_core.load.NO_CARD", ())
-    monkeypatch.setattr("ssd_core.load.Turns", lambda *arguments: arguments)
+    monkeypatch.setattr("ssd_core.weights.load.NO_CARD", ())
+    monkeypatch.setattr("ssd_core.weights.load.Turns", lambda *arguments: arguments)
     backbone = load_backbone(folders["anole"], "meta", offload=True)
     assert backbone.turns == (META, backbone.decoder, backbone.picture_codec)
     assert load_backbone(folders["anole"], "meta").turns is None

@@ -30,7 +30,7 @@ def test_a_missing_package_is_named_in_one_line(package, tmp_path):
 def test_transformers_is_imported_by_no_start_and_no_postcard():
     script = ("import sys, ssd_core, ssd_core.cli; backbone = ssd_core.load_backbone('postcard')\n"
               "heads = ssd_core.load_heads('postcard', backbone)\n"
-              "for event in ssd_core.generate(backbone, ['a boat'], ssd_core.methods.SSD(),"
+              "for event in ssd_core.generate(backbone, ['a boat'], ssd_core.engine.methods.SSD(),"
               " heads):\n"
               "    break\n"
               "sys.exit('transformers' in sys.modules)")

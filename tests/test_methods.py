@@ -6,12 +6,13 @@ import pytest
 import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 from scipy import stats
+from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, accept, methods, plan
-from ssd_core.methods import METHODS
-from ssd_core.state import DecodeState
+from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
+from ssd_core.engine import accept
+from ssd_core.engine.methods import METHODS
+from ssd_core.engine.state import DecodeState
 
 WORDS = ("sun", "a red house", "ox")  # of different length, and different from the empty prompt
 UNDER_TEST = {

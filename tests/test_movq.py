@@ -7,9 +7,9 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ssd_core.backbones import vqgan
-from ssd_core.backbones.codec_files import load_weights
-from ssd_core.backbones.movq import LAYOUTS, MoVQ, MoVQShape, layout_of, movq_of, shape_of
+from ssd_core.backbones.codecs import vqgan
+from ssd_core.backbones.codecs.files import load_weights
+from ssd_core.backbones.codecs.movq import LAYOUTS, MoVQ, MoVQShape, layout_of, movq_of, shape_of
 from ssd_core.errors import SSDError
 
 SHAPE = MoVQShape(channels=32, multipliers=(1, 2, 2), res_blocks=2, z_channels=4, codes=60,

@@ -4,11 +4,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone, events, random_heads
 from scipy import stats
+from support.mock_backbone import MockBackbone, events, random_heads
 
-from ssd_core import Grid, methods, noise
-from ssd_core.noise import NEWEST, VERSIONS, NoiseField, Purpose
+from ssd_core import Grid, methods
+from ssd_core.model import noise
+from ssd_core.model.noise import NEWEST, VERSIONS, NoiseField, Purpose
 
 CPU = torch.device("cpu")
 MANY = 200_000

@@ -6,10 +6,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone
+from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Plan, SSDError, methods, plan
-from ssd_core.methods import PAPER_PRESETS
+from ssd_core.engine.methods import PAPER_PRESETS
 
 JANUS, LUMINA, EMU = Grid(24, 24), Grid(48, 48, True), Grid(90, 90, True)
 PAPER = [

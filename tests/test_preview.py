@@ -9,14 +9,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from mock_backbone import MockBackbone, random_heads
 from PIL import Image
+from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core import preview as preview_module
-from ssd_core.palette import cell_means, palette, patchwork
-from ssd_core.preview import Preview
-from ssd_core.race import timed
+from ssd_core.front import preview as preview_module
+from ssd_core.front.palette import cell_means, palette, patchwork
+from ssd_core.front.preview import Preview
+from ssd_core.front.race import timed
 
 METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.Strict(), methods.Rows(),
            methods.Exact()]

@@ -3,8 +3,15 @@
 import pytest
 import torch
 
-from ssd_core import load_backbone, processor
-from ssd_core.processor import capabilities, cpu_has_amx, cpu_has_bf16, has_bf16, likes_columns
+from ssd_core import load_backbone
+from ssd_core.model import processor
+from ssd_core.model.processor import (
+    capabilities,
+    cpu_has_amx,
+    cpu_has_bf16,
+    has_bf16,
+    likes_columns,
+)
 
 CPU = torch.device("cpu")
 
@@ -42,7 +49,7 @@ def test_a_device_without_bf16_products_says_so(monkeypatch):
 
 @pytest.mark.parametrize("bf16", [True, False])
 def test_only_fp32_on_a_cpu_is_stored_by_column(monkeypatch, bf16):
-    monkeypatch.setattr("ssd_core.processor.capabilities", lambda: {"bf16": bf16})
+    monkeypatch.setattr("ssd_core.model.processor.capabilities", lambda: {"bf16": bf16})
     for name in ("fp32", "bf16", "fp16"):
         matrix = load_backbone("postcard", "cpu", name).decoder.layers[0].gate_up
         assert matrix.is_contiguous() == (name != "fp32") == (not likes_columns(CPU, matrix.dtype))

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 import torch
-from mock_backbone import MockBackbone, tiny_postcard, tokens
+from support.mock_backbone import MockBackbone, tiny_postcard, tokens
 
 from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
-from ssd_core.quantize import is_quantised, quantise, quantiser
-from ssd_core.transformer import Decoder, DecoderShape, sequence_angles
+from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
+from ssd_core.weights.quantize import is_quantised, quantise, quantiser
 
 CPU = torch.device("cpu")
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 import torch
-from mock_backbone import MockBackbone, tokens
+from support.mock_backbone import MockBackbone, tokens
 
 from ssd_core import Finished, generate, methods
-from ssd_core.race import race, timed
+from ssd_core.front.race import race, timed
 
 
 def ticks(names: str, seconds: float):

@@ -15,11 +15,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ssd_core.backbones.base import Preset
+from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.errors import SSDError
-from ssd_core.grid import Grid
-from ssd_core.methods import METHODS, SSD
-from ssd_core.noise import NEWEST
-from ssd_core.recipe import (
+from ssd_core.front.recipe import (
     KNOBS,
     kept_tokens,
     make_recipe,
@@ -30,7 +28,9 @@ from ssd_core.recipe import (
     save_png,
     tokens_sha256,
 )
-from ssd_core.sampling import Sampling
+from ssd_core.model.grid import Grid
+from ssd_core.model.noise import NEWEST
+from ssd_core.model.sampling import Sampling
 from studio.settings import from_recipe
 
 BACKBONE = SimpleNamespace(

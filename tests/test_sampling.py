@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
-from ssd_core.sampling import choose, guide, nucleus, probabilities
+from ssd_core.model.sampling import choose, guide, nucleus, probabilities
 
 seeds = st.integers(0, 10_000)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from block_passes import hidden_by_blocks, random_tokens
-from mock_backbone import tokens
-from tiny_image_models import TA_TOK, ta_tok_tensors, tar, tar_language, tar_tensors
+from support.block_passes import hidden_by_blocks, random_tokens
+from support.mock_backbone import tokens
+from support.tiny_image_models import TA_TOK, ta_tok_tensors, tar, tar_language, tar_tensors
 
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones.tar import Tar
@@ -148,7 +148,7 @@ def test_codes_of_words_are_drawn_from_the_models_own_distribution(speaking, mon
     """Each as from one full pass without a cache, with the filters of the original."""
     from transformers import Qwen2ForCausalLM
 
-    monkeypatch.setattr("ssd_core.backbones.tar_language.COUNT", 6)
+    monkeypatch.setattr("ssd_core.backbones.prompts.tar_language.COUNT", 6)
     language = speaking.language
     model = Qwen2ForCausalLM.from_pretrained(language.folder)
     ids = language.tokenize("a red house")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones import postcard
-from ssd_core.evaluate import code_entropy, evaluate, objects, with_errors
-from ssd_core.methods import AR, SSD, Exact
+from ssd_core.engine.methods import AR, SSD, Exact
+from ssd_core.measure.evaluate import code_entropy, evaluate, objects, with_errors
 from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import PLACES
 from ssd_core.train import backbone, heads, reading, self_distill, tokenizer

@@ -9,20 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-import tiny_checkpoints
-import tiny_image_models
 import torch
-from block_passes import hidden_by_blocks
 from hypothesis import given
 from hypothesis import strategies as st
-from mock_backbone import MockBackbone, events, tiny_postcard
+from support import tiny_checkpoints, tiny_image_models
+from support.block_passes import hidden_by_blocks
+from support.mock_backbone import MockBackbone, events, tiny_postcard
 
 from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
+from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import read_safetensors, write_safetensors
-from ssd_core.grid import Grid
-from ssd_core.heads import DraftHeads
+from ssd_core.model.grid import Grid
 from ssd_core.train import heads, self_distill
 from ssd_core.train.drawn import FORMAT, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe

@@ -6,12 +6,12 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from mock_backbone import MockBackbone, randomise
+from support.mock_backbone import MockBackbone, randomise
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ssd_core import Grid
-from ssd_core.transformer import (
+from ssd_core.model.transformer import (
     Decoder,
     DecoderShape,
     attention,

@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from mock_backbone import MockBackbone
+from support.mock_backbone import MockBackbone
 
-from ssd_core import Grid, Sampling, methods, plan, usual
+from ssd_core import Grid, Sampling, methods, plan
 from ssd_core.backbones.postcard import Postcard
+from ssd_core.engine import usual
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,16 @@ import torch.nn.functional as F
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ssd_core.backbones import vqgan
-from ssd_core.backbones.codec_files import load_weights
-from ssd_core.backbones.vqgan import LAYOUTS, VQGAN, VQGANShape, layout_of, shape_of, vqgan_of
+from ssd_core.backbones.codecs import vqgan
+from ssd_core.backbones.codecs.files import load_weights
+from ssd_core.backbones.codecs.vqgan import (
+    LAYOUTS,
+    VQGAN,
+    VQGANShape,
+    layout_of,
+    shape_of,
+    vqgan_of,
+)
 from ssd_core.errors import SSDError
 
 SHAPE = VQGANShape(channels=32, multipliers=(1, 2, 2), res_blocks=1, z_channels=6, codes=50,

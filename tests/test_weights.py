@@ -11,13 +11,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
-from tiny_checkpoints import llama_shapes, random_tensors, write_folder
-from tiny_image_models import llamagen_shapes
+from support.tiny_checkpoints import llama_shapes, random_tensors, write_folder
+from support.tiny_image_models import llamagen_shapes
 from torch import nn
 
 from ssd_core import SSDError
-from ssd_core.backbones.checkpoint import open_checkpoint
-from ssd_core.backbones.weights import (
+from ssd_core.backbones.reading.checkpoint import open_checkpoint
+from ssd_core.backbones.reading.weights import (
     LLAMAGEN,
     Concat,
     Fingerprint,
@@ -26,7 +26,7 @@ from ssd_core.backbones.weights import (
     decoder_sources,
     fill,
 )
-from ssd_core.transformer import Decoder, DecoderShape
+from ssd_core.model.transformer import Decoder, DecoderShape
 
 CPU = torch.device("cpu")
 
@@ -258,7 +258,7 @@ def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted)
 
     Four files of 81 MiB each in float32, in a process of its own.
     """
-    script = Path(__file__).with_name("load_and_measure.py")
+    script = Path(__file__).with_name("support.load_and_measure.py")
     run = subprocess.run([sys.executable, script, large, wanted], capture_output=True, text=True,
                          check=True)
     measured = json.loads(run.stdout.splitlines()[-1])

@@ -11,8 +11,8 @@ from PIL import Image
 
 from ssd_core import methods
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.recipe import save_png
-from ssd_core.workflow import TEMPLATE, node_of, workflow_of
+from ssd_core.front.recipe import save_png
+from ssd_core.front.workflow import TEMPLATE, node_of, workflow_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SSD = methods.SSD()

@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
-from ..grid import Grid
-from ..kv_cache import KVCache
-from ..transformer import Decoder
+from ..model.grid import Grid
+from ..model.kv_cache import KVCache
+from ..model.transformer import Decoder
 from .offload import Turns
 
 

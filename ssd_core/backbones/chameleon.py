@@ -12,19 +12,14 @@ from collections.abc import Iterable
 import torch
 
 from ..errors import SSDError
-from ..transformer import DecoderShape
+from ..model.transformer import DecoderShape
 from .base import Preset
-from .checkpoint import Checkpoint
-from .codecs import draws, read_codec
-from .decoder_config import head_key, read_constants
-from .shared_vocabulary import (
-    SharedVocabulary,
-    Vocabulary,
-    code_range,
-    vocabulary_sources,
-)
-from .text import read_text, require_length
-from .weights import Concat, Slice, Source, decoder_shape, two_sizes
+from .codecs.find import draws, read_codec
+from .prompts.text import read_text, require_length
+from .reading.checkpoint import Checkpoint
+from .reading.decoder_config import head_key, read_constants
+from .reading.weights import Concat, Slice, Source, decoder_shape, two_sizes
+from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Chameleon (Lumina-mGPT, Anole)"
 STEP = 32  # px that one size token of Lumina-mGPT stands for

@@ -11,21 +11,16 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..errors import SSDError
-from ..transformer import DecoderShape
+from ..model.transformer import DecoderShape
 from .base import Preset
-from .checkpoint import Checkpoint
-from .codecs import draws, read_codec
-from .decoder_config import head_key, number, read_constants
-from .movq import movq_of
-from .shared_vocabulary import (
-    SharedVocabulary,
-    Vocabulary,
-    code_range,
-    vocabulary_sources,
-)
-from .text import Text, read_text, require_length
-from .tiktoken_text import read_tiktoken
-from .weights import decoder_shape, two_sizes
+from .codecs.find import draws, read_codec
+from .codecs.movq import movq_of
+from .prompts.text import Text, read_text, require_length
+from .prompts.tiktoken_text import read_tiktoken
+from .reading.checkpoint import Checkpoint
+from .reading.decoder_config import head_key, number, read_constants
+from .reading.weights import decoder_shape, two_sizes
+from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Emu3"
 PATCH = 8

@@ -13,14 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..grid import Grid
-from ..transformer import Decoder, DecoderShape, sequence_angles
+from ..model.grid import Grid
+from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone, Preset, empty
-from .checkpoint import Checkpoint
-from .codecs import draws, read_codec
-from .decoder_config import number, read_constants, section
-from .text import Text, read_text, require_length
-from .weights import decoder_shape, decoder_sources, fill, two_sizes
+from .codecs.find import draws, read_codec
+from .prompts.text import Text, read_text, require_length
+from .reading.checkpoint import Checkpoint
+from .reading.decoder_config import number, read_constants, section
+from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "Janus-Pro"
 GRID = Grid(24, 24)  # the only one it was trained on

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from ..grid import Grid
-from ..transformer import Decoder, DecoderShape, axial_angles
+from ..model.grid import Grid
+from ..model.transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset, empty
-from .checkpoint import Checkpoint
-from .codecs import draws, read_codec
-from .decoder_config import head_key
-from .flan_t5 import SLOTS, FlanT5
-from .imagenet import class_of
-from .weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
+from .codecs.find import draws, read_codec
+from .prompts.flan_t5 import SLOTS, FlanT5
+from .prompts.imagenet import class_of
+from .reading.checkpoint import Checkpoint
+from .reading.decoder_config import head_key
+from .reading.weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "LlamaGen"
 HIDDEN, NO_TEXT = -1, -2  # in place of a text's ids: nothing, and the learned features

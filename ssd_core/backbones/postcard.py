@@ -18,13 +18,13 @@ from torch import nn
 
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
-from ..grid import Grid
+from ..model.grid import Grid
+from ..model.processor import likes_columns
+from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.wording import lonely, quoted
-from ..processor import likes_columns
-from ..transformer import Decoder, DecoderShape, axial_angles
 from .base import Backbone, Preset
-from .checkpoint import Checkpoint
-from .vq import PATCH, VQTokenizer
+from .codecs.vq import PATCH, VQTokenizer
+from .reading.checkpoint import Checkpoint
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/1"

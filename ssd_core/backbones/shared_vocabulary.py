@@ -15,12 +15,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
-from ..grid import Grid
-from ..transformer import Decoder, DecoderShape, sequence_angles
+from ..model.grid import Grid
+from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from .base import Backbone
-from .checkpoint import Checkpoint
-from .text import Text
-from .weights import Concat, Slice, Source, decoder_sources, fill
+from .prompts.text import Text
+from .reading.checkpoint import Checkpoint
+from .reading.weights import Concat, Slice, Source, decoder_sources, fill
 
 
 @dataclass(frozen=True)

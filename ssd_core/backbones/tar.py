@@ -16,15 +16,15 @@ import torch
 import torch.nn.functional as F
 
 from ..errors import SSDError
-from ..grid import Grid
-from ..transformer import Decoder, DecoderShape
-from . import ta_tok
+from ..model.grid import Grid
+from ..model.transformer import Decoder, DecoderShape
 from .base import Backbone, Preset, empty
-from .checkpoint import Checkpoint
-from .codecs import draws, read_codec
-from .tar_language import COUNT, TarLanguage
-from .text import require_length
-from .weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
+from .codecs.find import draws, read_codec
+from .prompts import ta_tok
+from .prompts.tar_language import COUNT, TarLanguage
+from .prompts.text import require_length
+from .reading.checkpoint import Checkpoint
+from .reading.weights import LLAMAGEN, decoder_shape, decoder_sources, fill, shape_of, two_sizes
 
 FAMILY = "Tar AR-DTok"
 SCHEME = "codes:"

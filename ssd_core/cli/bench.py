@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bench import bench
 from ..errors import SSDError
+from ..measure.bench import bench
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter
 from .session import Bars, check_words, conditions, load

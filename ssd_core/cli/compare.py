@@ -7,13 +7,13 @@ from pathlib import Path
 
 import torch
 
-from ..compare import identical_share, side_by_side, verdict
-from ..events import Finished
+from ..engine.events import Finished
+from ..engine.methods import AR, Method
 from ..files import written_whole
-from ..labels import equal_tokens
-from ..methods import AR, Method
-from ..recipe import to_bytes
-from ..sampling import Sampling
+from ..front.compare import identical_share, side_by_side, verdict
+from ..front.labels import equal_tokens
+from ..front.recipe import to_bytes
+from ..model.sampling import Sampling
 from .generate import Prompt, result_of, save_all, summary
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from ..convert import convert
+from ..weights.convert import convert
 from .options import Json, flag
 from .output import Reporter
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from .. import hub
-from ..catalogue import CATALOGUE
 from ..errors import SSDError
-from ..fetch import fetched, require_terminal, terms
+from ..weights import hub
+from ..weights.catalogue import CATALOGUE
+from ..weights.fetch import fetched, require_terminal, terms
 from .options import MODELS, Json, flag
 from .output import Reporter, note
 

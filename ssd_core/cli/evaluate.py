@@ -27,7 +27,7 @@ class Trial:
 
 def command(trial: Trial, drawing: Drawing, loading: Loading, json: Json = False) -> None:
     """Measure caption accuracy, NLL, entropy and tokens equal to AR's."""
-    from ..evaluate import evaluate
+    from ..measure.evaluate import evaluate
 
     report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(trial.methods)
     if trial.prompts < 1 or trial.batch < 1:

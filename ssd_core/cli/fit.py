@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
-from ..catalogue import CATALOGUE, KnownBackbone, known
 from ..errors import SSDError
-from ..fit import fit
-from ..load import load_backbone
+from ..weights.catalogue import CATALOGUE, KnownBackbone, known
+from ..weights.fit import fit
+from ..weights.load import load_backbone
 from .options import Json, Knobs, Loading, Picture, flag
 from .output import Reporter
 from .session import find_backbone

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
+from ..engine.events import Finished
+from ..engine.methods import Method
 from ..errors import SSDError
-from ..events import Finished
-from ..methods import Method
-from ..recipe import kept_tokens, make_recipe, save_png, tokens_sha256
-from ..sampling import Sampling
+from ..front.recipe import kept_tokens, make_recipe, save_png, tokens_sha256
+from ..model.sampling import Sampling
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
 from .output import Reporter
 from .paths import batch_paths, check_writable, free_path

@@ -14,9 +14,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ..engine.methods import METHODS, SSD, Method, default_method
 from ..errors import SSDError
-from ..methods import METHODS, SSD, Method, default_method
-from ..sampling import Sampling
+from ..model.sampling import Sampling
 from .specs import build_method
 
 MODELS = "models"  # where `download` puts backbones and the others look, unless told otherwise

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ..backbones.base import Backbone
 from ..backbones.postcard import Postcard
-from ..decode import plan
+from ..engine.decode import plan
 from ..errors import SSDError
-from ..grid import Grid
-from ..load import load_backbone, pick_device
+from ..model.grid import Grid
+from ..weights.load import load_backbone, pick_device
 from .options import Json, Knobs, Loading, flag
 from .output import Reporter
 from .session import find_backbone, find_heads

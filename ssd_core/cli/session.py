@@ -12,14 +12,14 @@ import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
-from ..catalogue import CATALOGUE
-from ..decode import generate
+from ..engine.decode import generate
+from ..engine.events import Event, Finished, Pass, Started
+from ..engine.heads import DraftHeads
+from ..engine.methods import Method
 from ..errors import SSDError
-from ..events import Event, Finished, Pass, Started
-from ..heads import DraftHeads
-from ..load import HEADS_FILE, load_backbone, load_heads, resolve
-from ..methods import Method
-from ..sampling import Sampling
+from ..model.sampling import Sampling
+from ..weights.catalogue import CATALOGUE
+from ..weights.load import HEADS_FILE, load_backbone, load_heads, resolve
 from .options import MODELS, Loading, Picture
 from .output import note
 

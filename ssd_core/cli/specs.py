@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, get_type_hints
 
+from ..engine.methods import METHODS, Method
 from ..errors import SSDError
-from ..methods import METHODS, Method
 
 SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 

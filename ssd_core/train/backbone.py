@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones import postcard
+from ..backbones.codecs.vq import VQTokenizer
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
-from ..backbones.vq import VQTokenizer
 from ..files import read_safetensors, written_whole
 from ..postcards import WORDS
 from . import tokenizer as tokenizer_stage

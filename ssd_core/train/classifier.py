@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from ..files import write_safetensors
-from ..postcards.features import FORMAT, FeatureNet, moments
 from .common import (
     Checkpoint,
     cosine,
@@ -27,6 +26,7 @@ from .common import (
     training_steps,
 )
 from .data import HELD_OUT, pictures, scene_of
+from .features import FORMAT, FeatureNet, moments
 from .reading import SceneProbe, answers
 
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from ..errors import SSDError
 from ..files import written_whole
-from ..processor import cpu_has_amx
+from ..model.processor import cpu_has_amx
 
 REQUIRED = dataclasses.MISSING
 Say = Callable[[str], None]

@@ -19,11 +19,11 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
+from ..engine.heads import HORIZONTAL, VERTICAL, DraftHeads, Space, save_heads
 from ..errors import SSDError
-from ..grid import Grid
-from ..heads import HORIZONTAL, VERTICAL, DraftHeads, Space, save_heads
-from ..load import HEADS_FILE, load_backbone
-from ..sampling import guide
+from ..model.grid import Grid
+from ..model.sampling import guide
+from ..weights.load import HEADS_FILE, load_backbone
 from .common import (
     REQUIRED,
     Checkpoint,

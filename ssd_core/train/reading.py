@@ -19,17 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
-from ..postcards.world import (
-    COLOURS,
-    GROUNDS,
-    KINDS,
-    LIGHTS,
-    PLACES,
-    RIDGES,
-    SKIES,
-    TIMES,
-    Scene,
-)
+from ..postcards.world import COLOURS, GROUNDS, KINDS, LIGHTS, PLACES, RIDGES, SKIES, TIMES, Scene
 from .common import (
     Checkpoint,
     cosine,

@@ -18,14 +18,14 @@ from tqdm import tqdm
 from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
-from ..decode import generate
+from ..engine.decode import generate
+from ..engine.events import Finished
+from ..engine.methods import AR
 from ..errors import SSDError
-from ..events import Finished
 from ..files import write_safetensors
-from ..fit import free_bytes, run_bytes
-from ..load import load_backbone
-from ..methods import AR
-from ..sampling import Sampling
+from ..model.sampling import Sampling
+from ..weights.fit import free_bytes, run_bytes
+from ..weights.load import load_backbone
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
 from .drawn import FORMAT, drawn_already, gaps, of_prompts

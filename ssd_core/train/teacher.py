@@ -12,9 +12,9 @@ from contextlib import nullcontext
 import torch
 
 from ..backbones.base import Backbone
-from ..grid import Grid
-from ..kv_cache import KVCache
-from ..state import followed, predicting
+from ..engine.state import followed, predicting
+from ..model.grid import Grid
+from ..model.kv_cache import KVCache
 from .common import mixed_precision
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from ..backbones.vq import PATCH, VQTokenizer
+from ..backbones.codecs.vq import PATCH, VQTokenizer
 from ..files import write_safetensors
 from ..postcards import SIZE, check, claims, postcard
 from .common import Checkpoint, cosine, descend, remember_rates, set_rate, training_steps

@@ -9,10 +9,11 @@ from html import escape
 
 import gradio as gr
 
-from ssd_core import SSDError, hub
+from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
-from ssd_core.catalogue import CATALOGUE, Licence, known
-from ssd_core.fit import WEIGHT_BYTES
+from ssd_core.weights import hub
+from ssd_core.weights.catalogue import CATALOGUE, Licence, known
+from ssd_core.weights.fit import WEIGHT_BYTES
 
 from ..downloads import Download
 from ..library import Library

@@ -12,9 +12,9 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone, Preset
-from ssd_core.decode import prompt_branches
-from ssd_core.methods import METHODS
-from ssd_core.noise import NEWEST
+from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.methods import METHODS
+from ssd_core.model.noise import NEWEST
 
 from ..services import Services
 from ..settings import (

@@ -9,7 +9,7 @@ from html import escape
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.methods import METHODS
+from ssd_core.engine.methods import METHODS
 
 from .. import runs
 from ..history import Entry

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from comfyui_page import open_page
-from comfyui_server import comfyui
+from support.comfyui_page import open_page
+from support.comfyui_server import comfyui
 
 HOME = os.environ.get("COMFYUI_PATH")
 

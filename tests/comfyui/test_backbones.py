@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_checkpoints
-import tiny_image_models
 from PIL import Image
+from support import tiny_checkpoints, tiny_image_models
 
 HERE = Path(__file__).parent
 TINY = {

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from ssd_core.cli import main
-from ssd_core.recipe import read_recipe
+from ssd_core.front.recipe import read_recipe
 
 DROP = """async ([name, data]) => {
     const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));

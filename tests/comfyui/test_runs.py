@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comfyui_server import strip_pixels
 from PIL import Image
+from support.comfyui_server import strip_pixels
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
@@ -156,7 +156,7 @@ def test_picture_n_of_a_batch_is_that_of_its_seed_alone(client):
 def test_saved_pictures_restore(client, tmp_path):
     """`prompt` queues again as it is; `parameters` and `ssd_recipe` are there."""
     from ssd_core import load_backbone
-    from ssd_core.recipe import kept_tokens
+    from ssd_core.front.recipe import kept_tokens
 
     prompt = graph(seed=30)
     prompt["6"] = node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],

@@ -6,8 +6,8 @@ import asyncio
 import importlib
 import sys
 
-import comfyui_stub
 import pytest
+from support import comfyui_stub
 
 
 class Pack:

@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import tiny_checkpoints
-import tiny_image_models
 import torch
+from support import tiny_checkpoints, tiny_image_models
 
-from ssd_core.catalogue import CATALOGUE
+from ssd_core.weights.catalogue import CATALOGUE
 
 TINY = {
     "Janus-Pro-1B": tiny_image_models.janus_original,
@@ -283,8 +282,8 @@ def test_what_cannot_fit_is_refused_before_it_is_loaded(pack, models, weights, c
 
 def test_the_refusal_names_a_dtype_that_would_fit(pack, models, weights, card):
     module = load(pack, "Anole-7B", dtype="fp32").module
-    told = pack.module("ssd_core.fit").fit
-    method = pack.module("ssd_core.methods").AR()
+    told = pack.module("ssd_core.weights.fit").fit
+    method = pack.module("ssd_core.engine.methods").AR()
     small, large = (told(module, method, dtype=dtype, guided=False, device="cpu").needed
                     for dtype in ("bf16", "fp32"))
     assert small < large
@@ -309,7 +308,7 @@ def test_with_offload_decoder_and_codec_are_asked_for_in_turn(pack, models, monk
     monkeypatch.setattr(weights, "checked_size", lambda *_: 0)
     backbone = load(pack, "Janus-Pro-1B", dtype="fp32", offload=True)
     pack.manager.loads.clear()
-    present, decode = [], pack.module("ssd_core.decode")
+    present, decode = [], pack.module("ssd_core.engine.decode")
     state = decode.DecodeState
     monkeypatch.setattr(decode, "DecodeState", lambda module, *rest: present.append(
         module.turns.present is module.decoder) or state(module, *rest))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import comfyui_stub
 import numpy as np
 import pytest
 import torch
+from support import comfyui_stub
 
 WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negative": "a house",
            "seed": 8, "cfg": 1.0, "temperature": 0.5, "top_k": 3, "top_p": 0.3}
@@ -157,7 +157,7 @@ def test_no_cache_outlives_a_run(pack, backbone, heads):
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sample(pack, backbone, heads)
     gc.collect()
-    cache = pack.module("ssd_core.kv_cache").KVCache
+    cache = pack.module("ssd_core.model.kv_cache").KVCache
     assert not [o for o in gc.get_objects() if type(o) is cache]
 
 
@@ -191,9 +191,9 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
     def fail(screen, first, last):
         raise comfyui_stub.OutOfMemory
 
-    monkeypatch.setattr(pack.module("ssd_core.preview").Preview, "looked_up", fail)
-    monkeypatch.setattr(pack.module("ssd_core.preview").Preview, "decoded", fail)
-    monkeypatch.setattr(pack.module("ssd_core.preview"), "BUDGET", 1e6)
+    monkeypatch.setattr(pack.module("ssd_core.front.preview").Preview, "looked_up", fail)
+    monkeypatch.setattr(pack.module("ssd_core.front.preview").Preview, "decoded", fail)
+    monkeypatch.setattr(pack.module("ssd_core.front.preview"), "BUDGET", 1e6)
     images, _, _, report = sample(pack, backbone, heads, preview="on")
     assert images.shape == (1, 192, 192, 3) and "problem" not in report
     assert pack.preview()[-1]["reason"] == "failed"

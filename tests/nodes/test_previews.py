@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
-import comfyui_stub
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support import comfyui_stub
 
 
 @pytest.fixture

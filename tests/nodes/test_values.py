@@ -17,7 +17,7 @@ def schedules(pack):
 
 
 def test_auto_is_the_products_own_method_whatever_the_numbers(schedules, pack):
-    exact = pack.module("ssd_core.methods").Exact()
+    exact = pack.module("ssd_core.engine.methods").Exact()
     assert schedules.method_of("auto") == schedules.method_of("auto", 3, 2, 1, 1) == exact
     assert schedules.idle_knobs("auto", 0, 0, 0, 0) is None
     assert "k_h 3, i 1" in schedules.idle_knobs("auto", 3, 0, 0, 1)
@@ -25,7 +25,7 @@ def test_auto_is_the_products_own_method_whatever_the_numbers(schedules, pack):
 
 
 def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
-    preset = pack.module("ssd_core.methods").PAPER_PRESETS["Lumina-mGPT"]
+    preset = pack.module("ssd_core.engine.methods").PAPER_PRESETS["Lumina-mGPT"]
     own = schedules.method_of(schedules.OWN).resolved(preset)
     assert (own.k_h, own.k_v, own.rounds, own.incremental) == (5, 2, 5, 4)
     mine = schedules.method_of(schedules.OWN, 0, 3, 0, 0).resolved(preset)
@@ -261,14 +261,14 @@ def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbo
         assert json.loads(image.info["prompt"]) == {"5": {}}
         assert json.loads(image.info["workflow"]) == {"n": 1}
         assert f"Seed: {7 + n}" in image.info["parameters"]
-        kept, how = pack.module("ssd_core.recipe").kept_tokens(path, backbone.module)
+        kept, how = pack.module("ssd_core.front.recipe").kept_tokens(path, backbone.module)
         assert torch.equal(kept[0], tokens.tokens[n]) and how == "tokens from its recipe"
 
 
 def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, backbone):
     images, _, stats, _ = drawn
     paths, _ = save(pack, images=1 - images, stats=stats)
-    _, how = pack.module("ssd_core.recipe").kept_tokens(paths[0], backbone.module)
+    _, how = pack.module("ssd_core.front.recipe").kept_tokens(paths[0], backbone.module)
     assert "changed" in how
 
 

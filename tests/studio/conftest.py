@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import pytest
-from mock_backbone import random_heads, tiny_postcard
+from support.mock_backbone import random_heads, tiny_postcard
 
-from ssd_core import preview
 from ssd_core.backbones.postcard import save
-from ssd_core.heads import save_heads
-from ssd_core.load import load_backbone
+from ssd_core.engine.heads import save_heads
+from ssd_core.front import preview
+from ssd_core.weights.load import load_backbone
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from preview_run import watched
+from support.preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from fake_hub import FakeHub  # noqa: E402
-from studio_visit import Visitor, served  # noqa: E402
+from support.fake_hub import FakeHub  # noqa: E402
+from support.studio_visit import Visitor, served  # noqa: E402
+from support.tiny_image_models import janus_port  # noqa: E402
 from test_downloaded import published  # noqa: E402
-from tiny_image_models import janus_port  # noqa: E402
 
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
-from ssd_core.catalogue import CATALOGUE  # noqa: E402
-from ssd_core.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
+from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
+from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
 
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload

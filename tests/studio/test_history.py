@@ -17,7 +17,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import Grid, Sampling, SSDError, methods
-from ssd_core.recipe import CHUNK, make_recipe, pack, save_png
+from ssd_core.front.recipe import CHUNK, make_recipe, pack, save_png
 from studio import history as history_module
 from studio.history import History, restore
 from studio.settings import Settings

@@ -9,8 +9,9 @@ import weakref
 
 import pytest
 
-from ssd_core import SSDError, fit, hub, load_backbone
-from ssd_core.doctor import report
+from ssd_core import SSDError, load_backbone
+from ssd_core.front.doctor import report
+from ssd_core.weights import fit, hub
 from studio import library as library_module
 from studio import runs
 from studio.downloads import Download

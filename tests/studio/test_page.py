@@ -13,8 +13,8 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 import gradio as gr  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
-from ssd_core.noise import NEWEST  # noqa: E402
-from ssd_core.recipe import read_recipe  # noqa: E402
+from ssd_core.front.recipe import read_recipe  # noqa: E402
+from ssd_core.model.noise import NEWEST  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build, switched  # noqa: E402
 from studio.runs import draw, redo  # noqa: E402

@@ -1,11 +1,11 @@
 """Pages that are closed, reloaded or cut off while something goes on, in a real browser."""
 
 import pytest
-from preview_run import watched
+from support.preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from studio_visit import Visitor, served  # noqa: E402
+from support.studio_visit import Visitor, served  # noqa: E402
 
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
 PROMPT = "a red house on the left , on a lake , at sunset"

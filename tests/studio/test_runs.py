@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from ssd_core import SSDError, generate
-from ssd_core.recipe import read_recipe, recipe_tokens, save_png
+from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png
 from studio import running, runs
 from studio.history import History, restore
 from studio.library import Library
@@ -154,7 +154,7 @@ def test_what_was_saved_before_the_memory_ended_is_kept(library, history, settin
 
 def test_a_batch_that_cannot_fit_is_refused_before_it_runs(library, history, settings, worker,
                                                            monkeypatch):
-    monkeypatch.setattr("ssd_core.fit.free_bytes", lambda device: 1 << 10)
+    monkeypatch.setattr("ssd_core.weights.fit.free_bytes", lambda device: 1 << 10)
     job = worker.submit("draw", runs.draw(library, history, replace(settings, pictures=64)))
     assert job.wait(30) and "are needed" in job.error and not job.messages
 

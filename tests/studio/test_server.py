@@ -14,7 +14,7 @@ import torch
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from starlette.requests import Request  # noqa: E402
-from studio_visit import served  # noqa: E402
+from support.studio_visit import served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from studio.server import refused  # noqa: E402

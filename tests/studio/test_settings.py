@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
-from ssd_core.methods import METHODS
-from ssd_core.noise import NEWEST, VERSIONS
-from ssd_core.usual import bundled
+from ssd_core.engine.methods import METHODS
+from ssd_core.engine.usual import bundled
+from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.library import Loaded
 from studio.settings import (
     Settings,

@@ -1,8 +1,8 @@
 """The page in a browser, and messages of a run whose strips are plain colours."""
 
 import pytest
-from page_moments import COUNTING
-from preview_run import Run, base64_png, preview_page, watched
+from support.page_moments import COUNTING
+from support.preview_run import Run, base64_png, preview_page, watched
 
 
 @pytest.fixture(scope="session")

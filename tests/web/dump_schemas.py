@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-import comfyui_stub  # noqa: E402
+from support import comfyui_stub  # noqa: E402
 
 
 def texts(schema) -> dict:

@@ -14,7 +14,7 @@ import pytest
 if "COMFYUI_PATH" not in os.environ:
     pytest.skip("needs a ComfyUI: name its folder in COMFYUI_PATH", allow_module_level=True)
 
-from comfyui_server import comfyui
+from support.comfyui_server import comfyui
 
 QUICK_START = Path(__file__).resolve().parents[2] / "workflows" / "1_quick_start.json"
 DONE = " passes"  # how many it took, which is said only at the end

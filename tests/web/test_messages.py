@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from mock_backbone import MockBackbone, random_heads
+from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Rows, generate, methods
-from ssd_core import preview as preview_module
-from ssd_core.preview import Preview
-from ssd_core.race import race
+from ssd_core.front import preview as preview_module
+from ssd_core.front.preview import Preview
+from ssd_core.front.race import race
 
 VALIDATE = Path(__file__).parent / "validate.mjs"
 METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.SSD(rounds=0),

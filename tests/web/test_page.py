@@ -1,8 +1,8 @@
 """The preview on a page in a real browser: pixels of the canvas, sizes, text, the button."""
 
 import pytest
-from page_moments import LAID_OUT, decoded, laid_out
 from PIL import Image
+from support.page_moments import LAID_OUT, decoded, laid_out
 
 RED, GREEN, BLUE, WHITE = "#ff0000", "#00ff00", "#0000ff", "#ffffff"
 

@@ -9,9 +9,9 @@ from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from page_moments import COUNTING
 from PIL import Image
-from preview_run import Run, preview_page, watched
+from support.page_moments import COUNTING
+from support.preview_run import Run, preview_page, watched
 
 ROOT = Path(__file__).resolve().parents[3]
 WEB = {"/studio/web/core/": ROOT / "web", "/studio/web/": ROOT / "studio" / "web"}

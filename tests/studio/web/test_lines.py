@@ -1,7 +1,7 @@
 """<ssd-divider> and <ssd-keep-line>: by pointer, finger and keys, and the input they work."""
 
 import pytest
-from page_moments import turn
+from support.page_moments import turn
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect

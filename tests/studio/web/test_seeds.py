@@ -1,7 +1,7 @@
 """<ssd-seeds>: small pictures, each with a checkbox that stands for one of the page's."""
 
 import pytest
-from page_moments import quiet
+from support.page_moments import quiet
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect

@@ -1,7 +1,7 @@
 """<ssd-stage> in a browser: rows while a job runs, the queue, errors, and when it stops asking."""
 
 import pytest
-from page_moments import asks_on, quiet
+from support.page_moments import asks_on, quiet
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 expect = playwright.expect

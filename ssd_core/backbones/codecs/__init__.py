@@ -1,0 +1,1 @@
+"""Picture codecs: tokens to pixels and back."""

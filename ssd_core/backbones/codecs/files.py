@@ -1,0 +1,129 @@
+"""Picture codecs in files: what their tensors are called, how large they are, loading them.
+
+Works on names and shapes alone, before a tensor is read. It knows no file format: whoever loads
+hands over {key: shape} and a function that reads one tensor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+
+from ...errors import SSDError
+
+CODEBOOK_KEY = "quantize.embedding.weight"
+NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
+UNUSED = ".num_batches_tracked"  # what batch normalisation counts in training
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a kind of file names the tensors of a codec.
+
+    rules: (pattern, replacement) over our own names, applied in order. `up_reversed`: the file's
+    `up.0` is the finest level, ours the coarsest.
+    """
+
+    rules: tuple[tuple[str, str], ...]
+    prefix: str = ""
+    up_reversed: bool = False
+
+    def key(self, name: str, levels: int) -> str:
+        """The file's key of one of our own names."""
+        if self.up_reversed:
+            name = re.sub(r"\bup\.(\d+)", lambda m: f"up.{levels - 1 - int(m[1])}", name)
+        for pattern, replacement in self.rules:
+            name = re.sub(pattern, replacement, name)
+        return self.prefix + name
+
+    def keys(self, codec: nn.Module) -> dict[str, str]:
+        """{own name: file key} of everything a codec (also one on the meta device) holds."""
+        levels = len(codec.shape.multipliers)
+        return {name: self.key(name, levels) for name in codec.state_dict()}
+
+
+def prefix_of(shapes: Shapes) -> str:
+    """What stands before a codec's names in a file. Raises SSDError where there is no codec."""
+    found = next((key for key in shapes if key.endswith(CODEBOOK_KEY)), None)
+    if found is None:
+        raise SSDError(f"no picture codec: no tensor is named {CODEBOOK_KEY}")
+    prefix = found.removesuffix(CODEBOOK_KEY)
+    if f"{prefix}decoder.conv_in.weight" not in shapes:
+        raise SSDError(f"the picture codec has no decoder ({prefix}decoder.conv_in.weight is "
+                       "missing): take the codec from a file that holds one")
+    return prefix
+
+
+def count(shapes: Shapes, layout: Layout, template: str) -> int:
+    """How many tensors of a numbered name (ours, `{}` for the number) a file holds from 0 on."""
+    number = 0
+    while layout.key(template.format(number), 0) in shapes:
+        number += 1
+    return number
+
+
+def measured(shapes: Shapes, layout: Layout) -> dict[str, object]:
+    """Fields of a VQGANShape that shapes tell, read off the encoder and the codebook."""
+    def size(name: str, axis: int = 0) -> int:
+        key = layout.key(name, 0)
+        if key not in shapes or len(shapes[key]) <= axis or not shapes[key][axis]:
+            raise SSDError(f"the picture codec's tensor {key} is missing or empty")
+        return shapes[key][axis]
+
+    number = partial(count, shapes, layout)
+    channels = size("encoder.conv_in.weight")
+    levels = range(number("encoder.down.{}.blocks.0.conv1.weight"))
+    return {
+        "channels": channels, "res_blocks": number("encoder.down.0.blocks.{}.conv1.weight"),
+        "multipliers": tuple(size(f"encoder.down.{i}.blocks.0.conv1.weight") // channels
+                             for i in levels),
+        "z_channels": size("encoder.conv_out.weight"), "codes": size("codebook"),
+        "code_dim": size("codebook", 1),
+        "attention_levels": tuple(i for i in levels
+                                  if number(f"encoder.down.{i}.attentions.{{}}.query.weight"))}
+
+
+def checked_keys(codec: nn.Module, layout: Layout, shapes: Shapes) -> dict[str, str]:
+    """`layout.keys`, where a file holds exactly this codec's tensors; else SSDError says which.
+
+    A projection may be a 1 x 1 convolution in one and a Linear in the other. What belongs to
+    training (losses, usage counts) is passed over.
+    """
+    keys = layout.keys(codec)
+    for name, own in codec.state_dict().items():
+        key = keys[name]
+        if key not in shapes:
+            raise SSDError(f"the picture codec's tensor {key} is missing")
+        if [n for n in shapes[key] if n != 1] != [n for n in own.shape if n != 1]:
+            raise SSDError(f"the picture codec's tensor {key} has shape {tuple(shapes[key])}, "
+                           f"expected {tuple(own.shape)}")
+    nets = tuple(layout.prefix + net for net in NETS)
+    known = set(keys.values())
+    for key in shapes:
+        if key.startswith(nets) and key not in known and not key.endswith(UNUSED):
+            raise SSDError(f"the picture codec's tensor {key} has no place in a codec of "
+                           f"{codec.shape}")
+    return keys
+
+
+def load_weights(codec: nn.Module, keys: Mapping[str, str],
+                 read: Callable[[str], torch.Tensor]) -> None:
+    """Give a codec on the meta device its weights: `read(file key)`, one tensor at a time.
+
+    They become float32, on the device that `read` put them on; the codec is frozen.
+    """
+    weights = {}
+    for name, own in codec.state_dict().items():
+        tensor = read(keys[name])
+        if not tensor.is_floating_point():
+            raise SSDError(f"the picture codec's tensor {keys[name]} holds {tensor.dtype}, "
+                           "expected floating-point numbers")
+        weights[name] = tensor.float().reshape(own.shape)
+    codec.load_state_dict(weights, assign=True)
+    codec.requires_grad_(False).eval()

@@ -1,0 +1,49 @@
+"""Finding the picture codec of a backbone: in its own files, or in others beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from ...errors import SSDError
+from ..reading.checkpoint import Checkpoint
+from .files import CODEBOOK_KEY, Shapes, load_weights
+from .vqgan import vqgan_of
+
+Build = Callable[[Shapes], tuple[nn.Module, dict[str, str]]]
+
+
+def holds_codec(checkpoint: Checkpoint) -> bool:
+    """Whether there is a picture codec among the tensors."""
+    return any(key.endswith(CODEBOOK_KEY) for key in checkpoint.shapes)
+
+
+def draws(codes: int) -> Callable[[Checkpoint], bool]:
+    """Whether a checkpoint holds a codec of so many codes, with its decoder."""
+    def claims(checkpoint: Checkpoint) -> bool:
+        shapes = checkpoint.shapes
+        return any(f"{key.removesuffix(CODEBOOK_KEY)}decoder.conv_in.weight" in shapes
+                   for key, shape in shapes.items()
+                   if key.endswith(CODEBOOK_KEY) and shape[:1] == (codes,))
+    return claims
+
+
+def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
+               claims: Callable[[Checkpoint], bool] = holds_codec,
+               build: Build = vqgan_of) -> nn.Module:
+    """The codec in a backbone's files or in those beside them that `claims` takes; float32.
+
+    build: `vqgan_of`, or another that makes a codec and its keys from shapes. Raises SSDError with
+    `advice` (what to put where) for none, and naming the file for a bad one.
+    """
+    holder = checkpoint if claims(checkpoint) else checkpoint.companion(claims)
+    if holder is None:
+        raise SSDError(f"{checkpoint.root}: the picture codec is missing: {advice}")
+    try:
+        codec, keys = build(holder.shapes)
+        load_weights(codec, keys, lambda key: holder.tensor(key).to(device, copy=True))
+    except SSDError as error:
+        raise SSDError(f"{holder.files[0]}: {error}") from error
+    return codec

@@ -1,0 +1,292 @@
+"""The taming-shaped VQGAN: pixels of Janus-Pro, LlamaGen, Tar, Lumina-mGPT and Anole.
+
+One encoder, codebook and decoder for all of them; sizes come from tensor shapes and names from
+the rows of `LAYOUTS`. It knows no file, no device and no backbone. Weights and pixels are float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ...errors import SSDError
+from .files import CODEBOOK_KEY, Layout, Shapes, checked_keys, measured, prefix_of
+
+GROUPS = 32
+CELLS_AT_ONCE = 2048  # whose distances to all codes are held in memory together
+
+
+@dataclass(frozen=True)
+class VQGANShape:
+    """Sizes of a VQGAN; level 0 is the finest, each further one halves height and width.
+
+    `normalised`: codes and latents are brought to unit length (l2) before they are compared.
+    """
+
+    channels: int = 128
+    multipliers: tuple[int, ...] = (1, 1, 2, 2, 4)
+    res_blocks: int = 2
+    z_channels: int = 256
+    codes: int = 16384
+    code_dim: int = 8
+    normalised: bool = False
+    attention_levels: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.multipliers or self.channels % GROUPS or min(self.multipliers) < 1:
+            raise SSDError(f"a picture codec of {self.channels} channels times {self.multipliers}: "
+                           f"expected levels, and multiples of {GROUPS} channels")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Channels of every level."""
+        return tuple(self.channels * multiplier for multiplier in self.multipliers)
+
+    @property
+    def patch(self) -> int:
+        """Pixels of a cell's side."""
+        return 2 ** (len(self.multipliers) - 1)
+
+
+class Norm(nn.GroupNorm):
+    """Group normalisation that takes, and does not need, a condition."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(GROUPS, channels, eps=1e-6)
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        return super().forward(x)
+
+
+NormOf = Callable[[int], nn.Module]  # channels -> module called with (x, condition)
+
+
+def same_size(channels_in: int, channels: int) -> nn.Conv2d:
+    return nn.Conv2d(channels_in, channels, 3, padding=1)
+
+
+class ResidualBlock(nn.Module):
+    """Two convolutions, each after norm and SiLU, added to the input."""
+
+    def __init__(self, channels_in: int, channels: int, norm: NormOf = Norm) -> None:
+        super().__init__()
+        self.norm1, self.conv1 = norm(channels_in), same_size(channels_in, channels)
+        self.norm2, self.conv2 = norm(channels), same_size(channels, channels)
+        changed = channels_in != channels
+        self.shortcut = nn.Conv2d(channels_in, channels, 1) if changed else nn.Identity()
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        h = self.conv1(F.silu(self.norm1(x, condition)))
+        h = self.conv2(F.silu(self.norm2(h, condition)))
+        return self.shortcut(x) + h
+
+
+class Attention(nn.Module):
+    """One head over all cells of a grid of any size, added to the input."""
+
+    def __init__(self, channels: int, norm: NormOf = Norm) -> None:
+        super().__init__()
+        self.norm = norm(channels)
+        self.query, self.key = nn.Linear(channels, channels), nn.Linear(channels, channels)
+        self.value, self.project = nn.Linear(channels, channels), nn.Linear(channels, channels)
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        cells = self.norm(x, condition).flatten(2).transpose(1, 2)[:, None]  # [B, 1, R*C, d]
+        mixed = F.scaled_dot_product_attention(
+            self.query(cells), self.key(cells), self.value(cells))
+        return x + self.project(mixed)[:, 0].transpose(1, 2).reshape(x.shape)
+
+
+class Downsample(nn.Conv2d):
+    """Half the height and width; the picture is padded at the right and the bottom only."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, channels, 3, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(F.pad(x, (0, 1, 0, 1)))
+
+
+class Upsample(nn.Conv2d):
+    """Twice the height and width: nearest neighbour, then a convolution."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, channels, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(F.interpolate(x, scale_factor=2.0, mode="nearest"))
+
+
+class Level(nn.Module):
+    """Residual blocks at one resolution, each followed by attention where the level has it."""
+
+    def __init__(self, channels_in: int, channels: int, blocks: int, attention: bool,
+                 resize: nn.Module | None = None, norm: NormOf = Norm) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(ResidualBlock(channels if i else channels_in, channels, norm)
+                                    for i in range(blocks))
+        self.attentions = nn.ModuleList(Attention(channels, norm)
+                                        for _ in range(blocks if attention else 0))
+        self.resize = resize or nn.Identity()
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        for i, block in enumerate(self.blocks):
+            x = block(x, condition)
+            if self.attentions:
+                x = self.attentions[i](x, condition)
+        return self.resize(x)
+
+
+class Middle(nn.Module):
+    """Block, attention, block at the coarsest resolution."""
+
+    def __init__(self, channels: int, norm: NormOf = Norm) -> None:
+        super().__init__()
+        self.block1 = ResidualBlock(channels, channels, norm)
+        self.attention = Attention(channels, norm)
+        self.block2 = ResidualBlock(channels, channels, norm)
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor | None = None) -> torch.Tensor:
+        return self.block2(self.attention(self.block1(x, condition), condition), condition)
+
+
+class Encoder(nn.Module):
+    """Pixels [B, 3, H, W] -> latents [B, z, H / patch, W / patch]."""
+
+    def __init__(self, shape: VQGANShape) -> None:
+        super().__init__()
+        widths, last = shape.widths, len(shape.widths) - 1
+        self.conv_in = same_size(3, shape.channels)
+        self.down = nn.ModuleList(
+            Level(widths[i - 1] if i else shape.channels, width, shape.res_blocks,
+                  i in shape.attention_levels, Downsample(width) if i < last else None)
+            for i, width in enumerate(widths))
+        self.middle = Middle(widths[-1])
+        self.norm_out = Norm(widths[-1])
+        self.conv_out = same_size(widths[-1], shape.z_channels)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        x = self.conv_in(pixels)
+        for level in self.down:
+            x = level(x)
+        return self.conv_out(F.silu(self.norm_out(self.middle(x))))
+
+
+class Decoder(nn.Module):
+    """Latents [B, z, R, C] -> pixels [B, 3, R * patch, C * patch]; `up` runs coarse to fine."""
+
+    def __init__(self, shape: VQGANShape, norm: NormOf = Norm) -> None:
+        super().__init__()
+        widths, last = shape.widths, len(shape.widths) - 1
+        self.conv_in = same_size(shape.z_channels, widths[-1])
+        self.middle = Middle(widths[-1], norm)
+        self.up = nn.ModuleList(
+            Level(widths[min(i + 1, last)], widths[i], shape.res_blocks + 1,
+                  i in shape.attention_levels, Upsample(widths[i]) if i else None, norm)
+            for i in range(last, -1, -1))
+        self.norm_out = norm(widths[0])
+        self.conv_out = same_size(widths[0], 3)
+
+    def forward(self, latents: torch.Tensor,
+                condition: torch.Tensor | None = None) -> torch.Tensor:
+        x = self.middle(self.conv_in(latents), condition)
+        for level in self.up:
+            x = level(x, condition)
+        return self.conv_out(F.silu(self.norm_out(x, condition)))
+
+
+def nearest_codes(latents: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor:
+    """Latents [..., d] -> numbers [...] int64 of the nearest rows of the codebook [K, d]."""
+    lengths = codebook.square().sum(-1)
+    nearest = [torch.addmm(lengths, part, codebook.T, alpha=-2).argmin(-1)
+               for part in latents.flatten(0, -2).split(CELLS_AT_ONCE)]
+    return torch.cat(nearest).view(latents.shape[:-1])
+
+
+class VQGAN(nn.Module):
+    """Tokens [B, R, C] to pixels and back, for grids of any size."""
+
+    def __init__(self, shape: VQGANShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.encoder, self.decoder = Encoder(shape), Decoder(shape)
+        self.codebook = nn.Parameter(torch.randn(shape.codes, shape.code_dim))
+        self.to_code = nn.Conv2d(shape.z_channels, shape.code_dim, 1)
+        self.from_code = nn.Conv2d(shape.code_dim, shape.z_channels, 1)
+
+    def unit(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors [..., d], at length 1 where this codec compares directions only."""
+        return F.normalize(vectors, dim=-1) if self.shape.normalised else vectors
+
+    def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Codes [B, R, C] -> latents [B, d, R, C]."""
+        return self.unit(F.embedding(tokens, self.codebook)).permute(0, 3, 1, 2)
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Pixels [B, 3, H, W] in -1..1, sides divisible by `shape.patch` -> codes [B, R, C]."""
+        latents = self.to_code(self.encoder(pictures.float())).permute(0, 2, 3, 1)
+        return nearest_codes(self.unit(latents), self.unit(self.codebook))
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
+        return self.decoder(self.from_code(self.quantised(tokens)))
+
+
+RULES = ((r"^codebook$", CODEBOOK_KEY), (r"^to_code", "quant_conv"),
+         (r"^from_code", "post_quant_conv"), (r"^(encoder.*)resize", r"\1downsample.conv"),
+         (r"^(decoder.*)resize", r"\1upsample.conv"), (r"\.shortcut\.", ".nin_shortcut."),
+         (r"\.attentions\.", ".attn."), (r"\.project\.", ".proj_out."),
+         (r"\.query\.", ".q."), (r"\.key\.", ".k."), (r"\.value\.", ".v."),
+         (r"\.middle\.", ".mid."))
+TAMING_RULES = (*RULES, (r"\.blocks\.", ".block."), (r"\.mid\.block(\d)", r".mid.block_\1"),
+                (r"\.mid\.attention", ".mid.attn_1"))
+LLAMAGEN_RULES = (*RULES, (r"\.blocks\.", ".res."), (r"\.(up|down)\.", ".conv_blocks."),
+                  (r"\.mid\.block1", ".mid.0"), (r"\.mid\.attention", ".mid.1"),
+                  (r"\.mid\.block2", ".mid.2"))
+
+# Prefixes vary with what a file holds besides (none, `gen_vision_model.`, `model.vqmodel.`):
+# `layout_of` reads them off the file.
+LAYOUTS = {
+    "llamagen": Layout(LLAMAGEN_RULES),  # LlamaGen, Tar, Janus-Pro's original
+    "janus-hf": Layout(TAMING_RULES),  # Janus-Pro saved by transformers
+    "taming": Layout(TAMING_RULES, up_reversed=True),  # Chameleon, Anole
+}
+
+
+def layout_of(shapes: Shapes) -> Layout:
+    """The row of LAYOUTS that a file follows, with the file's prefix."""
+    prefix = prefix_of(shapes)
+    if f"{prefix}quant_conv.conv.weight" in shapes:
+        raise SSDError("the picture codec is Emu3's MoVQ, expected a VQGAN")
+    if any(key.startswith(f"{prefix}decoder.conv_blocks.") for key in shapes):
+        layout = LAYOUTS["llamagen"]
+    elif f"{prefix}decoder.up.0.upsample.conv.weight" in shapes:
+        layout = LAYOUTS["janus-hf"]
+    else:
+        layout = LAYOUTS["taming"]
+    return replace(layout, prefix=prefix)
+
+
+def shape_of(shapes: Shapes) -> VQGANShape:
+    """Sizes of the codec in a file, from its tensors' shapes. Raises SSDError where one lacks.
+
+    No shape tells whether codes are normalised; the nets whose files count `up` from the coarsest
+    level (LlamaGen's) do it, those that count from the finest (taming's) do not.
+    """
+    layout = layout_of(shapes)
+    return VQGANShape(**measured(shapes, layout), normalised=not layout.up_reversed)
+
+
+def vqgan_of(shapes: Shapes) -> tuple[VQGAN, dict[str, str]]:
+    """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
+
+    Raises SSDError where a tensor is missing, unknown or of another shape.
+    """
+    shape = shape_of(shapes)
+    with torch.device("meta"):
+        codec = VQGAN(shape)
+    return codec, checked_keys(codec, layout_of(shapes), shapes)

@@ -1,0 +1,1 @@
+"""Prompts of real backbones: tokenizers, classes, text encoders."""

@@ -1,0 +1,54 @@
+"""ImageNet classes by number or by name: the prompts of class-conditional backbones.
+
+assets/imagenet_classes.txt has one line a class, in the order of ImageNet-1k: its WordNet names,
+separated by commas.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+
+from ...errors import SSDError
+from ...files import ASSETS
+
+NAMES = ASSETS / "imagenet_classes.txt"
+
+
+def class_of(prompt: str, classes: int) -> int:
+    """The class that a prompt means: a number, a whole line of names, or one name of a line.
+
+    Raises SSDError with near matches for a name that no class has, and with the numbers for one
+    that several have.
+    """
+    wanted = " ".join(prompt.lower().split())
+    if wanted.isascii() and wanted.isdecimal():
+        if int(wanted) >= classes:
+            raise SSDError(f"class {wanted}: give 0 .. {classes - 1}, or the name of a class")
+        return int(wanted)
+    found = [number for number in classes_by_name().get(wanted, ()) if number < classes]
+    if not found:
+        near = get_close_matches(wanted, classes_by_name(), n=4)
+        raise SSDError(f"class {prompt.strip()!r} is not one of ImageNet's: give a number or a "
+                       f"name, such as {', '.join(near or ('golden retriever', 'balloon'))}")
+    if len(found) > 1:
+        raise SSDError(f"class {prompt.strip()!r} is the name of several: give a number, "
+                       f"{' or '.join(map(str, found))}")
+    return found[0]
+
+
+@cache
+def classes_by_name() -> dict[str, tuple[int, ...]]:
+    """Numbers by lower-case name, of whole lines and of their parts.
+
+    A line's first name wins over the same word among the further names of other lines.
+    """
+    lines = [line.lower().split(", ") for line in NAMES.read_text(encoding="utf-8").splitlines()]
+    first: dict[str, tuple[int, ...]] = {}
+    further: dict[str, tuple[int, ...]] = {}
+    for number, (name, *others) in enumerate(lines):
+        first[name] = (*first.get(name, ()), number)
+        for other in others:
+            further[other] = (*further.get(other, ()), number)
+    whole = {", ".join(names): (number,) for number, names in enumerate(lines) if len(names) > 1}
+    return further | first | whole

@@ -1,0 +1,98 @@
+"""Tar's language model: words to the TA-Tok codes that AR-DTok draws from.
+
+A Qwen2 of transformers, loaded when the first prompt in words comes. Its draw is keyed by the
+prompt alone: the same words give the same codes, whatever the seed of the picture. Knows nothing
+about pictures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import torch
+
+from ...errors import SSDError
+from ...model.sampling import Sampling, probabilities
+from ..reading.checkpoint import read_json
+from .text import Text, first_line, read_text
+
+COUNT = 729  # codes of a picture at its finest scale, <S0>
+SAMPLING = Sampling(temperature=1.0, top_k=1200, top_p=0.95)
+TEMPLATE = ("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n{prompt}"
+            "<|im_end|>\n<|im_start|>assistant\n<im_start><S0>")
+
+
+class TarLanguage:
+    """The tokenizer and the model in a folder such as Tar-1.5B, read when they are needed."""
+
+    def __init__(self, root: Path, codes: int) -> None:
+        """root: where the folder is looked for; codes: of TA-Tok."""
+        self.root, self.codes = root, codes
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The Qwen2 in `root`, below it or in a Tar-* beside it; None where there is none."""
+        beside = sorted(self.root.parent.glob("Tar-*/config.json"))
+        return next((config.parent for config in (*sorted(self.root.rglob("config.json")), *beside)
+                     if is_qwen(config)), None)
+
+    @cached_property
+    def text(self) -> Text:
+        rows = read_json(self.folder / "config.json").get("vocab_size", 0)
+        return read_text(self.folder / "tokenizer.json", rows)
+
+    @cached_property
+    def code_ids(self) -> torch.Tensor:
+        """[codes] int64: the ids that stand for TA-Tok's codes, in their order."""
+        return torch.tensor([self.text.id(f"<I{code}>") for code in range(self.codes)])
+
+    def tokenize(self, prompt: str) -> list[int]:
+        """Ids of the chat that asks for a picture; it ends where the first code follows."""
+        self.text.require_plain(prompt)
+        for token in ("<im_start>", "<S0>"):  # each one token, or the codes would not follow
+            self.text.id(token)
+        return self.text.encode(TEMPLATE.format(prompt=prompt.strip()))
+
+    @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
+    def draw(self, ids: tuple[int, ...], device: torch.device,
+             dtype: torch.dtype) -> tuple[int, ...]:
+        """COUNT codes that follow a prompt's ids; the model waits on the CPU before and after."""
+        key = hashlib.sha256(repr(ids).encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(key[:8], "little") >> 1)
+        model, x, cache, codes = self.model(dtype).to(device), torch.tensor([ids]), None, []
+        try:
+            for _ in range(COUNT):
+                out = model(input_ids=x.to(device), past_key_values=cache, use_cache=True)
+                logits = out.logits[0, -1].float().cpu()[self.code_ids]
+                probs = probabilities(logits, SAMPLING)
+                code = torch.multinomial(probs, 1, generator=generator)
+                codes.append(int(code))
+                x, cache = self.code_ids[code][None], out.past_key_values
+        finally:
+            model.to("cpu")
+        return tuple(codes)
+
+    @lru_cache(maxsize=1)  # noqa: B019
+    def model(self, dtype: torch.dtype) -> torch.nn.Module:
+        try:
+            from transformers import Qwen2ForCausalLM
+        except ImportError as error:
+            raise SSDError("Tar's language model needs the library transformers: "
+                           "pip install transformers") from error
+        try:
+            model = Qwen2ForCausalLM.from_pretrained(self.folder, torch_dtype=dtype,
+                                                     local_files_only=True)
+        except Exception as error:  # whatever the library makes of a damaged file
+            raise SSDError(f"{self.folder}: Tar's language model cannot be read "
+                           f"({first_line(error)}): get it again") from error
+        return model.requires_grad_(False).eval()
+
+
+def is_qwen(config: Path) -> bool:
+    """Whether a config.json speaks of a Qwen2, under its own name or LLaVA's."""
+    try:
+        return "qwen" in str(read_json(config).get("model_type"))
+    except SSDError:
+        return False

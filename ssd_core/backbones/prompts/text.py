@@ -1,0 +1,76 @@
+"""Tokenizers of real backbones: tokenizer.json as its publisher wrote it, special ids by name.
+
+The file's own pipeline does the work; nothing is added that is not asked for (BOS is the
+adapters' business, because its automatic addition differs between libraries and versions).
+Knows no prompt template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from ...errors import SSDError
+
+
+class Text:
+    """A tokenizer, and the file it came from for what there is to say about it."""
+
+    def __init__(self, tokenizer: Tokenizer, source: Path) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self.tokenizer, self.source = tokenizer, source
+        self.control = [token.content for token in tokenizer.get_added_tokens_decoder().values()
+                        if token.special]
+
+    def id(self, token: str) -> int:
+        """Id of a token by its name; SSDError where this tokenizer does not know it."""
+        if (found := self.tokenizer.token_to_id(token)) is None:
+            raise SSDError(f"{self.source}: knows no token {token}: take the tokenizer that "
+                           "belongs to this model")
+        return found
+
+    def require_ids(self, vocabulary: int) -> None:
+        """SSDError where the tokenizer knows ids beyond a model's `vocabulary`."""
+        largest = max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+        if largest >= vocabulary:
+            raise SSDError(f"{self.source}: its ids reach {largest}, the model's vocabulary has "
+                           f"{vocabulary}: take the tokenizer that belongs to this model")
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, and no others: special tokens only where the text spells them."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def require_plain(self, prompt: str) -> None:
+        """SSDError where a user's words spell a control token, which would break the template."""
+        for token in self.control:
+            if token in prompt:
+                raise SSDError(f"the prompt holds the control token {token}: leave it out")
+
+
+def read_text(path: Path, vocabulary: int) -> Text:
+    """The tokenizer.json of a model whose text embedding has `vocabulary` rows.
+
+    Raises SSDError for a file that is no tokenizer, or one that knows ids beyond the model's.
+    """
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception for whatever is in the file
+        raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
+                       "get it again") from error
+    text = Text(tokenizer, path)
+    text.require_ids(vocabulary)
+    return text
+
+
+def require_length(name: str, ids: Sequence[int], limit: int) -> None:
+    """SSDError where a prompt with its template is longer than the backbone takes."""
+    if len(ids) > limit:
+        raise SSDError(f"the prompt takes {len(ids)} tokens, {name} takes at most {limit}: "
+                       "shorten it")
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

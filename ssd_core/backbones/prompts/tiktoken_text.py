@@ -1,0 +1,64 @@
+"""Tokenizers published as a .tiktoken file: byte sequences by rank, merged pair by pair.
+
+Written anew for the tokenizers library, so that nothing else is needed to read a prompt. Knows no
+model: the pattern that splits a text and the control tokens are the caller's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from ...errors import SSDError
+from .text import Text
+
+PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
+
+
+def byte_letters() -> list[str]:
+    """One visible letter for each byte, as byte-level tokenizers write them."""
+    hidden = iter(range(256, 512))
+    return [chr(byte) if byte in PRINTABLE else chr(next(hidden)) for byte in range(256)]
+
+
+def read_ranks(path: Path) -> dict[bytes, int]:
+    """{bytes: rank}; lines of base64 and a number. Raises SSDError where one is neither."""
+    try:
+        pairs = (line.split() for line in path.read_bytes().splitlines() if line)
+        ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
+    except (OSError, ValueError, binascii.Error) as error:
+        raise SSDError(f"{path}: not a whole .tiktoken file ({str(error).splitlines()[0]}): get it "
+                       "again") from error
+    if sorted(ranks.values()) != list(range(len(ranks))) or not all(
+            bytes([byte]) in ranks for byte in range(256)):
+        raise SSDError(f"{path}: its ranks have gaps or bytes are missing: get it again")
+    return ranks
+
+
+def merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+    """All pairs that make up a known sequence, in the order in which they are merged."""
+    for token in sorted(ranks, key=ranks.__getitem__):
+        pairs = ((token[:cut], token[cut:]) for cut in range(1, len(token)))
+        known = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
+        yield from sorted(known, key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+
+
+def read_tiktoken(path: Path, pattern: str, control: Sequence[str]) -> Text:
+    """The tokenizer of a .tiktoken file; control tokens take the ids behind the last rank."""
+    ranks, letters = read_ranks(path), byte_letters()
+    def spelled(token: bytes) -> str:
+        return "".join(letters[byte] for byte in token)
+
+    tokenizer = Tokenizer(models.BPE(
+        {spelled(token): rank for token, rank in ranks.items()},
+        [(spelled(left), spelled(right)) for left, right in merges(ranks)]))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in control])
+    return Text(tokenizer, path)

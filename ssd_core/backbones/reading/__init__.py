@@ -1,0 +1,1 @@
+"""Reading tensors from files and filling modules with them."""

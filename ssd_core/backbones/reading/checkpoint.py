@@ -1,0 +1,253 @@
+"""The tensors of one model on disk: which files belong together, what is in them, by name.
+
+A folder may hold several models (a decoder, its picture codec, a text encoder) and each may be one
+file or many shards. Headers are read at once, values one at a time, one shard open at any moment.
+Knows nothing about what the tensors mean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+
+from ...errors import SSDError
+from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
+
+ENDINGS = (SAFETENSORS, *TORCH)
+INDEX = ".index.json"
+SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})")
+Group = tuple[Path, ...]
+
+
+class Checkpoint:
+    """Tensors by name over one file or many.
+
+    shapes: of every tensor. metadata: what safetensors headers say besides. root: the folder that
+    the user named, where companions may lie too.
+    become: what a parameter filled from here turns into, given its own name and its value.
+    """
+
+    def __init__(self, files: Group, root: Path | None = None) -> None:
+        self.files, self.folder = files, files[0].parent
+        self.root = root or self.folder
+        self.become: Callable[[str, torch.Tensor], torch.Tensor] = lambda name, value: value
+        self.shapes: Mapping[str, tuple[int, ...]]
+        self._open: tuple[Path, TensorFile] | None = None
+        self._file_of: dict[str, Path] = {}
+        self.shapes, self.metadata = {}, {}
+        for path in files:
+            self._take_in(path, self._opened(path).shapes)
+            self.metadata |= self._open[1].metadata
+        self._require_indexed()
+        self.close()
+
+    def _take_in(self, path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, shape in shapes.items():
+            if name in self.shapes:
+                raise SSDError(f"{path}: tensor {name} lies in {self._file_of[name].name} too: "
+                               "keep the files of one model in one folder")
+            self.shapes[name], self._file_of[name] = shape, path
+
+    def _require_indexed(self) -> None:
+        index = index_of(self.files[0])
+        for name, file in (weight_map(index) if index else {}).items():
+            if (found := self._file_of.get(name)) is None or found.name != file:
+                raise SSDError(f"{self.folder / file}: tensor {name} is not in it, though "
+                               f"{index.name} says so: get the file again")
+
+    def _opened(self, path: Path) -> TensorFile:
+        if self._open is None or self._open[0] != path:
+            self._open = None  # let go of the shard before this one first
+            self._open = path, open_tensors(path)
+        return self._open[1]
+
+    def file_of(self, name: str) -> Path:
+        """The file a tensor lies in. Raises SSDError where there is none of that name."""
+        if name not in self._file_of:
+            where = self.files[0] if len(self.files) == 1 else self.folder
+            raise SSDError(f"{where}: tensor {name} is missing: get the complete model")
+        return self._file_of[name]
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """CPU, in the file's dtype; a view into the open file, so copy what is to be kept."""
+        return self._opened(self.file_of(name)).tensor(name)
+
+    def floating(self, name: str) -> torch.Tensor:
+        """`tensor`, where it holds floating-point numbers; else SSDError."""
+        tensor = self.tensor(name)
+        if not tensor.is_floating_point():
+            raise SSDError(f"{self.file_of(name)}: tensor {name} holds {str(tensor.dtype)[6:]}, "
+                           "expected floating-point numbers: quantised files are not read")
+        return tensor
+
+    def copied(self, name: str, device: torch.device,
+               dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """A tensor's numbers on a device, independent of the file."""
+        return self.floating(name).to(device, dtype, copy=True)
+
+    def close(self) -> None:
+        """Let go of the file that is open; the next tensor opens it again."""
+        self._open = None
+
+    def config(self) -> dict:
+        """config.json, or {} where there is none."""
+        path = self.folder / "config.json"
+        return read_json(path) if path.is_file() else {}
+
+    def path(self, name: str) -> Path:
+        """A companion file such as tokenizer.json. Raises SSDError where it is missing."""
+        path = self.folder / name
+        if not path.is_file():
+            raise SSDError(f"{path}: missing; put the model's {name} into this folder")
+        return path
+
+    def companion(self, claims: Callable[[Checkpoint], bool]) -> Checkpoint | None:
+        """The first other model in this folder, its subfolders or the named root that is claimed.
+
+        What cannot be opened is passed over, unless nothing is found: then its error is raised.
+        """
+        opened = [attempt(path, self.root) for path in companions(self)]
+        for other in opened:
+            if isinstance(other, Checkpoint) and claims(other):
+                return other
+        for failure in opened:
+            if isinstance(failure, SSDError):
+                raise failure
+        return None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The one model in a file, a folder, or the only subfolder that holds one.
+
+    Raises SSDError naming the file where none is found, several are, or one is not whole.
+    """
+    path = Path(path).expanduser()
+    models = models_at(path)
+    if len(models) > 1:
+        names = ", ".join(str(model.relative_to(path)) for model in models)
+        raise SSDError(f"{path}: holds several models ({names}): name one of these files")
+    return Checkpoint(group_of(models[0]), path if path.is_dir() else path.parent)
+
+
+def attempt(path: Path, root: Path) -> Checkpoint | SSDError:
+    """The model that a file belongs to, or what is wrong with it."""
+    try:
+        return Checkpoint(group_of(path), root)
+    except SSDError as error:
+        return error
+
+
+def models_at(path: Path) -> list[Path]:
+    """One file of each model that a path may mean. Raises SSDError where there is none."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise SSDError(f"{path}: no such file or folder")
+    models = models_in(path) or [m for folder in subfolders(path) for m in models_in(folder)]
+    if not models:
+        refuse_started_downloads(path)
+        raise SSDError(f"{path}: no weights in this folder or right below it (files that end with "
+                       f"{', '.join(ENDINGS)})")
+    return models
+
+
+def models_in(folder: Path) -> list[Path]:
+    """One file of each model right in this folder; safetensors stand in for pickles of a name."""
+    kept: dict[str, Path] = {}
+    for ending in ENDINGS:
+        for path in entries(folder):
+            if path.name.endswith((ending, ending + INDEX)) and path.is_file():
+                kept.setdefault(model_name(path), path)
+    return [path for _, path in sorted(kept.items())]
+
+
+def model_name(path: Path) -> str:
+    """What the files of one model share, `pytorch_model` being what `model` was called before."""
+    stem = Path(path.name.removesuffix(INDEX)).stem
+    match = SHARD.fullmatch(stem)
+    stem = match["stem"] if match else stem
+    return "model" if stem == "pytorch_model" else stem
+
+
+def group_of(path: Path) -> Group:
+    """All files of the model that a file belongs to. Raises SSDError naming one that is missing."""
+    if path.name.endswith(INDEX):
+        path = path.with_name(path.name.removesuffix(INDEX))
+    if path.suffix not in ENDINGS:
+        raise SSDError(f"{path}: not a file of weights (they end with {', '.join(ENDINGS)})")
+    if (index := index_of(path)) is not None:
+        names = sorted(set(weight_map(index).values()))
+    elif match := SHARD.fullmatch(path.stem):
+        count = int(match["count"])
+        names = [f"{match['stem']}-{i + 1:05}-of-{count:05}{path.suffix}" for i in range(count)]
+    else:
+        names = [path.name]
+    files = tuple(path.with_name(name) for name in names)
+    for file in files:
+        if not file.is_file():
+            refuse_started_downloads(file.parent)
+            raise SSDError(f"{file}: missing, one of {len(files)} files of this model: get it")
+    return files
+
+
+def index_of(path: Path) -> Path | None:
+    """The index that lists this file's model, where there is one."""
+    match = SHARD.fullmatch(path.stem)
+    index = path.with_name((match["stem"] if match else path.stem) + path.suffix + INDEX)
+    return index if index.is_file() and (match or not path.is_file()) else None
+
+
+def weight_map(index: Path) -> dict[str, str]:
+    """{tensor: file} of an index; files lie beside it. Raises SSDError where it is damaged."""
+    found = read_json(index).get("weight_map")
+    if not isinstance(found, dict) or not found or not all(
+            isinstance(file, str) and file == Path(file).name and Path(file).suffix in ENDINGS
+            for file in found.values()):
+        raise SSDError(f"{index}: no weight_map that says which file holds which tensor: get it "
+                       "again")
+    return found
+
+
+def read_json(path: Path) -> dict:
+    """An object from a file. Raises SSDError where the file holds anything else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SSDError(f"{path}: not readable as JSON ({str(error).splitlines()[0]}): get it again"
+                       ) from error
+    if not isinstance(found, dict):
+        raise SSDError(f"{path}: expected a JSON object, found {type(found).__name__}")
+    return found
+
+
+def refuse_started_downloads(folder: Path) -> None:
+    """SSDError where unfinished downloads lie in the folder or in the Hub client's own corner."""
+    corner = folder / ".cache" / "huggingface" / "download"
+    for path in (*folder.glob("*.incomplete"), *corner.rglob("*.incomplete")):
+        raise SSDError(f"{folder}: a download into this folder was cut off or still runs "
+                       f"({path.name}): finish it")
+
+
+def companions(checkpoint: Checkpoint) -> Iterator[Path]:
+    """A file of each other model in the checkpoint's folder, its root, and one level below."""
+    folders = dict.fromkeys(
+        place for top in (checkpoint.folder, checkpoint.root) for place in (top, *subfolders(top)))
+    own = model_name(checkpoint.files[0])
+    for folder in folders:
+        yield from (path for path in models_in(folder)
+                    if folder != checkpoint.folder or model_name(path) != own)
+
+
+def subfolders(folder: Path) -> list[Path]:
+    return [path for path in entries(folder) if path.is_dir()]
+
+
+def entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise SSDError(f"{folder}: cannot be read ({error.strerror})") from error

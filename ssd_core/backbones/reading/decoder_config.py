@@ -1,0 +1,96 @@
+"""What a config.json tells of a decoder and its tensors do not: positions, norm, activation.
+
+Reads the layouts of transformers 4 (`rope_theta` and `rope_scaling`) and 5 (`rope_parameters`).
+What our decoder would compute differently is refused by name. Knows no family.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...errors import SSDError
+from .checkpoint import Checkpoint
+
+ROTARY = ("rope_scaling", "rope_parameters")  # the later one counts
+SILU = (None, "silu", "swish")  # two names of one function
+
+
+@dataclass(frozen=True)
+class Constants:
+    """theta: the base of the rotary angles; eps: of every RMSNorm."""
+
+    theta: float
+    eps: float
+
+
+def read_constants(checkpoint: Checkpoint, config: Mapping, theta: float,
+                   eps: float) -> Constants:
+    """A decoder's constants; `theta` and `eps` are its family's, where the config is silent.
+
+    config: the part of config.json that speaks of this decoder.
+    """
+    return Constants(rotary_theta(checkpoint, config, theta),
+                     number(checkpoint, config, "rms_norm_eps", eps))
+
+
+def section(checkpoint: Checkpoint, name: str) -> dict:
+    """A part of config.json, or {} where there is none of that name."""
+    found = checkpoint.config().get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -> float:
+    """A positive number from a config, or the default where the config is silent."""
+    found = config.get(name)
+    if found is None:
+        return default
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 < found < math.inf:
+        raise refusal(checkpoint, f"{name} is {found!r}, expected a positive number")
+    return float(found)
+
+
+def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> float:
+    """The base of the rotary angles, wherever a config says it; other rotations are refused."""
+    if config.get("partial_rotary_factor") not in (None, 1):
+        raise refusal(checkpoint, f"partial_rotary_factor is {config['partial_rotary_factor']}: "
+                      "only heads that are rotated whole are supported")
+    told = dict(config)
+    for name in ROTARY:
+        rope = config.get(name) or {}
+        if not is_ordinary(rope):
+            raise refusal(checkpoint, f"{name} is {rope}: only ordinary rotary positions are "
+                          "supported")
+        told |= rope
+    return number(checkpoint, told, "rope_theta", default)
+
+
+def is_ordinary(rope: object) -> bool:
+    """Whether a config's word on rotary positions leaves them as they are."""
+    if not isinstance(rope, Mapping):
+        return False
+    kind = rope.get("rope_type") or rope.get("type")
+    whole = rope.get("partial_rotary_factor") in (None, 1)
+    return whole and (kind == "default" or (kind is None and "factor" not in rope))
+
+
+def require_silu(checkpoint: Checkpoint, config: Mapping) -> None:
+    """SSDError where the feed-forward's activation is another than our decoder's."""
+    if config.get("hidden_act") not in SILU:
+        raise refusal(checkpoint, f"hidden_act is {config['hidden_act']!r}: only silu is supported")
+
+
+def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
+    """The key of the head: its own, or the embedding's where config.json ties the two.
+
+    None where a file has neither; so it belongs to another model.
+    """
+    if embedding not in checkpoint.shapes or head in checkpoint.shapes:
+        return head if {head, embedding} <= set(checkpoint.shapes) else None
+    parts = (checkpoint.config(), section(checkpoint, "text_config"))
+    return embedding if any(part.get("tie_word_embeddings") is True for part in parts) else None
+
+
+def refusal(checkpoint: Checkpoint, why: str) -> SSDError:
+    return SSDError(f"{checkpoint.folder / 'config.json'}: {why}")

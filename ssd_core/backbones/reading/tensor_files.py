@@ -1,0 +1,139 @@
+"""One file of tensors, opened without reading its values: safetensors, or what torch saved.
+
+Knows nothing about models, folders or shards. Pickles are read with weights_only=True and in no
+other way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import zipfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from ...errors import SSDError
+
+SAFETENSORS = ".safetensors"
+TORCH = (".bin", ".pt", ".pth", ".ckpt")
+WRAPPERS = ("model", "module", "state_dict", "sd")  # dicts that training scripts put around one
+PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # what lies beside a cut-off download
+# Under this name TA-Tok pickled its arguments; what they become here is a plain dict.
+EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
+                                  "__new__": lambda cls: OrderedDict()})
+LFS_POINTER = b"version https://git-lfs"
+
+
+class TensorFile(Protocol):
+    """An open file; its tensors may be views into it, so copy what is to outlive it."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    metadata: Mapping[str, str]
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """CPU, in the file's dtype."""
+
+
+class SafetensorsFile:
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = safe_open(path, framework="pt")
+            self.metadata = self._file.metadata() or {}
+            self.shapes = {name: tuple(self._file.get_slice(name).get_shape())
+                           for name in self._file.keys()}
+        except (SafetensorError, OSError) as error:
+            raise SSDError(f"{path}: {damage(path, error)}: get it again") from error
+
+    def tensor(self, name: str) -> torch.Tensor:
+        return self._file.get_tensor(name)
+
+
+class TorchFile:
+    metadata: Mapping[str, str] = {}
+
+    def __init__(self, path: Path) -> None:
+        self._tensors = state_dict(load_pickle(path))
+        self.shapes = {name: tuple(value.shape) for name, value in self._tensors.items()}
+        if not self.shapes:
+            raise SSDError(f"{path}: holds no tensors by name: name the file with the weights")
+
+    def tensor(self, name: str) -> torch.Tensor:
+        return self._tensors[name]
+
+
+def open_tensors(path: Path) -> TensorFile:
+    """Open a file by its ending. Raises SSDError where it is damaged, partial or not readable."""
+    refuse_partial(path)
+    return SafetensorsFile(path) if path.suffix == SAFETENSORS else TorchFile(path)
+
+
+def refuse_partial(path: Path) -> None:
+    """SSDError where the file is absent, still being downloaded, or a pointer of git-lfs."""
+    for ending in PARTIAL:
+        if path.with_name(path.name + ending).exists():
+            raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
+                           "lies beside it): finish the download")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(LFS_POINTER))
+    except OSError as error:
+        raise SSDError(f"{path}: cannot be read ({error.strerror}): get it again") from error
+    if start == LFS_POINTER:
+        raise SSDError(f"{path}: only git-lfs's pointer to the file: run 'git lfs pull'")
+
+
+def damage(path: Path, error: Exception) -> str:
+    """What is wrong with a safetensors file that did not open."""
+    size, declared = path.stat().st_size, declared_size(path)
+    if declared is None:
+        return f"not a safetensors file, or damaged ({str(error).splitlines()[0]})"
+    if size < declared:
+        return f"truncated: it has {size} bytes, its header says {declared}"
+    return f"damaged ({str(error).splitlines()[0]})"
+
+
+def declared_size(path: Path) -> int | None:
+    """Bytes that a safetensors header says the whole file has; None without a readable header."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+            length = int.from_bytes(start, "little")
+            if len(start) < 8 or length > 100_000_000:
+                return None
+            header = json.loads(file.read(length))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name[:2] != "__"]
+        return 8 + length + max(ends, default=0)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None
+
+
+def load_pickle(path: Path) -> object:
+    """What torch saved, mapped into memory where it is a zip; plain data and tensors only."""
+    try:
+        with torch.serialization.safe_globals([argparse.Namespace, EASY_DICT]):  # arguments
+            return torch.load(path, map_location="cpu", weights_only=True,
+                              mmap=zipfile.is_zipfile(path))
+    except pickle.UnpicklingError as error:
+        raise SSDError(f"{path}: damaged, or it holds more than tensors and plain data, and code "
+                       "from files is never run: get it as safetensors") from error
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, TypeError, IndexError,
+            AttributeError, UnicodeDecodeError) as error:
+        raise SSDError(f"{path}: truncated or damaged, torch cannot read it: get it again"
+                       ) from error
+
+
+def state_dict(loaded: object) -> dict[str, torch.Tensor]:
+    """The tensors by name, out of whatever dicts a training script wrapped them in."""
+    while isinstance(loaded, dict):
+        inner = next((loaded[key] for key in WRAPPERS if isinstance(loaded.get(key), dict)), None)
+        if inner is None:
+            return {name: value for name, value in loaded.items()
+                    if isinstance(name, str) and isinstance(value, torch.Tensor)}
+        loaded = inner
+    return {}

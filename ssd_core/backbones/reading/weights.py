@@ -1,0 +1,269 @@
+"""From names in files to parameters: which keys make up which of our own, and filling them in.
+
+Knows the two spellings in which Llama-shaped decoders are published and nothing of prompts or
+pictures. A module is made on the meta device; `fill` gives it its values one tensor at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ...errors import SSDError
+from ...model.transformer import DecoderShape
+from .checkpoint import Checkpoint
+from .decoder_config import require_silu
+
+SAMPLE = 1024  # values of each tensor that the fingerprint sees
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows start..stop-1 of a tensor."""
+
+    key: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Concat:
+    """Sources stacked on dim 0."""
+
+    parts: tuple[Source, ...]
+
+
+Source = str | Slice | Concat
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a kind of file calls the tensors of one layer, in the order of our own parameters."""
+
+    attention_norm: str
+    qkv: tuple[str, ...]
+    out: str
+    ffn_norm: str
+    gate_up: tuple[str, str]
+    down: str
+    q_norm: str = "self_attn.q_norm"
+    k_norm: str = "self_attn.k_norm"
+
+
+HF = Names("input_layernorm.weight",
+           ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
+           "self_attn.o_proj.weight", "post_attention_layernorm.weight",
+           ("mlp.gate_proj.weight", "mlp.up_proj.weight"), "mlp.down_proj.weight")
+LLAMAGEN = Names("attention_norm.weight", ("attention.wqkv.weight",), "attention.wo.weight",
+                 "ffn_norm.weight", ("feed_forward.w1.weight", "feed_forward.w3.weight"),
+                 "feed_forward.w2.weight")
+COMPUTED = (".rotary_emb.inv_freq",)  # tables that some files carry along
+
+
+def decoder_sources(prefix: str, layers: int, names: Names = HF, qk_norm: bool = False,
+                    into: str = "decoder.") -> dict[str, Source]:
+    """{own parameter name: source} of a whole Decoder held as `into`; `prefix` is the file's."""
+    return {f"{into}layers.{i}.{own}": source for i in range(layers)
+            for own, source in layer_sources(f"{prefix}layers.{i}.", names, qk_norm).items()}
+
+
+def layer_sources(layer: str, names: Names, qk_norm: bool) -> dict[str, Source]:
+    """The sources of one layer whose keys begin with `layer`."""
+    def joined(parts: tuple[str, ...]) -> Source:
+        return layer + parts[0] if len(parts) == 1 else Concat(tuple(layer + p for p in parts))
+
+    sources = {"attention_norm": layer + names.attention_norm, "qkv": joined(names.qkv),
+               "out": layer + names.out, "ffn_norm": layer + names.ffn_norm,
+               "gate_up": joined(names.gate_up), "down": layer + names.down}
+    for kind in ("weight", "bias") if qk_norm else ():
+        sources[f"q_norm_{kind}"] = f"{layer}{names.q_norm}.{kind}"
+        sources[f"k_norm_{kind}"] = f"{layer}{names.k_norm}.{kind}"
+    return sources
+
+
+def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names = HF,
+                  config: Mapping[str, object] | None = None, rotary: str = "split",
+                  eps: float = 1e-6) -> DecoderShape:
+    """The decoder's sizes from its tensors' shapes; only the number of heads must be known.
+
+    config: the part of config.json that speaks of this decoder; what it says must agree. Raises
+    SSDError where a layer is incomplete, holds a tensor that no decoder here has a use for, or
+    where shapes, heads and config contradict each other.
+    """
+    where = checkpoint.folder if len(checkpoint.files) > 1 else checkpoint.files[0]
+    require_positive(checkpoint, "num_attention_heads", heads, int)
+    require_positive(checkpoint, "rms_norm_eps", eps, float)
+    layers = count_layers(checkpoint, prefix, names)
+    qk_norm = f"{prefix}layers.0.{names.q_norm}.weight" in checkpoint.shapes
+    require_known_layers(checkpoint, prefix, layers, names, qk_norm)
+    first = layer_sources(f"{prefix}layers.0.", names, qk_norm)
+    hidden, across = two_sizes(checkpoint, first["out"])
+    rows = two_sizes(checkpoint, first["qkv"])[0]
+    ffn = two_sizes(checkpoint, first["gate_up"])[0] // 2
+    head_dim, uneven = divmod(across, heads)
+    kv_heads = (rows - across) // (2 * head_dim) if head_dim else 0
+    if uneven or kv_heads < 1 or heads % kv_heads or rows != across + 2 * kv_heads * head_dim:
+        raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
+                       f"{across} numbers: not the model it was taken for, or an altered one")
+    shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps)
+    require_config(checkpoint, shape, config or {})
+    require_silu(checkpoint, config or {})
+    return shape
+
+
+def count_layers(checkpoint: Checkpoint, prefix: str, names: Names) -> int:
+    """Layers that a file speaks of; a gap shows when their tensors are asked for."""
+    start = f"{prefix}layers."
+    numbers = {key.removeprefix(start).partition(".")[0] for key in checkpoint.shapes
+               if key.startswith(start)}
+    layers = 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
+    if not layers:
+        checkpoint.file_of(f"{start}0.{names.out}")
+    return layers
+
+
+def require_known_layers(checkpoint: Checkpoint, prefix: str, layers: int, names: Names,
+                         qk_norm: bool) -> None:
+    known = {key for source in decoder_sources(prefix, layers, names, qk_norm).values()
+             for key, _, _ in pieces(checkpoint, source)}
+    for key in checkpoint.shapes:
+        if key.startswith(f"{prefix}layers.") and key not in known and not key.endswith(COMPUTED):
+            raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has no place in this "
+                           "decoder: another kind of model, or an altered one")
+
+
+def two_sizes(checkpoint: Checkpoint, source: Source) -> tuple[int, int]:
+    """(rows, columns) of a source of matrices."""
+    shape = shape_of(checkpoint, source)
+    if len(shape) != 2 or not all(shape):
+        key = next(pieces(checkpoint, source))[0]
+        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has shape {shape}, expected a "
+                       "matrix")
+    return shape
+
+
+def require_positive(checkpoint: Checkpoint, name: str, value: object,
+                     kind: type[int] | type[float]) -> None:
+    """SSDError where a number that config.json gave is none, or none above 0."""
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {value!r}, expected "
+                       f"{'a whole number' if kind is int else 'a number'} above 0")
+
+
+def require_config(checkpoint: Checkpoint, shape: DecoderShape,
+                   config: Mapping[str, object]) -> None:
+    """SSDError where config.json says otherwise than the tensors."""
+    found = {"num_hidden_layers": shape.layers, "hidden_size": shape.hidden,
+             "num_attention_heads": shape.heads, "num_key_value_heads": shape.kv_heads,
+             "head_dim": shape.head_dim, "intermediate_size": shape.ffn}
+    for name, size in found.items():
+        if config.get(name) not in (None, size):
+            raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {config[name]}, the "
+                           f"tensors have {size}: files of two models, or an incomplete one")
+
+
+def pieces(checkpoint: Checkpoint, source: Source) -> Iterator[tuple[str, int, int]]:
+    """(key, first row, row behind the last) of all that a source is made of, in order."""
+    if isinstance(source, Concat):
+        for part in source.parts:
+            yield from pieces(checkpoint, part)
+        return
+    key = source if isinstance(source, str) else source.key
+    file = checkpoint.file_of(key)
+    rows = (*checkpoint.shapes[key], 0)[0]  # a lone number has none
+    start, stop = (0, rows) if isinstance(source, str) else (source.start, source.stop)
+    if not 0 <= start <= stop <= rows:
+        raise SSDError(f"{file}: tensor {key} has {rows} rows, expected at least {stop}: another "
+                       "vocabulary or another model")
+    yield key, start, stop
+
+
+def shape_of(checkpoint: Checkpoint, source: Source) -> tuple[int, ...]:
+    """The shape a source will have. Raises SSDError where its parts do not fit together."""
+    parts = list(pieces(checkpoint, source))
+    first = checkpoint.shapes[parts[0][0]]
+    for key, _, _ in parts:
+        if (shape := checkpoint.shapes[key])[1:] != first[1:]:
+            raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has shape {shape}, expected "
+                           f"(..., {', '.join(map(str, first[1:]))})")
+    return (sum(stop - start for _, start, stop in parts), *first[1:])
+
+
+class Fingerprint:
+    """A hash of names, shapes and a fixed sample of values, whatever order they came in.
+
+    Values count as bfloat16, so that an original and its port of another dtype are the same.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+
+    def add(self, name: str, tensor: torch.Tensor) -> None:
+        """Take in values as a file has them; computed ones differ between machines."""
+        flat = tensor.detach().flatten() if tensor.is_contiguous() else tensor.detach().reshape(-1)
+        step = max(1, -(-flat.numel() // SAMPLE))
+        sample = flat[::step].to("cpu", torch.bfloat16).contiguous().view(torch.int16)
+        digest = hashlib.sha256(f"{name} {tuple(tensor.shape)}".encode())
+        digest.update(sample.numpy().tobytes())
+        self._digests[name] = digest.hexdigest()
+
+    def hexdigest(self) -> str:
+        lines = (f"{name} {digest}" for name, digest in sorted(self._digests.items()))
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoint,
+         device: torch.device, dtype: torch.dtype) -> Fingerprint:
+    """Give a module on the meta device its values, one tensor at a time, in `dtype` on `device`.
+
+    sources: of every parameter that is still on the meta device. They are read in the order of
+    the files, so that one shard is open at a time, and frozen. Raises SSDError naming file, key,
+    found and expected shape; nothing is read before all shapes have been checked.
+    """
+    on_meta = {name for name, own in module.named_parameters() if own.is_meta}
+    if on_meta != set(sources):
+        raise ValueError(f"sources and parameters differ: {sorted(on_meta ^ set(sources))}")
+    for name, source in sources.items():
+        require_shape(checkpoint, source, tuple(module.get_parameter(name).shape))
+    fingerprint = Fingerprint()
+    for name in sorted(sources, key=lambda name: first_file(checkpoint, sources[name])):
+        value = gathered(checkpoint, sources[name], device, dtype, fingerprint, name)
+        put(module, name, checkpoint.become(name, value))
+    checkpoint.close()
+    return fingerprint
+
+
+def require_shape(checkpoint: Checkpoint, source: Source, expected: tuple[int, ...]) -> None:
+    if (found := shape_of(checkpoint, source)) != expected:
+        key = next(pieces(checkpoint, source))[0]
+        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} gives shape {found}, expected "
+                       f"{expected}")
+
+
+def first_file(checkpoint: Checkpoint, source: Source) -> int:
+    key = next(pieces(checkpoint, source))[0]
+    return checkpoint.files.index(checkpoint.file_of(key))
+
+
+def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
+             fingerprint: Fingerprint, name: str) -> torch.Tensor:
+    """A source's values, copied piece by piece to where they belong."""
+    value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
+    row = 0
+    for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
+        rows = checkpoint.floating(key)[start:stop]
+        fingerprint.add(f"{name} {number}", rows)
+        value[row : row + len(rows)].copy_(rows)
+        row += len(rows)
+    return value
+
+
+def put(module: nn.Module, name: str, value: torch.Tensor) -> None:
+    """Replace a parameter; the new one is frozen."""
+    parent, _, leaf = name.rpartition(".")
+    setattr(module.get_submodule(parent), leaf, nn.Parameter(value, requires_grad=False))

@@ -1,0 +1,1 @@
+"""The decoding loop: draft heads, state, acceptance rules, plans, events, methods."""

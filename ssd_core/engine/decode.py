@@ -1,0 +1,191 @@
+"""The one loop: check, prefill, step through the method, tell what happened.
+
+It draws no pictures and prints nothing; whoever stops iterating has cancelled the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from ..backbones.base import Backbone, Preset
+from ..errors import SSDError
+from ..model.grid import Grid
+from ..model.knobs import typed
+from ..model.sampling import Sampling
+from ..unicode import require_unicode
+from .events import Event, Finished, Started
+from .heads import DraftHeads
+from .methods import Method
+from .plan import Plan
+from .state import DecodeState
+from .usual import usual_passes
+
+WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
+             heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
+             negative: str | None = None, size: tuple[int, int] | None = None,
+             keep: torch.Tensor | None = None, keep_rows: int = 0) -> Iterator[Event]:
+    """Decode one picture a prompt, all of them together, and yield the events of the run.
+
+    size: (width, height) in px, one of backbone.sizes. keep: tokens [B or 1, R, C] whose first
+    keep_rows rows stand; the rest is decoded below them. Image i uses seed + i.
+    Raises SSDError, before anything runs, for whatever the caller got wrong.
+    """
+    prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    keep_rows = typed("keep_rows", keep_rows, int)
+    if backbone.device.type == "meta":
+        raise SSDError(f"{backbone.name} was loaded without its values (device meta): load it on "
+                       "auto or cpu")
+    backbone = backbone.resized(check_size(size))
+    method = method.resolved(backbone.preset)
+    keep = check_keep(backbone, keep, keep_rows, len(prompts))
+    check_heads(method, backbone, heads)
+    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    with alone(backbone.device):
+        branches = prompt_branches(backbone, prompts, negative, cfg)
+    state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
+    planned = plan(backbone, method, keep_rows, heads is not None)
+    return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
+
+
+@contextmanager
+def alone(device: torch.device) -> Iterator[None]:
+    """Neither gradients nor the caller's autocast, which would change what is drawn."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode())
+        if torch.is_autocast_enabled(device.type):
+            stack.enter_context(torch.autocast(device.type, enabled=False))
+        yield
+
+
+def _run(device: torch.device, steps: Generator[Event, None, None]) -> Iterator[Event]:
+    """The events of a run, each step alone: what the caller does in between is left as it is."""
+    with closing(steps):
+        while True:
+            with alone(device):
+                event = next(steps, None)
+            if event is None:
+                return
+            yield event.handed_out()
+
+
+def _steps(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
+           keep: torch.Tensor | None, keep_rows: int) -> Iterator[Event]:
+    yield Started(plan)
+    state = allocate()
+    prefill = state.prefill(keep, keep_rows)
+    state.clock.lap("prefill")
+    yield prefill
+    state.clock.restart()
+    for event in method.steps(state, keep_rows):
+        yield event
+        if (rows := state.rows_event()) is not None:
+            yield rows
+        state.clock.restart()
+    if (rows := state.rows_event()) is not None:
+        yield rows
+    yield Finished(state.picture(), statistics(state, plan, keep_rows))
+
+
+def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
+    """The mapping of docs/contract.md, from the counters of a finished run."""
+    each = state.passes - state.finished_early
+    seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
+    tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
+    return {"passes": state.passes, "ar_passes": plan.ar_passes,
+            "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
+            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
+            "acceptance": state.acceptance("/"), "acceptance_by_offset": state.acceptance("+"),
+            "passes_each": each.tolist(),
+            "converged_rows": state.converged_rows.tolist(), "cache_bytes": state.cache.nbytes}
+
+
+def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
+                    cfg: float) -> list[list[int]]:
+    """Prompt ids of all rows: the prompts, then under guidance their unconditional partners."""
+    texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
+    for name, text in texts:
+        require_unicode(name, typed(name, text, str))
+    if not prompts or any(not prompt.strip() for prompt in prompts):
+        raise SSDError("the prompt is empty: say what the picture should show")
+    cond = [backbone.tokenize(prompt) for prompt in prompts]
+    if cfg == 1:
+        if negative:
+            raise SSDError("a negative prompt needs guidance: raise cfg above 1")
+        return cond
+    if negative:
+        if not backbone.takes_negative:
+            raise SSDError(f"{backbone.name} takes no negative prompt: leave it empty")
+        return cond + [backbone.tokenize_negative(negative)] * len(cond)
+    return cond + [backbone.unconditional(ids) for ids in cond]
+
+
+def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
+    if heads is not None and method.uses_heads:
+        heads.require_backbone(backbone)
+    needed = method.heads_needed(backbone.grid)
+    if needed is None:
+        return
+    if heads is None:
+        raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
+                       "or use rows or exact, which need none")
+    heads.require(*needed)
+
+
+def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
+    if size is None:
+        return None
+    if not isinstance(size, tuple | list) or len(size) != 2:
+        raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
+    return tuple(typed("size", side, int) for side in size)
+
+
+def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
+               pictures: int) -> torch.Tensor | None:
+    grid = backbone.grid
+    if not 0 <= keep_rows < grid.rows:
+        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
+    if keep_rows == 0:
+        return None
+    if keep is None:
+        raise SSDError(f"keep_rows {keep_rows}: there is nothing to keep; give the tokens (keep)")
+    if not isinstance(keep, torch.Tensor) or keep.dtype not in WHOLE:
+        raise SSDError(f"keep: must be a tensor of whole numbers, not "
+                       f"{getattr(keep, 'dtype', type(keep).__name__)}; give tokens, no pixels")
+    if tuple(keep.shape[1:]) != (grid.rows, grid.columns) or len(keep) not in (1, pictures):
+        raise SSDError(f"keep: tokens of shape {tuple(keep.shape)} do not fit {pictures} pictures "
+                       f"of {grid}")
+    if keep.min() < 0 or keep.max() >= backbone.codes:
+        raise SSDError(f"keep: tokens must lie in 0 .. {backbone.codes - 1}")
+    return keep.expand(pictures, -1, -1)
+
+
+def plan(grid_or_backbone: Grid | Backbone, method: Method, keep_rows: int = 0,
+         heads: bool = False, device: str | None = None) -> Plan:
+    """Count the passes of a method on a Grid or a backbone, without running anything.
+
+    heads: whether it may draft with any. device: the type of the one that will draw; by default
+    the backbone's own, for a Grid a CPU.
+    """
+    known = isinstance(grid_or_backbone, Grid)
+    grid, preset = ((grid_or_backbone, Preset()) if known
+                    else (grid_or_backbone.grid, grid_or_backbone.preset))
+    method = method.resolved(preset)
+    device = device or device_of(grid_or_backbone)
+    usual = None if known else usual_passes(grid_or_backbone, method, heads, device,
+                                            keep_rows)
+    return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
+
+
+def device_of(target: Grid | Backbone | type[Backbone]) -> str:
+    """The type of a loaded backbone's device; a CPU for what is merely described."""
+    if not isinstance(target, Backbone) or target.device.type == "meta":
+        return "cpu"
+    return target.device.type

@@ -1,0 +1,186 @@
+"""Draft heads: small networks that guess the backbone's own hidden state some cells ahead.
+
+SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
+the cell d rows below. The draft distribution comes from the backbone's own norm and image head.
+What goes in and what is guessed is a `Space`: [h_pre; e] -> h_pre, and the others of Table 3.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..backbones.base import Backbone
+from ..errors import SSDError
+from ..files import read_safetensors, sha256_of, write_safetensors
+
+FORMAT = "ssd-heads/1"
+HORIZONTAL, VERTICAL = "horizontal", "vertical"
+
+
+@dataclass(frozen=True)
+class Space:
+    """Input and target of a predictor (paper, Table 3).
+
+    h_post is h_pre after the final RMSNorm without its gain, which W0 and the image head take up.
+    variance: mean squared error a number of an e target, the width of its draft distribution.
+    """
+
+    source: str = "h_pre+e"
+    target: str = "h_pre"
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("source", SOURCES), ("target", TARGETS)):
+            if getattr(self, name) not in choices:
+                raise SSDError(f"heads' {name} {getattr(self, name)!r}: choose one of "
+                               f"{', '.join(choices)}")
+
+    @property
+    def inputs(self) -> int:
+        """How many vectors of d numbers go in."""
+        return 1 + ("+" in self.source)
+
+    def gathered(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+        """z [..., inputs * d] from h_pre and e [..., d] of the same cells."""
+        parts = [seen_as(name, hidden, embedding) for name in self.source.split("+")]
+        return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+
+    def goal(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+        """What a head is to guess, from h_pre and e [..., d] at its offset."""
+        return seen_as(self.target, hidden, embedding)
+
+    def logits(self, backbone: Backbone, estimate: torch.Tensor) -> torch.Tensor:
+        """Draft logits, float32 [..., codes]; an e is read by its distance to every code's."""
+        if self.target != "e":
+            return backbone.logits(estimate)
+        codes = backbone.code_embedding[: backbone.codes].float()  # without the row end
+        distance = torch.cdist(estimate.float(), codes).square()
+        return -distance / (2 * self.variance)
+
+
+SOURCES = ("h_pre+e", "h_pre", "h_post+e", "h_post", "e")
+TARGETS = ("h_pre", "h_post", "e")
+
+
+def seen_as(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+    """h_pre, h_post or e of cells; the norm is taken only where it is asked for."""
+    if name == "h_post":
+        return F.rms_norm(hidden, hidden.shape[-1:], eps=1e-6)
+    return embedding if name == "e" else hidden
+
+
+class DraftHead(nn.Module):
+    """f(z) = W0 z + W2(silu(W1 n) * W3 n), n = RMSNorm(W0 z), z = [h; e]; no biases, m = 2d."""
+
+    def __init__(self, hidden: int, space: Space = Space()) -> None:  # noqa: B008
+        super().__init__()
+        d, m = hidden, 2 * hidden
+        self.space = space
+        self.w0 = nn.Parameter(torch.empty(d, space.inputs * d))
+        self.norm = nn.Parameter(torch.ones(d))
+        self.w1, self.w3 = nn.Parameter(torch.empty(m, d)), nn.Parameter(torch.empty(m, d))
+        self.w2 = nn.Parameter(torch.empty(d, m))
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Start from the identity on the first input: "the state there is the state here"."""
+        d = len(self.norm)
+        with torch.no_grad():
+            self.w0.copy_(torch.eye(d, self.w0.shape[1]))
+            for weight in (self.w1, self.w3):
+                nn.init.normal_(weight, std=d**-0.5, generator=generator)
+            nn.init.zeros_(self.w2)
+
+    def forward(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+        """h, e [..., d] of a cell -> the estimate at this head's offset [..., d]."""
+        z = F.linear(self.space.gathered(hidden, embedding), self.w0)
+        n = F.rms_norm(z, z.shape[-1:], self.norm.to(z.dtype), 1e-6)
+        return z + F.linear(F.silu(F.linear(n, self.w1)) * F.linear(n, self.w3), self.w2)
+
+
+class DraftHeads(nn.Module):
+    """k_h horizontal and k_v vertical heads of one backbone."""
+
+    def __init__(self, hidden: int, k_h: int, k_v: int, metadata: dict | None = None,
+                 space: Space = Space()) -> None:  # noqa: B008
+        super().__init__()
+        self.horizontal = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_h))
+        self.vertical = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_v))
+        self.metadata, self.space = metadata or {}, space
+        self.sha256 = ""
+
+    @property
+    def k_h(self) -> int:
+        return len(self.horizontal)
+
+    @property
+    def k_v(self) -> int:
+        return len(self.vertical)
+
+    def require_backbone(self, backbone: Backbone) -> None:
+        """Refuse a backbone that these heads were not made for."""
+        sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
+        made_for = self.metadata.get("backbone_sha256", backbone.sha256)
+        if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
+            raise SSDError(f"these heads were made for another backbone than the loaded "
+                           f"{backbone.name}: load them with load_heads(path, backbone)")
+
+    def require(self, k_h: int, k_v: int) -> None:
+        """Refuse a schedule that asks for more heads than there are."""
+        for knob, asked, there in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):
+            if asked > there:
+                raise SSDError(f"{knob} {asked}: the loaded heads reach {there}; "
+                               f"lower {knob} or train heads that reach further")
+
+
+def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict) -> None:
+    """Write fp16 tensors and the metadata that loading checks; `training` adds its summary."""
+    offsets = {HORIZONTAL: list(range(1, heads.k_h + 1)), VERTICAL: list(range(1, heads.k_v + 1))}
+    metadata = {"format": FORMAT, "backbone": backbone.name, "backbone_sha256": backbone.sha256,
+                "hidden_size": backbone.hidden_size, "codes": backbone.codes,
+                "directions": [HORIZONTAL, VERTICAL], "offsets": offsets,
+                **asdict(heads.space), **training}
+    tensors = {k: v.detach().half().cpu().contiguous() for k, v in heads.state_dict().items()}
+    write_safetensors(tensors, path, {
+        k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()})
+
+
+def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
+    """Read heads made for exactly this backbone; anything else is refused by name."""
+    tensors, metadata = read_safetensors(path, FORMAT)
+    _require_match(path, metadata, backbone)
+    try:
+        offsets = json.loads(metadata["offsets"])
+        with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+            heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]),
+                               len(offsets[VERTICAL]), metadata, space_of(metadata))
+        heads.load_state_dict(tensors, assign=True)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise SSDError(f"{path}: damaged draft heads ({str(error).splitlines()[0]}): "
+                       f"get or train them again") from error
+    heads.sha256 = sha256_of(tensors)
+    return heads.to(backbone.device, backbone.dtype).requires_grad_(False).eval()
+
+
+def space_of(metadata: dict[str, str]) -> Space:
+    """The Space that a file names; files from before there was a choice have the default."""
+    default = Space()
+    return Space(metadata.get("source", default.source), metadata.get("target", default.target),
+                 float(metadata.get("variance", default.variance)))
+
+
+def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> None:
+    expected = {"backbone": backbone.name, "hidden_size": str(backbone.hidden_size),
+                "codes": str(backbone.codes), "backbone_sha256": backbone.sha256}
+    for key, value in expected.items():
+        found = metadata.get(key, "nothing")
+        if found != value:
+            raise SSDError(f"{path}: these heads were made for {key} {found[:16]}, the loaded "
+                           f"backbone {backbone.name} has {value[:16]}: make new ones with "
+                           f"'python -m ssd_core train self-distill --backbone B --out DIR', then "
+                           f"'train heads' with the same flags")

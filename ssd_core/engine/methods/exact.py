@@ -1,0 +1,109 @@
+"""AR's very picture for its seed, in fewer passes, with or without heads.
+
+A window of cells slides along the raster. Every pass chooses all of its cells again with their
+fixed noise; what did not change from the front on is what AR would have chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ...model.grid import Grid
+from ...model.sampling import choose
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from .base import Method, make_plan, require
+from .window import known, sliding_window
+
+# Cells of a pass that cost little more than one, by class of device. Guidance doubles the rows of
+# the matrix: on a card 200 of them are nearly free; a CPU pays for every one.
+CARD_CELLS, CPU_CELLS = 100, 48
+
+
+def cheapest_window(grid: Grid, device: str) -> int:
+    """As many whole rows as the device takes cheaply, at least one; device: "cpu", "cuda" ..."""
+    rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
+    return min(rows, grid.rows) * grid.width
+
+
+@dataclass(frozen=True)
+class Exact(Method):
+    """`window` cells a pass, by default the cheapest on the device at hand."""
+
+    window: int | None = None
+    name: ClassVar[str] = "exact"
+    uses_heads: ClassVar[bool] = True
+    verdict: ClassVar[str] = "identical"
+
+    def check(self) -> None:
+        require(((self.window is None or self.window >= 1,
+                  f"window {self.window}: must be at least 1"),))
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        require(((not self.window or self.window <= grid.slots,
+                  f"window {self.window}: the picture has {grid.slots} cells"),))
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+
+    def width(self, grid: Grid, device: str) -> int:
+        """Cells a pass looks at; device: its type."""
+        return self.window or cheapest_window(grid, device)
+
+    def choice(self, grid: Grid, device: str) -> str:
+        if self.window is not None:
+            return ""
+        window = self.width(grid, device)
+        rows = window // grid.width
+        place = "a CPU" if device == "cpu" else "a graphics card"
+        return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        window, guess = self.width(state.grid, state.tokens.device.type), FirstGuess(state)
+        yield from sliding_window(state, first_row * state.grid.width, window, guess, rechoose)
+
+
+class FirstGuess:
+    """Fills slots as they enter the window: by the vertical head, else with the token above."""
+
+    def __init__(self, state: DecodeState) -> None:
+        self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
+
+    def __call__(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor) -> None:
+        self.guessed = torch.maximum(self.guessed, frontier + 1)
+        stop = slots[:, -1] + 1
+        entering = int((stop - self.guessed).max())
+        if entering > 0:
+            fresh = slots[:, -min(entering, slots.shape[1]):]
+            tokens = self._tokens(state, fresh, frontier)
+            old = fresh < self.guessed[:, None]
+            state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
+            self.guessed = torch.maximum(self.guessed, stop)
+
+    def _tokens(self, state: DecodeState, slots: torch.Tensor,
+                frontier: torch.Tensor) -> torch.Tensor:
+        above = slots - state.grid.width
+        source = torch.where(above >= 0, above, frontier[:, None])
+        copied = state.codes_at(source)
+        exact = (above >= 0) & known(above, frontier)
+        if state.heads is None or not state.heads.k_v or not exact.any():
+            return copied
+        estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+        drafted = choose(state.draft_probs(estimate, slots), state.noise.choosing_at(slots))
+        return torch.where(exact, drafted, copied)
+
+
+def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+             _: None) -> torch.Tensor:
+    """Choose slots + 1 anew; how many guesses from the front on were already right."""
+    ahead = slots + 1
+    held, final = state.codes_at(ahead), known(ahead, frontier)
+    tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
+    tokens = torch.where(final, held, tokens)
+    same = (tokens == held)[:, :-1]
+    state.note_acceptance("verify/1", same, ahead[:, :-1])
+    state.write_at(ahead, tokens)
+    return same.long().cumprod(-1).sum(-1)

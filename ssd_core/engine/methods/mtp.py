@@ -1,0 +1,51 @@
+"""1-D multi-token prediction: SSD's horizontal heads along the whole raster (paper, section 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ...model.grid import Grid
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from .base import Method, group_passes, groups, horizontal_states, make_plan, require, sample_draft
+
+
+@dataclass(frozen=True)
+class MTP(Method):
+    """k_h tokens drafted at a time, each repaired by itself in `rounds` passes."""
+
+    k_h: int | None = None
+    rounds: int = 1
+    name: ClassVar[str] = "mtp"
+    uses_heads: ClassVar[bool] = True
+
+    def check(self) -> None:
+        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
+                 (self.rounds >= 0, f"rounds {self.rounds}: must not be negative")))
+
+    def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        return self.k_h, 0
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        start = first_row * grid.width
+        # The prefill is one more, the last group's commit one less.
+        passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
+        paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
+        return make_plan(grid, first_row, passes, passes, paper)
+
+    def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""
+        estimate = horizontal_states(state, begin, end)
+        draft_probs = state.draft_probs(estimate, slice(begin + 1, end))
+        sample_draft(state, begin + 1, draft_probs)
+        return draft_probs
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        yield from groups(state, first_row * state.grid.width, state.slots, self.k_h, self.rounds,
+                          self.draft, "residual", last_commit=False)

@@ -1,0 +1,45 @@
+"""SSD's schedule without heads: the row above, or its distribution, is the draft. Training-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from ...model.grid import Grid
+from ..plan import Plan
+from ..state import DecodeState
+from .base import one_hot, require_choice, sample_draft
+from .ssd import RowSchedule
+
+
+@dataclass(frozen=True)
+class Rows(RowSchedule):
+    """Cell (y, x) is drafted from (y - 1, x); on row 0 from the last chosen cell to the left."""
+
+    draft: str = "distribution"
+    name: ClassVar[str] = "rows"
+
+    def check(self) -> None:
+        super().check()
+        require_choice("draft", self.draft, ("distribution", "copy"))
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        return replace(super().plan(grid, first_row), paper_passes=None)
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        return self._drafted(state, slice(begin, begin + 1), begin + 1, end - begin - 1)
+
+    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
+        return self._drafted(state, slice(start - state.grid.width, start), start, rows)
+
+    def _drafted(self, state: DecodeState, source: slice, start: int, times: int) -> torch.Tensor:
+        """Repeat what stands in `source` as the draft of `times` as many slots."""
+        tokens = state.codes(source.start, source.stop).repeat(1, times)
+        if self.draft == "copy":
+            state.write(start, tokens)
+            return one_hot(state, tokens)
+        draft_probs = state.target_probs(source.start, source.stop).repeat(1, times, 1)
+        sample_draft(state, start, draft_probs, self.acceptance)
+        return draft_probs

@@ -1,0 +1,208 @@
+"""Spatially Speculative Decoding: draft whole rows, let the backbone verify and repair them.
+
+Row 0 is drafted along the raster by horizontal heads, every further block of up to k_v rows from
+the row above it by vertical heads (paper, section 3.3 and appendix A.3). `rows` (its sibling file)
+is the same schedule without heads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from ...backbones.base import Preset
+from ...model.grid import Grid
+from ..events import Pass
+from ..plan import Plan, blocks
+from ..state import DecodeState
+from .base import (
+    ACCEPTANCES,
+    Block,
+    Method,
+    commit,
+    drafted_cells,
+    group_bounds,
+    group_passes,
+    groups,
+    horizontal_states,
+    make_plan,
+    require,
+    require_choice,
+    rounds,
+    sample_draft,
+    vertical_states,
+)
+
+
+@dataclass(frozen=True)
+class RowSchedule(Method):
+    """b joint rounds over a block, then i rounds for each further row of it (staged).
+
+    `rounds` is r = b of the paper, `incremental` is i. `fused_commit` lets a block's commit ride
+    with the next block's first round, one pass a block saved. Coupled rounds of at least a row's
+    columns are a run to convergence: row 0 converges as well, and the picture is AR's. Every round
+    makes at least one more cell final, so rounds beyond a block's cells are never run.
+    """
+
+    k_h: int | None = None
+    k_v: int | None = None
+    rounds: int | None = None
+    incremental: int | None = None
+    acceptance: str = "residual"
+    fused_commit: bool = False
+
+    def resolved(self, preset: Preset):
+        """i follows the preset only where b does as well; a b of one's own has i = 0."""
+        method = self
+        if self.incremental is None and self.rounds is not None:
+            method = replace(self, incremental=0)
+        return Method.resolved(method, preset)
+
+    def check(self) -> None:
+        require_choice("acceptance", self.acceptance, ACCEPTANCES)
+        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
+                 (self.k_v >= 1, f"k_v {self.k_v}: must be at least 1"),
+                 (self.rounds >= 0, f"rounds {self.rounds}: must not be negative"),
+                 (self.incremental >= 0, f"incremental {self.incremental}: must not be negative"),
+                 (not self.fused_commit or self.rounds >= 1,
+                  "fused_commit needs rounds of at least 1, for a commit to ride with")))
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        passes = 1 + self._first_row_passes(grid, first_row) + sum(
+            self._block_passes(grid, len(rows), rows.stop == grid.rows)
+            for rows in blocks(max(1, first_row), grid.rows, self.k_v))
+        return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
+
+    def _first_row_passes(self, grid: Grid, first_row: int) -> int:
+        if first_row:
+            return 0
+        spared = not self._commits_first_row(grid)
+        return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - spared
+
+    def _commits_first_row(self, grid: Grid) -> bool:
+        """Whether row 0 ends in a commit: also a fused one where its last group is a lone cell,
+        which no round has fed, so that the next row's first cell has no h yet."""
+        begin, end = group_bounds(grid, 0, grid.width, self.k_h)[-1]
+        return grid.rows > 1 and not (self.fused_commit and drafted_cells(grid, begin, end))
+
+    def _group_rounds(self, grid: Grid) -> int:
+        """Rounds for a group of row 0: one, as in the paper, or as many as can change a token."""
+        converging = self.acceptance == "coupled" and self.rounds >= grid.columns
+        return self.k_h if converging else 1
+
+    def _useful(self, rounds_: int, cells: int) -> int:
+        """As many rounds as there are cells to judge; the first cell is exact but when fused."""
+        return min(rounds_, cells - (not self.fused_commit))
+
+    def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
+        joint = self._useful(self.rounds, rows * grid.columns)
+        staged = (rows - 1) * self._useful(self.incremental, grid.columns)
+        if self.fused_commit:
+            return joint + staged
+        commits = 1
+        if self.incremental:  # a first row of one cell is exact: once fed it needs no commit
+            commits = rows - (grid.columns == 1 and joint > 0)
+        return joint + staged + commits - last
+
+    def _paper_passes(self, grid: Grid) -> int | None:
+        first = 1 + 2 * math.ceil((grid.columns - 1) / self.k_h) + grid.row_end
+        return first + sum((self.rounds + 1) + (len(rows) - 1) * (self.incremental + 1)
+                           for rows in blocks(1, grid.rows, self.k_v))
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        """Write drafts behind slot `begin`; their draft_probs [B, end - begin - 1, V]."""
+        raise NotImplementedError
+
+    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
+        """Write drafts for `rows` rows from slot `start` on; their draft_probs [B, n, V]."""
+        raise NotImplementedError
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        grid = state.grid
+        if first_row == 0:
+            yield from groups(state, 0, grid.width, self.k_h, self._group_rounds(grid),
+                              self.draft_group, self.acceptance,
+                              last_commit=self._commits_first_row(grid))
+        for rows in blocks(max(1, first_row), grid.rows, self.k_v):
+            yield from self._block(state, rows)
+
+    def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
+        width = state.grid.width
+        start, stop = rows.start * width, rows.stop * width
+        state.converged.fill_(False)
+        draft_probs = self.draft_rows(state, start, len(rows))
+        draft_probs[:, :1] = state.choose(start)
+        state.clock.lap("draft")
+        # The first slot was chosen from an exact h, except where a fused commit is still to come.
+        judged = start if state.stale < start else start + 1
+        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width)
+        last = self._useful(self.rounds, len(rows) * state.grid.columns)
+        yield from rounds(state, block, range(1, last + 1), "vertical")
+        state.converged_rows += state.converged * (1 if self.incremental else len(rows))
+        if self.incremental:
+            yield from self._staged(state, block, rows)
+        if not self.fused_commit and stop < state.slots:
+            yield from commit(state, stop)
+        state.final = stop
+
+    def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
+        """Commit a row, then refine the next one on corrected ground."""
+        width = state.grid.width
+        last = self.rounds + self._useful(self.incremental, state.grid.columns)
+        for y in rows[1:]:
+            begin, end = y * width, (y + 1) * width
+            if state.stale >= end:
+                state.converged_rows += 1
+                continue
+            if not self.fused_commit:
+                yield from commit(state, begin)
+                if not block.part(begin, begin + 1).judge(state, 0).all():  # its h is exact now
+                    state.stale = begin
+            state.final = begin
+            part = block.part(begin + (not self.fused_commit), end)
+            yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
+            state.converged_rows += state.converged
+
+
+@dataclass(frozen=True)
+class SSD(RowSchedule):
+    """The paper's method. Drafts are sampled from q (`draft_choice`), since Eq. 4-5 need that."""
+
+    draft_choice: str = "sample"
+    draft_temperature: float = 1.0
+    name: ClassVar[str] = "ssd"
+    uses_heads: ClassVar[bool] = True
+
+    def check(self) -> None:
+        super().check()
+        require_choice("draft_choice", self.draft_choice, ("sample", "argmax"))
+        require(((0 < self.draft_temperature <= 10,
+                  f"draft_temperature {self.draft_temperature}: must lie above 0, at most 10"),))
+
+    def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
+
+    def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
+        estimate = horizontal_states(state, begin, end)
+        return self._drafted(state, estimate, begin + 1, end)
+
+    def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
+        estimate = vertical_states(state, start, rows)
+        return self._drafted(state, estimate, start, start + rows * state.grid.width)
+
+    def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
+                 stop: int) -> torch.Tensor:
+        draft_probs = state.draft_probs(estimate, slice(start, stop), self.draft_temperature)
+        sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
+        return draft_probs
+
+
+PAPER_PRESETS = {
+    "Janus-Pro": Preset(k_h=5, k_v=1, rounds=2, cfg=5.0),
+    "Lumina-mGPT": Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0),
+    "Emu3": Preset(k_h=5, k_v=1, rounds=6, cfg=3.0),
+}

@@ -1,0 +1,101 @@
+"""Speculative decoding as in Leviathan et al.: stop at the first rejection, lose nothing.
+
+Table 4 of the SSD paper, "Spec. decoding": the same heads, the classical acceptance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ...model.grid import Grid
+from ...model.noise import Purpose
+from ...model.sampling import choose
+from .. import accept
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from .base import Method, make_plan, require, require_choice
+from .window import known, sliding_window
+
+
+@dataclass(frozen=True)
+class Strict(Method):
+    """k_h drafts a pass, by horizontal heads or (from row 1 on) by the vertical head above."""
+
+    drafts: str = "horizontal"
+    k_h: int | None = None
+    name: ClassVar[str] = "strict"
+    uses_heads: ClassVar[bool] = True
+    verdict: ClassVar[str] = "same distribution"
+
+    def check(self) -> None:
+        require_choice("drafts", self.drafts, ("horizontal", "vertical"))
+        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),))
+
+    def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        return self.k_h, int(self.drafts == "vertical")
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        yield from sliding_window(state, first_row * state.grid.width, self.k_h + 1, self.guess,
+                                  judge)
+
+    def guess(self, state: DecodeState, slots: torch.Tensor,
+              frontier: torch.Tensor) -> torch.Tensor:
+        ahead = slots[:, 1:]
+        draft_probs = self._draft_probs(state, ahead, frontier[:, None])
+        race = state.noise.race(Purpose.DRAFT, state.passes, ahead)
+        fresh = choose(draft_probs, race)
+        state.write_at(ahead, torch.where(known(ahead, frontier), state.codes_at(ahead), fresh))
+        return draft_probs
+
+    def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
+                     frontier: torch.Tensor) -> torch.Tensor:
+        """q [B, n, V] of slots `ahead` [B, n], drafted from the frontier [B, 1] or from above."""
+        above = ahead - state.grid.width
+        by_row = (above >= 0) & (self.drafts == "vertical") & (above <= frontier)
+        estimate = torch.zeros_like(state.hidden_at(ahead))
+        if not by_row.all():
+            estimate = self._horizontal(state, ahead, frontier)
+        if by_row.any():
+            source = above.clamp(min=0)
+            vertical = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+            both = by_row.repeat(state.branches, 1)[..., None]
+            estimate = torch.where(both, vertical, estimate)
+        return state.draft_probs(estimate, ahead)
+
+    def _horizontal(self, state: DecodeState, ahead: torch.Tensor,
+                    frontier: torch.Tensor) -> torch.Tensor:
+        """h estimates [rows, n, d]: head d for the d-th cell behind each picture's frontier."""
+        hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
+        heads = state.heads.horizontal[: self.k_h]
+        estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
+        cells = ahead > frontier
+        if state.forced is not None:
+            cells = cells & ~state.forced[ahead]
+        head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
+        both = head_index.repeat(state.branches, 1)[..., None]
+        return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))
+
+
+def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+          draft_probs: torch.Tensor) -> torch.Tensor:
+    """Leviathan's acceptance of the drafts in `slots`; writes the repaired or free token."""
+    ahead = slots + 1
+    uniforms = state.noise.uniform(Purpose.ACCEPT, state.passes, slots[:, 1:])
+    uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)
+    drafts = state.codes_at(slots[:, 1:])
+    tokens, count = accept.strict(drafts, draft_probs, state.target_probs_at(ahead), uniforms,
+                                  state.noise.race(Purpose.REPAIR, state.passes, ahead))
+    state.note_acceptance("verify/1", tokens[:, :-1] == drafts, slots[:, 1:])
+    held = state.codes_at(ahead)
+    place = torch.arange(ahead.shape[1], device=ahead.device)
+    write = (place == count[:, None]) & ~known(ahead, frontier)
+    state.write_at(ahead, torch.where(write, tokens, held))
+    return count

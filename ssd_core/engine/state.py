@@ -1,0 +1,271 @@
+"""All that a run holds: tokens, hidden states, the cache, the noise, the counters.
+
+Everything is addressed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
+*predicts* slot s, the backbone's output one position earlier. Forced row ends look like certain
+tokens, so that no method needs to know of them. Knows nothing about methods.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+
+from ..backbones.base import Backbone
+from ..errors import SSDError
+from ..model.noise import NoiseField
+from ..model.sampling import Sampling, choose, guide, probabilities
+from .events import Pass, Rows
+from .heads import DraftHeads
+
+
+class Stopwatch:
+    """Seconds by stage; time spent in whoever consumes the events is not counted."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
+        self.restart()
+
+    def _now(self) -> float:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        return time.perf_counter()
+
+    def restart(self) -> None:
+        self._mark = self._now()
+
+    def lap(self, stage: str) -> None:
+        now = self._now()
+        self.seconds[stage] += now - self._mark
+        self._mark = now
+
+
+def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """[rows, P + n, d]: each row's own prompt, the kept tokens [rows, n, d] right behind, padding.
+
+    lengths: [rows] int64, of the prompts in prompt [rows, P, d].
+    """
+    n = kept.shape[1]
+    x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
+    at = lengths[:, None] + torch.arange(n, device=x.device)
+    x[torch.arange(len(x), device=x.device)[:, None], at] = kept
+    return x
+
+
+def predicting(out: torch.Tensor, lengths: torch.Tensor, count: int) -> torch.Tensor:
+    """h [rows, count, d] of the first image slots, from the states [rows, n, d] of a prefill."""
+    source = (lengths - 1)[:, None] + torch.arange(count, device=out.device)
+    return out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))
+
+
+class DecodeState:
+    """One batch of B pictures on its way; `rows` = B, or 2B [cond; uncond] under guidance."""
+
+    def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
+                 sampling: Sampling, cfg: float, heads: DraftHeads | None) -> None:
+        grid, device = backbone.grid, backbone.device
+        self.backbone, self.heads, self.grid = backbone, heads, grid
+        self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
+        self.branches, self.slots = len(prompts) // pictures, grid.slots
+        self.prompts = prompts
+        self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
+        self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
+        self.clock = Stopwatch(device)
+        self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
+                                sampling.noise_version)
+        longest = max(len(ids) for ids in prompts)
+        self.cache = backbone.new_cache(len(prompts), longest + grid.slots)
+        if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
+            self.cache.hide(torch.tensor(hidden, device=device))
+        self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
+        self.hidden = torch.zeros(len(prompts), grid.slots + 1, backbone.hidden_size,
+                                  dtype=backbone.dtype, device=device)
+        self.coordinates = grid.coordinates.to(device).expand(pictures, -1, -1)
+        self.forced = (self.coordinates[0, :, 1] == grid.columns) if grid.row_end else None
+        if self.forced is not None:
+            self.forced = torch.nn.functional.pad(self.forced, (0, 1))
+            self.tokens[:, self.forced] = backbone.codes
+        # final: tokens of the slots before it stand in every picture; stale: see `feed`
+        self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
+        self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
+        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # last round
+        self.finished_early = torch.zeros_like(self.converged_rows)  # passes a picture sat out
+        self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
+
+    # Passes
+
+    def prefill(self, kept: torch.Tensor | None, kept_rows: int) -> Pass:
+        """Feed the prompts, and the kept rows' tokens [B, R, C] behind them, in one pass."""
+        stop = kept_rows * self.grid.width
+        if kept_rows:
+            picture = self.tokens[:, :-1].unflatten(1, (self.grid.rows, self.grid.width))
+            picture[:, :kept_rows, : self.grid.columns] = kept[:, :kept_rows].to(picture)
+        ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
+        x = self.backbone.embed_prompt(ids.to(self.lengths.device))
+        if stop:
+            x = followed(x, self.lengths, self.both(self.backbone.embed(self.tokens[:, :stop])))
+        self.cache.seek(0, x.shape[1])
+        out = self.backbone(x, self.cache)
+        self.hidden[:, : stop + 1] = predicting(out, self.lengths, stop + 1)
+        self.final = self.stale = stop
+        return self.passed("prefill", 0, 0, stop)
+
+    def feed(self, stop: int) -> None:
+        """One pass over all stale slots before `stop` with their present tokens.
+
+        `stale` is the first slot whose keys and values are not those of its present token and
+        context; whoever changes a token that was fed moves it back.
+        """
+        start, self.stale = self.stale, stop
+        if self.offset is not None:
+            self.cache.seek(self.offset + start, stop - start)
+        else:
+            slots = torch.arange(start, stop, device=self.lengths.device)
+            self.cache.seek_each(self.lengths[:, None] + slots)
+        x = self.both(self.backbone.embed(self.tokens[:, start:stop]))
+        self.hidden[:, start + 1 : stop + 1] = self.backbone(x, self.cache)
+
+    def feed_at(self, slots: torch.Tensor) -> None:
+        """One pass over slots [B, n], consecutive and each picture's own."""
+        if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
+            self.stale = int(slots[0, 0])
+            return self.feed(self.stale + slots.shape[1])
+        both = slots.repeat(self.branches, 1)
+        self.cache.seek_each(self.lengths[:, None] + both)
+        every_row = torch.arange(len(both), device=both.device)[:, None]
+        self.hidden[every_row, both + 1] = self.backbone(self.embedding_at(slots), self.cache)
+        return None
+
+    def both(self, x: torch.Tensor) -> torch.Tensor:
+        """What is the same in both branches of guidance: [B, ...] -> [rows, ...]."""
+        return x if self.branches == 1 else x.repeat(self.branches, 1, 1)
+
+    # Distributions
+
+    def target_probs(self, start: int, stop: int) -> torch.Tensor:
+        """p [B, stop - start, V] of the slots as the last pass left them."""
+        return self.probs(self.backbone.logits(self.hidden[:, start:stop]), slice(start, stop))
+
+    def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """p [B, n, V] for slots [B, n] of each picture's own."""
+        return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
+
+    def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """e [rows, n, d] of the tokens in slots [B, n]."""
+        return self.both(self.backbone.embed(self.tokens.gather(1, slots)))
+
+    def hidden_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """h [rows, n, d] for slots [B, n]."""
+        both = slots.repeat(self.branches, 1)[..., None]
+        return self.hidden.gather(1, both.expand(-1, -1, self.hidden.shape[2]))
+
+    def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
+                    temperature: float = 1.0) -> torch.Tensor:
+        """q [B, n, V] from the heads' estimates [rows, n, d], at `temperature` times the run's."""
+        return self.probs(self.heads.space.logits(self.backbone, estimate), slots, temperature)
+
+    def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
+              sharpen: float = 1.0) -> torch.Tensor:
+        """Logits [rows, n, V] -> [B, n, V] guided and filtered; a forced slot is code 0."""
+        probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
+        if self.forced is not None:
+            certain = torch.zeros(probs.shape[-1], device=probs.device)
+            certain[0] = 1
+            probs = torch.where(self.forced[slots][..., None], certain, probs)
+        return probs
+
+    # Tokens
+
+    def write(self, start: int, tokens: torch.Tensor) -> None:
+        """Set tokens [B, n] from slot `start` on; forced slots keep their row end."""
+        stop = start + tokens.shape[1]
+        self.tokens[:, start:stop] = self._with_row_ends(tokens, slice(start, stop))
+
+    def write_at(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
+        self.tokens.scatter_(1, slots, self._with_row_ends(tokens, slots))
+
+    def codes(self, start: int, stop: int) -> torch.Tensor:
+        """Tokens [B, n] as acceptance sees them: a row end reads as the certain code 0."""
+        return self._as_codes(self.tokens[:, start:stop], slice(start, stop))
+
+    def codes_at(self, slots: torch.Tensor) -> torch.Tensor:
+        return self._as_codes(self.tokens.gather(1, slots), slots)
+
+    def _with_row_ends(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
+        return tokens if self.forced is None else tokens.masked_fill(
+            self.forced[slots], self.backbone.codes)
+
+    def _as_codes(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
+        return tokens if self.forced is None else tokens.masked_fill(self.forced[slots], 0)
+
+    def choose(self, slot: int) -> torch.Tensor:
+        """Choose a slot from its h with the fixed noise, as AR does; its p [B, 1, V]."""
+        probs = self.target_probs(slot, slot + 1)
+        self.write(slot, choose(probs, self.noise.choosing(slot, slot + 1)))
+        return probs
+
+    # Bookkeeping
+
+    def passed(self, stage: str, round_: int, start: int, stop: int,
+               accepted: torch.Tensor | None = None, refed: int = 0) -> Pass:
+        """Count a pass over slots start..stop-1 and describe it."""
+        return self._describe(stage, round_, self.coordinates[:, start:stop],
+                              self.tokens[:, start:stop], accepted, refed)
+
+    def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor) -> Pass:
+        """Count a pass over slots [B, n] behind each picture's own front, and describe it."""
+        cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
+        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed=1)
+
+    def _describe(self, stage: str, round_: int, cells: torch.Tensor, tokens: torch.Tensor,
+                  accepted: torch.Tensor | None, refed: int) -> Pass:
+        self.passes += 1
+        return Pass(self.passes, stage, round_, cells, tokens, accepted, refed)
+
+    def note_acceptance(self, key: str, accepted: torch.Tensor,
+                        slots: slice | torch.Tensor) -> None:
+        """Remember the mean of accepted [B, n] under `key`; forced slots do not count."""
+        if self.forced is not None:
+            accepted = accepted[~self.forced[slots].expand_as(accepted)]
+        if accepted.numel():
+            self._accepted[key].append(accepted.float().mean())
+
+    def note_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
+        """The same by the distance d drafted over: accepted [B, n] ends before slot `stop`.
+
+        Every d covers `reach` slots; the first may lack the slot that was chosen exactly.
+        """
+        count = -(-accepted.shape[1] // reach)
+        for d in range(1, count + 1):
+            end = stop - (count - d) * reach
+            begin = max(stop - accepted.shape[1], end - reach)
+            part = accepted[:, begin - stop : end - stop or None]
+            self.note_acceptance(f"{stage}+{d}", part, slice(begin, end))
+
+    def acceptance(self, mark: str) -> dict[str, float]:
+        """Means of the keys with this mark: "/" for stage/round, "+" for stage+offset."""
+        return {key: torch.stack(values).mean().item()
+                for key, values in self._accepted.items() if mark in key}
+
+    def rows_event(self) -> Rows | None:
+        """The rows that became final since the last call, or None."""
+        done = min(self.final, self.slots) // self.grid.width
+        if done == self.rows_told:
+            return None
+        first, self.rows_told = self.rows_told, done
+        self._require_numbers(done)
+        return Rows(first, done, self.picture()[:, first:done])
+
+    def _require_numbers(self, rows: int) -> None:
+        """SSDError where the state that chose the last cell of these rows is no longer finite."""
+        if not self.hidden[:, self.grid.slot(rows * self.grid.columns - 1)].isfinite().all():
+            raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
+                           "backbone with dtype bf16, or fp32 where the card has no bf16")
+
+    def picture(self) -> torch.Tensor:
+        """Tokens [B, R, C] int64 without row ends."""
+        return self.tokens[:, : self.slots].unflatten(
+            1, (self.grid.rows, self.grid.width))[:, :, : self.grid.columns]

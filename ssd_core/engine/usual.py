@@ -1,0 +1,90 @@
+"""What runs of `exact` usually take: figures kept with the bundled backbone, and from own runs.
+
+Own runs are remembered in this process; a host that wants them to last names a file (`keep_in`).
+Nothing but hashes and counts is kept. Knows no host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from functools import cache
+from pathlib import Path
+
+from ..backbones.base import Backbone
+from ..errors import SSDError
+from ..files import ASSETS, written_whole
+from ..model.sampling import Sampling
+from .methods import Exact, Method
+
+BUNDLED = ASSETS / "postcard" / "usual.json"
+MOST_KEYS, MEMORY = 64, 32  # figures in the file; runs that a mean remembers
+
+
+class Record:
+    """Mean passes and how many runs they are from, by key; the oldest key goes first."""
+
+    def __init__(self) -> None:
+        self.means: dict[str, tuple[float, int]] = {}
+        self.path: Path | None = None
+
+    def keep_in(self, path: Path) -> None:
+        """Read what a file remembers and write to it from now on; a bad file counts as none."""
+        self.path = Path(path)
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            raw = json.loads(self.path.read_text(encoding="utf-8"))
+            self.means |= {str(key): (float(mean), int(runs))
+                           for key, (mean, runs) in list(raw.items())[:MOST_KEYS]
+                           if 0 < mean < 1e6 and runs > 0}
+
+    def add(self, key: str, passes: float) -> None:
+        mean, runs = self.means.pop(key, (passes, 0))
+        runs = min(runs + 1, MEMORY)
+        self.means[key] = mean + (passes - mean) / runs, runs
+        while len(self.means) > MOST_KEYS:
+            self.means.pop(next(iter(self.means)))
+        if self.path is not None:
+            with contextlib.suppress(SSDError, OSError), written_whole(self.path) as temporary:
+                temporary.write_text(json.dumps(self.means), encoding="utf-8")
+
+
+OWN = Record()
+
+
+def key_of(window: int, heads: bool) -> str:
+    return f"exact/{window}/{'heads' if heads else 'none'}"
+
+
+def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: dict,
+         keep_rows: int = 0) -> None:
+    """Remember a finished run, where it is one of those that plans speak of."""
+    plain = (sampling.temperature, sampling.top_k, sampling.top_p) == (1.0, 0, 1.0)
+    if isinstance(method, Exact) and plain and not keep_rows and backbone.sha256:
+        key = key_of(method.width(backbone.grid, backbone.device.type), heads)
+        each = stats["passes_each"]
+        OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
+
+
+def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
+                 keep_rows: int = 0) -> int | None:
+    """About how many passes a run takes, None where nobody knows."""
+    if not isinstance(method, Exact):
+        return None
+    grid, key = backbone.grid, key_of(method.width(backbone.grid, device), heads)
+    own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
+    known = own[0] if own else bundled_for(backbone).get(key)
+    return known and max(1, round(known * (grid.rows - keep_rows) / grid.rows))
+
+
+def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:
+    """The figures kept with `postcard`, for it alone (a class has no hash yet)."""
+    kept = bundled()
+    same = backbone.sha256 in ("", kept["sha256"]) and backbone.name == "postcard"
+    return kept["passes"] if same else {}
+
+
+@cache
+def bundled() -> dict:
+    if not BUNDLED.is_file():
+        return {"sha256": "", "passes": {}}
+    return json.loads(BUNDLED.read_text(encoding="utf-8"))

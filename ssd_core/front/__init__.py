@@ -1,0 +1,1 @@
+"""What every host needs between a user and the engine; knows no user interface."""

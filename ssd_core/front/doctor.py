@@ -1,0 +1,59 @@
+"""What a bug report needs, as text: versions, device, attention, what was found, the last error.
+
+Knows no host; each tells what it found itself.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+
+import torch
+
+
+def report(found: Iterable[str], last_error: str | None = None, host: str = "",
+           device: str | None = None, memory: tuple[int, int] | None = None) -> str:
+    """Lines about this machine, then `found`, then the last error.
+
+    host: name and version of what the engine runs in. device: its name, the best one by default;
+    memory: (free, total) bytes of it, None where the host cannot tell.
+    """
+    return "\n".join([*versions(host), device_line(device or device_name(), memory),
+                      attention_line(), *found,
+                      f"last error: {last_error or 'none since the start'}"])
+
+
+def versions(host: str) -> list[str]:
+    from .. import __version__
+
+    parts = [f"ssd-decoding {__version__}", host, f"torch {torch.__version__}",
+             f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
+    return [", ".join(filter(None, parts))]
+
+
+def device_line(name: str, memory: tuple[int, int] | None) -> str:
+    if memory is None:
+        return f"device: {name}"
+    free, total = (size / 2**30 for size in memory)
+    return f"device: {name}, {free:.1f} GiB free of {total:.1f}"
+
+
+def device_name() -> str:
+    """The name of the card, or how many threads of the processor are used."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"cpu, {torch.get_num_threads()} threads"
+
+
+def attention_line() -> str:
+    flash, efficient = torch.backends.cuda.flash_sdp_enabled(), (
+        torch.backends.cuda.mem_efficient_sdp_enabled())
+    return (f"attention: torch scaled_dot_product_attention (flash {flash}, memory-efficient "
+            f"{efficient} where the device has them)")
+
+
+def shelf(what: str, places: str, names: Sequence[str], bundled: str,
+          unread: Iterable[str] = ()) -> list[str]:
+    """Lines about one kind of files: where it was looked for and what was found."""
+    return [f"{what} in {places}:", *(f"  {name}" for name in names or [bundled]),
+            *(f"  {line}" for line in unread)]

@@ -1,0 +1,109 @@
+"""Where drafts stood and where they fell: a count over the cells of a run, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from ..engine.events import Event, Pass
+from ..model.grid import Grid
+
+SIDE, CHART, GAP, LINE, FONT = 384, 300, 16, 18, 13  # px
+SHARE = np.linspace(0, 1, 5)
+RAMP = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)])
+STROKES = ("#21918c", "#443983", "#b5651d", "#555555")
+
+
+class AcceptanceCount:
+    """How often each cell was judged, and how often its token stood; feed it every event."""
+
+    def __init__(self, pictures: int, grid: Grid) -> None:
+        self._shape = (pictures, grid.rows, grid.columns)
+        self._judgements: list[Pass] = []  # read when asked for: a run is not to wait for it
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Pass) and event.accepted is not None:
+            self._judgements.append(event)
+
+    def share(self) -> np.ndarray:
+        """[B, R, C] share of the judgements that a cell's token survived; NaN where none fell."""
+        pictures, rows, columns = self._shape
+        # One column more takes the forced row ends, which are no cells.
+        judged, stood = np.zeros((2, pictures, rows, columns + 1))
+        for event in self._judgements:
+            cells = event.cells[:, event.refed :].cpu().numpy()
+            where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
+            judged[where] += 1
+            stood[where] += event.accepted[:, event.refed :].cpu().numpy()
+        with np.errstate(invalid="ignore"):
+            return (stood / judged)[:, :, :columns]
+
+
+def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
+                     picture: np.ndarray | None, label: str) -> Image.Image:
+    """One picture's cells [R, C] over the picture uint8 [H, W, 3], beside the curve per round.
+
+    acceptance: "stage/round" -> mean, as in a run's statistics.
+    """
+    cells = heat(share, picture)
+    sheet = Image.new("RGB", (cells.width + CHART + 3 * GAP, cells.height + 3 * GAP + LINE),
+                      "white")
+    sheet.paste(cells, (GAP, GAP))
+    draw = ImageDraw.Draw(sheet)
+    judged = share[~np.isnan(share)]
+    text = f"{label}: {judged.mean():.0%} of drafts stood" if judged.size else (
+        f"{label}: no drafts, so nothing was judged")
+    write(draw, (GAP, cells.height + 2 * GAP), text)
+    curve(draw, (cells.width + 2 * GAP, GAP, sheet.width - GAP, cells.height + GAP), acceptance)
+    return sheet
+
+
+def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
+    """Cells as colours, dark violet (fell) to yellow (stood), laid over the picture in grey."""
+    rows, columns = share.shape
+    scale = max(1, round(SIDE / (columns if picture is None else picture.shape[1])))
+    if picture is None:
+        grey = np.full((rows, columns, 3), 255, np.uint8)
+        scale = max(1, round(SIDE / columns))
+    else:
+        grey = np.asarray(Image.fromarray(picture).convert("L").convert("RGB"))
+    size = (grey.shape[1] * scale, grey.shape[0] * scale)
+    under = np.asarray(Image.fromarray(grey).resize(size, Image.Resampling.NEAREST), float)
+    known = np.nan_to_num(share)
+    tint = np.stack([np.interp(known, SHARE, RAMP[:, c]) for c in range(3)], -1).astype(np.uint8)
+    over = np.asarray(Image.fromarray(tint).resize(size, Image.Resampling.NEAREST), float)
+    there = Image.fromarray((~np.isnan(share)).astype(np.uint8))
+    weight = 0.6 * np.asarray(there.resize(size, Image.Resampling.NEAREST))[..., None]
+    return Image.fromarray((under * (1 - weight) + over * weight).astype(np.uint8))
+
+
+def curve(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int],
+          acceptance: Mapping[str, float]) -> None:
+    """Mean acceptance by round, one line a stage, on axes that run from 0 to 1."""
+    left, top, right, bottom = box[0] + 30, box[1] + LINE, box[2], box[3] - 2 * LINE
+    stages: dict[str, list[tuple[int, float]]] = {}
+    for key, mean in acceptance.items():
+        stage, _, number = key.partition("/")
+        stages.setdefault(stage, []).append((int(number), mean))
+    most = max((n for points in stages.values() for n, _ in points), default=1)
+    for share in SHARE:
+        y = bottom - share * (bottom - top)
+        draw.line((left, y, right, y), fill="#dddddd")
+        write(draw, (box[0], y - LINE / 2), f"{share:.2f}")
+    write(draw, (left, box[1] - LINE / 2), "accepted, by round")
+    for place, (stage, points) in enumerate(sorted(stages.items())):
+        colour = STROKES[place % len(STROKES)]
+        spots = [(left + (n - 0.5) / most * (right - left), bottom - mean * (bottom - top))
+                 for n, mean in sorted(points)]
+        draw.line(spots, fill=colour, width=2)
+        for (x, y), (number, _) in zip(spots, sorted(points), strict=True):
+            draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
+            write(draw, (x - 4, bottom + 4), str(number))
+        write(draw, (left + place * 84, bottom + LINE + 4), stage, colour)
+
+
+def write(draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str,
+          colour: str = "black") -> None:
+    draw.text(at, text, fill=colour, font=ImageFont.load_default(size=FONT))

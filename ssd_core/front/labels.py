@@ -1,0 +1,88 @@
+"""Methods, plans and verdicts in words, the same in every host. Knows no host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+
+import torch
+
+from ..engine.methods import AR, SSD, Method, Rows
+from ..engine.plan import Plan
+from .compare import verdict
+
+DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+
+
+def without_heads(method: SSD) -> Rows:
+    """The same schedule by the method that needs no heads."""
+    return Rows(method.k_h, method.k_v, method.rounds, method.incremental, method.acceptance,
+                method.fused_commit)
+
+
+def label(method: Method) -> str:
+    """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
+    rounds, words = getattr(method, "rounds", None), [method.name]
+    if getattr(method, "k_v", 1) > 1:
+        words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
+    elif rounds is not None:
+        words.append(f"r={rounds}")
+    words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
+              if f.default is not None and getattr(method, f.name) != f.default
+              and f.name not in ("k_v", "rounds", "incremental")]
+    if window := getattr(method, "window", None):
+        words.append(f"window={window}")
+    return " ".join(words)
+
+
+def knobs_of(method: Method) -> str:
+    return ", ".join(f"{f.name} {getattr(method, f.name)}" for f in fields(method))
+
+
+def plan_text(method: Method, plan: Plan, where: str) -> str:
+    """Lines that say what a run will take."""
+    lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
+    if plan.passes is None:
+        about = f"usually about {plan.usual}, " if plan.usual else ""
+        lines.append(f"{about}at most {plan.passes_max} passes, how many depends on the picture; "
+                     f"AR takes {plan.ar_passes}")
+    else:
+        lines.append(f"{plan.passes} passes; AR takes {plan.ar_passes}, "
+                     f"{plan.step_acceleration:.2f} times as many")
+    if plan.choice:
+        lines.append(plan.choice)
+    if plan.paper_passes and plan.paper_ar_passes:
+        lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
+    return "\n".join(lines)
+
+
+def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str:
+    """What may be said of a run, in a sentence that names its dtype where that decides.
+
+    share: of tokens equal to AR's, None where AR did not run beside it.
+    """
+    if isinstance(method, AR):
+        return "AR itself"
+    word, kind = verdict(method, dtype, share), DTYPE_NAMES.get(dtype, str(dtype))
+    if share is not None:
+        return f"{word}{equal_tokens(share)} (measured, {kind})"
+    if word == "identical":
+        return f"identical: in {kind} this is AR's own picture for this seed"
+    if method.verdict == "identical":
+        return (f"{word} as AR: in {kind} rounding may lead away from AR's own picture for this "
+                "seed, which fp32 gives (Race measures it)")
+    return word
+
+
+def equal_tokens(share: float | None) -> str:
+    """", 62% of tokens are AR's", rounded down; empty where that was not measured."""
+    return "" if share is None else f", {math.floor(share * 100)}% of tokens are AR's"
+
+
+def stamp(label: str, method: Method, dtype: torch.dtype, stats: Mapping,
+          share: float | None) -> list[str]:
+    """Three short lines below a racer's picture; share: of tokens equal to AR's, if measured."""
+    share_of_ar = equal_tokens(None if isinstance(method, AR) else share)
+    return [label, f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
+            f"{verdict(method, dtype, share)}{share_of_ar}"]

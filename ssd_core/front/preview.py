@@ -1,0 +1,236 @@
+"""Engine events into the messages of the live preview (protocol version 1, read by `web/`).
+
+A consumer: it is fed events and sends plain dicts. Rows are painted from a colour per code at once,
+by the real decoder when there is time; all of it takes at most BUDGET of the run. What cannot be
+afforded now is told together with what comes later. Knows no host.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from PIL import Image
+
+from ..backbones.base import Backbone
+from ..engine.events import Event, Pass, Rows, Started
+from ..engine.methods import Method
+from ..engine.plan import Plan
+from ..model.grid import Grid
+from .compare import verdict
+from .palette import palette
+from .recipe import to_bytes
+
+VERSION = 1
+# Share of the run's seconds that all messages may take, in seconds that this thread was at work:
+# where a busy machine keeps it waiting, that is no reason to fall silent.
+BUDGET = 0.03
+PASSES, REFINING = 0.4, 0.5  # of that: passes stop at 0.4, so that rows come first; see _paint
+ACCEPTED, REPAIRED, DRAFT, COMMITTED = (ord(letter) for letter in "ardc")
+
+
+class Marks:
+    """What became of every cell, and which cells changed since that was last told."""
+
+    def __init__(self, pictures: int, grid: Grid) -> None:
+        # One column more takes the forced row ends, which are no cells.
+        self.letters = np.full((pictures, grid.rows, grid.columns + 1), DRAFT, np.uint8)
+        self.columns = grid.columns
+        self.pending: list[Pass] = []  # read only when told: most runs have more passes than news
+
+    def note(self, event: Pass) -> None:
+        if event.stage != "prefill":
+            self.pending.append(event)
+
+    def told(self) -> dict:
+        """`first` and `marks` of a message; `first` is one number where all pictures agree."""
+        first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        marks = [row[a:b].tobytes().decode("ascii")
+                 for row, a, b in zip(cells, first, last, strict=True)]
+        first = first.tolist()
+        return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
+
+    def whole(self) -> dict:
+        """`first` and `marks` of one message about every cell, for who missed the others."""
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        return {"first": 0, "marks": [row.tobytes().decode("ascii") for row in cells]}
+
+    def _settle(self) -> tuple[np.ndarray, np.ndarray]:
+        """Write what the pending passes said, the latest last; the raster cells [B] they span."""
+        every = np.arange(len(self.letters))[:, None]
+        rasters = []
+        for event in self.pending:
+            y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
+            letters, there = letters_of(event).cpu().numpy(), self.letters[every, y, x]
+            judged_before = (letters == COMMITTED) & (there != DRAFT)
+            self.letters[every, y, x] = np.where(judged_before, there, letters)
+            rasters.append(y * self.columns + np.minimum(x, self.columns - 1))
+        self.pending = []
+        raster = np.concatenate(rasters, 1)
+        return raster.min(1), raster.max(1) + 1
+
+
+def letters_of(event: Pass) -> torch.Tensor:
+    """int64 [B, n]; what did not stand was repaired, or is a guess behind a window's front."""
+    if event.accepted is None:
+        return torch.full_like(event.tokens, COMMITTED)
+    fallen = DRAFT if event.stage == "verify" else REPAIRED
+    letters = torch.where(event.accepted, ACCEPTED, fallen)
+    letters[:, : event.refed] = COMMITTED
+    return letters
+
+
+class Preview:
+    """One run on one panel; feed it every event, then `finish` or `cancel` it."""
+
+    def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
+                 label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
+                 keep: torch.Tensor | None = None, keep_rows: int = 0,
+                 notes: Sequence[str] = ()) -> None:
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows stand.
+
+        notes: sentences about this run that its user should see beside the picture.
+        """
+        grid = backbone.grid
+        self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
+        self.palette, self.decode_seconds = palette(backbone), palette(backbone).seconds * pictures
+        self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
+        self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
+        if keep_rows:
+            self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
+        self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
+        self.seconds, self.spent, self.over = 0.0, 0.0, False
+        self.last: Pass | None = None
+        envelope = {"version": VERSION, "node": node, "run": str(uuid.uuid4()), "panel": panel}
+        self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
+
+    def __call__(self, event: Event, seconds: float) -> None:
+        """Take in an event; seconds: what the run itself has taken so far."""
+        begin = time.thread_time()
+        self.seconds = seconds
+        if isinstance(event, Started):
+            self._start(event.plan)
+        elif isinstance(event, Pass):
+            self.marks.note(event)
+            self.last = event
+            if self._left(PASSES) > 0:
+                self._tell_pass(event)
+        elif isinstance(event, Rows):
+            self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
+            self.row = max(self.row, event.last)
+            if self.row > self.shown and self._left() > 0:
+                self._paint()
+        self.spent += time.thread_time() - begin
+
+    def _left(self, share: float = 1.0) -> float:
+        """Seconds that are left of a share of the budget."""
+        return share * BUDGET * self.seconds - self.spent
+
+    def _start(self, plan: Plan) -> None:
+        width, height = self.backbone.size
+        self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
+                  width=width, height=height, pictures=self.pictures, method=self.method.name,
+                  verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
+                  ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes)
+        if self.first_row:
+            self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
+
+    def _verdict(self, identical: float | None) -> str:
+        return verdict(self.method, self.backbone.dtype, identical)
+
+    def _tell_pass(self, event: Pass) -> None:
+        judged = None if event.accepted is None else event.accepted[:, event.refed :].float()
+        self.send("pass", stage=event.stage, round=event.round, **self._pace(),
+                  acceptance=judged.mean().item() if judged is not None and judged.numel()
+                  else None,
+                  row=self.row, **self.marks.told())
+
+    def _pace(self) -> dict:
+        """The pass that the run has come to, and how fast."""
+        tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
+        return {"index": self.last.index if self.last else 0, "seconds": self.seconds,
+                "tokens_per_second": tokens / max(self.seconds, 1e-9)}
+
+    # Rows of pixels
+
+    def _paint(self) -> None:
+        """Show the rows that are final: looked up, or decoded where that leaves time for more."""
+        dear = self.backbone.turns is not None  # the decoder would have to make room each time
+        if dear or self.decode_seconds > REFINING * self._left():
+            return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        begin = time.thread_time()
+        first = max(0, self.refined - 1)  # its lower neighbours were not known yet
+        strips = self.decoded(first, self.row)
+        self.decode_seconds = time.thread_time() - begin
+        self.refined = self.row
+        return self._send_rows(first, strips, refined=True)
+
+    def looked_up(self, first: int, last: int) -> np.ndarray:
+        """uint8 [B, h, W, 3] of rows first..last-1: every cell in its code's colour."""
+        width, height = self.backbone.size
+        cells = self.palette.colours[self.tokens[:, first:last]]
+        tall = cells.repeat(height // self.grid.rows, axis=1)
+        return tall.repeat(width // self.grid.columns, axis=2)
+
+    def decoded(self, first: int, last: int) -> np.ndarray:
+        """The same by the decoder, which sees the last final row repeated where none is yet."""
+        known = np.minimum(np.arange(self.grid.rows), last - 1)
+        tokens = torch.from_numpy(self.tokens[:, known]).to(self.backbone.device)
+        with torch.inference_mode():  # one at a time, as the finished pictures: memory is short
+            pictures = [to_bytes(self.backbone.decode(one[None]))[0] for one in tokens]
+        return self._cut(np.stack(pictures), first, last)
+
+    def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
+        tall = pixels.shape[1] // self.grid.rows
+        return pixels[:, first * tall : last * tall]
+
+    def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
+        tall = self.backbone.size[1] // self.grid.rows
+        last = first + strips.shape[1] // tall
+        self.shown = max(self.shown, last)
+        self.send("rows", first=first, last=last, top=first * tall,
+                  strips=[png(strip) for strip in strips], **self._pace(), **flags)
+
+    # Ends
+
+    def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
+               identical: float | None = None) -> None:
+        """Paint what is left, or the finished pictures [B, H, W, 3], and tell the figures.
+
+        identical: share of tokens equal to AR's, None where that was not measured.
+        """
+        if self.over:
+            return
+        if self.marks.pending:
+            self._tell_pass(self.last)
+        if pictures is not None:
+            self._send_rows(0, to_bytes(pictures), refined=True)
+        elif self.shown < self.row:
+            self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        means = stats["acceptance"].values()
+        self.over = True
+        self.send("finished", passes=stats["passes"], ar_passes=stats["ar_passes"],
+                  step_acceleration=stats["step_acceleration"],
+                  seconds=stats["seconds"]["total"],
+                  tokens_per_second=stats["tokens_per_second"],
+                  acceptance=sum(means) / len(means) if means else None,
+                  verdict=self._verdict(identical), identical=identical)
+
+    def cancel(self, reason: str) -> None:
+        """reason: "interrupted" or "failed"; says nothing where the run had ended already."""
+        if not self.over:
+            self.over = True
+            self.send("cancelled", reason=reason)
+
+
+def png(pixels: np.ndarray) -> str:
+    """uint8 [h, W, 3] -> base64 of a PNG; compressed little, for it is on its way at once."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")

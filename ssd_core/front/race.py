@@ -1,0 +1,43 @@
+"""Runs side by side, each on its own clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+
+from ..engine.events import Event
+
+
+def timed(run: Iterator[Event]) -> Generator[tuple[float, Event], None, None]:
+    """(seconds, event): seconds is the time spent inside the run so far, its consumers left out."""
+    seconds = 0.0
+    while True:
+        begin = time.perf_counter()
+        event = next(run, None)
+        seconds += time.perf_counter() - begin
+        if event is None:
+            return
+        yield seconds, event
+
+
+def race(runs: Sequence[Generator[Event, None, None]]
+         ) -> Generator[tuple[int, float, Event], None, None]:
+    """(panel, seconds, event): the run whose own clock is behind takes the next step.
+
+    So every panel shows what it would show at that moment if it ran alone. Ends when all have;
+    closing it closes them all.
+    """
+    clocks = dict.fromkeys(range(len(runs)), 0.0)
+    steps = [timed(run) for run in runs]
+    try:
+        while clocks:
+            panel = min(clocks, key=clocks.__getitem__)
+            step = next(steps[panel], None)
+            if step is None:
+                del clocks[panel]
+                continue
+            clocks[panel], event = step
+            yield panel, clocks[panel], event
+    finally:
+        for run in runs:
+            run.close()

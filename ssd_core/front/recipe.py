@@ -1,0 +1,350 @@
+"""The recipe inside every PNG: what made the picture, and the tokens it is made of.
+
+Three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, the line other tools read; and
+`workflow`, by which ComfyUI opens the picture (without it, it takes `parameters` for its own).
+Version 1 did not name the noise field, which had one version then; its pictures keep that one.
+Tokens are stored as {"shape": [R, C], "data": base64}, the data being little-endian int32 in raster
+order: the very bytes that `tokens_sha256` hashes. Reading trusts nothing in the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import math
+import struct
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from ..backbones.base import Backbone, Preset
+from ..engine.heads import DraftHeads
+from ..engine.methods import METHODS, Method
+from ..errors import SSDError
+from ..files import written_whole
+from ..model.sampling import Sampling
+from ..unicode import is_unicode
+from .workflow import workflow_of
+
+VERSION = 2
+CHUNK = "ssd_recipe"
+MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
+MAX_SIDE = 1024
+MAX_KNOB = 1 << 20  # beyond any grid; a browser's and JSON's integers end far above it
+UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
+              Image.DecompressionBombError)
+
+
+# Writing
+
+
+def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
+                sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
+                prompt: str, negative: str | None = None, keep_rows: int = 0) -> dict:
+    """The recipe of picture `index` of a run; tokens [R, C] are that picture's."""
+    from .. import __version__
+
+    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    return {
+        "version": VERSION,
+        "backbone": {"name": backbone.name, "sha256": backbone.sha256},
+        "heads": heads.sha256 if heads else None,
+        "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
+        "prompt": prompt, "negative": negative,
+        "seed": sampling.seeds(index + 1)[-1], "cfg": cfg, "temperature": sampling.temperature,
+        "top_k": sampling.top_k, "top_p": sampling.top_p,
+        "noise_version": sampling.noise_version, "size": list(backbone.size),
+        "keep_rows": keep_rows, "tokens": pack(tokens),
+        "versions": {"ssd": __version__, "torch": torch.__version__},
+        "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+
+
+def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
+             extra: Mapping[str, str] | None = None) -> None:
+    """Write picture [H, W, 3] float 0..1; recipe None leaves no trace of how it was made.
+
+    extra: further text chunks; without them a workflow for ComfyUI goes along. The file appears
+    whole or, with SSDError, not at all.
+    """
+    pixels = to_bytes(picture)
+    info = PngInfo()
+    if recipe is not None:
+        recipe = {**recipe, "pixels_sha256": pixels_sha256(pixels)}
+        info.add_text("parameters", parameters(recipe))
+        info.add_text(CHUNK, json.dumps(recipe))
+        if extra is None:
+            info.add_text("workflow", json.dumps(workflow_of(recipe), separators=(",", ":")))
+    for key, text in (extra or {}).items():
+        info.add_text(key, text)
+    with written_whole(path) as temporary:
+        Image.fromarray(pixels).save(temporary, format="PNG", pnginfo=info)
+
+
+def parameters(recipe: Mapping) -> str:
+    """The recipe as the text that Automatic1111's web UI began and many tools show."""
+    width, height = recipe["size"]
+    knobs = " ".join(f"{name}={value}" for name, value in recipe["knobs"].items())
+    settings = {
+        "Steps": recipe["passes"], "Sampler": f"{recipe['method']} {knobs}".strip(),
+        "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
+        "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
+        "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
+        "Version": f"ssd {recipe['versions']['ssd']}"}
+    negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
+    line = ", ".join(f"{key}: {value}" for key, value in settings.items())
+    return f"{recipe['prompt']}{negative}\n{line}"
+
+
+def to_bytes(picture: torch.Tensor) -> np.ndarray:
+    """[H, W, 3] float 0..1 -> uint8."""
+    return (picture.detach().cpu().float() * 255).round().clamp(0, 255).byte().numpy()
+
+
+def pixels_sha256(pixels: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
+
+
+# Tokens
+
+
+def raster_bytes(tokens: torch.Tensor) -> bytes:
+    """Tokens [R, C] as little-endian int32 in raster order."""
+    return tokens.cpu().numpy().astype("<i4").tobytes()
+
+
+def tokens_sha256(tokens: torch.Tensor) -> str:
+    """SHA-256 of one picture's tokens [R, C], the same on every machine."""
+    return hashlib.sha256(raster_bytes(tokens)).hexdigest()
+
+
+def pack(tokens: torch.Tensor) -> dict:
+    data = base64.b64encode(raster_bytes(tokens)).decode("ascii")
+    return {"shape": list(tokens.shape), "data": data}
+
+
+def recipe_tokens(recipe: Mapping) -> torch.Tensor:
+    """Tokens [R, C] int64 of a recipe; ValueError where they are no such thing."""
+    packed = recipe.get("tokens")
+    shape = packed.get("shape") if isinstance(packed, dict) else None
+    if not (isinstance(shape, list) and len(shape) == 2
+            and all(is_int(side) and 1 <= side <= MAX_SIDE for side in shape)):
+        raise ValueError("tokens have no shape")
+    data = base64.b64decode(require(packed, "data", is_text), validate=True)
+    if len(data) != 4 * shape[0] * shape[1]:
+        raise ValueError("tokens do not fill their shape")
+    tokens = torch.from_numpy(np.frombuffer(data, "<i4").astype(np.int64)).view(*shape)
+    if tokens.min() < 0:
+        raise ValueError("tokens are negative")
+    return tokens
+
+
+# Reading
+
+
+def read_recipe(path: Path) -> dict:
+    """The checked recipe inside a PNG; SSDError where there is none, or none to be trusted."""
+    with opened(path) as image:
+        recipe = recipe_of(path, image)
+    if recipe is None:
+        raise SSDError(f"{path}: this PNG carries no recipe; only pictures saved with one do")
+    return recipe
+
+
+def kept_tokens(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
+    """Tokens [1, R, C] of a PNG for this backbone, and one phrase saying where they came from.
+
+    They come from its recipe where backbone and pixels are still the ones it tells of; otherwise
+    the picture is encoded. A picture of another size is refused, never resized.
+    """
+    with opened(path) as image:
+        recipe = recipe_of(path, image)
+        if image.size not in backbone.sizes:
+            legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+            raise SSDError(f"{path}: the picture has {image.width}x{image.height} pixels, "
+                           f"{backbone.name} takes {legal}: resize it first")
+        pixels = np.array(image.convert("RGB"))
+    reason = reason_to_encode(recipe, backbone, pixels)
+    if reason is None:
+        return fitting(path, recipe_tokens(recipe), backbone)[None], "tokens from its recipe"
+    picture = torch.from_numpy(pixels).float() / 255
+    return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
+
+
+def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:
+    """Why the recipe's tokens cannot stand for these pixels; None where they can."""
+    if recipe is None:
+        return "it carries no recipe"
+    if recipe["backbone"]["sha256"] != backbone.sha256:
+        return f"its recipe is of another backbone ({recipe['backbone']['name'][:40]!r})"
+    if recipe.get("pixels_sha256") != pixels_sha256(pixels):
+        return "it was changed since its recipe was written"
+    return None
+
+
+def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tensor:
+    grid = backbone.grid
+    if tuple(tokens.shape) != (grid.rows, grid.columns) or tokens.max() >= backbone.codes:
+        raise damaged(path, f"tokens do not fit {backbone.name}")
+    return tokens
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Image.Image]:
+    """A PNG with its header read, its pixels not; whatever fails inside is told as one line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path, formats=["PNG"]) as image:
+                yield image
+    except FileNotFoundError as error:
+        raise SSDError(f"{path}: no such file") from error
+    except UNREADABLE as error:
+        raise SSDError(f"{path}: not a whole PNG picture ({type(error).__name__}): "
+                       "give a PNG that other programs open") from error
+
+
+def recipe_of(path: Path, image: Image.Image) -> dict | None:
+    text = image.info.get(CHUNK)
+    if text is None:
+        return None
+    if len(text) > MAX_CHARACTERS:
+        raise damaged(path, f"{len(text):,} characters long")
+    try:
+        recipe = json.loads(text, parse_constant=refuse_constant)
+        if not isinstance(recipe, dict):
+            raise ValueError("not an object")
+        require_version(path, recipe)
+        recipe = upgraded(recipe)
+        check(recipe)
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
+        raise damaged(path, str(error).splitlines()[0][:80]) from error
+    return recipe
+
+
+def damaged(path: Path, what: str) -> SSDError:
+    return SSDError(f"{path}: its recipe is damaged ({what}): "
+                    "use another picture, or save this one again without metadata")
+
+
+def refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def require_version(path: Path, recipe: Mapping) -> None:
+    version = recipe.get("version")
+    if not (is_int(version) and 1 <= version <= VERSION):
+        raise SSDError(f"{path}: its recipe has version {str(version)[:20]}, this program reads "
+                       f"version {VERSION}: update it, or save the picture without metadata")
+
+
+def upgraded(recipe: dict) -> dict:
+    """The same recipe as this version of the program writes it."""
+    return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
+
+
+def sampling_of(recipe: Mapping) -> Sampling:
+    """How a checked recipe's tokens were drawn; with it they are drawn again."""
+    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling)})
+
+
+def check(recipe: Mapping) -> None:
+    """Raise ValueError unless every field is of its kind and every number in its range.
+
+    What reads a recipe relies on this alone: see FIELDS, and OPTIONAL for what may be missing.
+    """
+    for key, kind in FIELDS.items():
+        require(recipe, key, kind)
+    for key, kind in OPTIONAL.items():
+        if key in recipe:
+            require(recipe, key, kind)
+    for key in ("name", "sha256"):
+        require(recipe["backbone"], key, is_text)
+    try:
+        sampling_of(recipe)
+        method_of(recipe).resolved(Preset())
+    except SSDError as error:
+        raise ValueError(str(error)) from error
+    rows = len(recipe_tokens(recipe))
+    for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
+        if recipe.get(key, 0) > most:
+            raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")
+
+
+def method_of(recipe: Mapping) -> Method:
+    """The method that drew it, with its knobs; SSDError where there is no such method, or where a
+    knob of it is of the wrong kind. What is no knob of it is left out."""
+    kind = METHODS.get(recipe["method"])
+    if kind is None:
+        raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
+    known = {f.name: KNOBS[f.type] for f in fields(kind) if f.name in recipe["knobs"]}
+    for knob, fits in known.items():
+        if not fits(recipe["knobs"][knob]):
+            raise SSDError(f"knob {knob} is of the wrong kind or out of range")
+    return kind(**{knob: recipe["knobs"][knob] for knob in known})
+
+
+def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> object:
+    if key not in mapping or not kind(mapping[key]):
+        raise ValueError(f"{key} is missing or of the wrong kind")
+    return mapping[key]
+
+
+def is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    return is_int(value) or isinstance(value, float) and math.isfinite(value)
+
+
+def is_count(value: object) -> bool:
+    return is_int(value) and 0 <= value <= MAX_KNOB
+
+
+def is_count_or_none(value: object) -> bool:
+    return value is None or is_count(value)
+
+
+def is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that can be written: half a surrogate pair cannot."""
+    return isinstance(value, str) and is_unicode(value)
+
+
+def is_text_or_none(value: object) -> bool:
+    return value is None or is_text(value)
+
+
+def is_mapping(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def is_size(value: object) -> bool:
+    return (isinstance(value, list) and len(value) == 2
+            and all(is_int(side) and 1 <= side <= MAX_KNOB for side in value))
+
+
+FIELDS: dict[str, Callable[[object], bool]] = {
+    "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
+    "prompt": is_text, "negative": is_text_or_none, "seed": is_int, "cfg": is_number,
+    "temperature": is_number, "top_k": is_count, "top_p": is_number, "noise_version": is_int,
+    "size": is_size, "keep_rows": is_count, "tokens": is_mapping}
+OPTIONAL: dict[str, Callable[[object], bool]] = {
+    "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
+    "pixels_sha256": is_text}
+KNOBS: dict[str, Callable[[object], bool]] = {  # by the annotation of a method's knob
+    "int": is_count, "int | None": is_count_or_none, "float": is_number, "bool": is_switch,
+    "str": is_text}

@@ -1,0 +1,139 @@
+"""The ComfyUI workflow inside a PNG: the quick start, set to what the picture was made with.
+
+Only JSON: knows neither ComfyUI nor the nodes. The template is a copy of the quick start and of one
+node a kind that sets a method; widgets are filled by name, so their order is the template's affair.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from collections.abc import Mapping
+from functools import cache
+
+from ..files import ASSETS
+
+TEMPLATE = ASSETS / "workflow.json"
+LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
+SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
+BUNDLED = "postcard"  # the backbone that brings its own heads
+CUSTOM = "custom"  # the preset that takes every number as it stands
+WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets have another name
+IMPLIED = {"draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": False,
+           "acceptance": "residual"}  # what a node without the widget takes
+GAP = 60  # px
+
+
+def workflow_of(recipe: Mapping) -> dict:
+    """A workflow that draws the picture of a recipe again."""
+    graph = copy.deepcopy(template()["quick_start"])
+    graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
+    name, (width, height) = recipe["backbone"]["name"], recipe["size"]
+    fill(node_of(graph, LOADER), backbone=name)
+    fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
+    fill(node_of(graph, SAMPLER), prompt=recipe["prompt"], negative=recipe["negative"] or "",
+         size=f"{width}x{height}", batch_size=1,
+         **{key: recipe[key] for key in ("seed", "cfg", "temperature", "top_k", "top_p")})
+    if recipe.get("heads") is None:
+        remove(graph, node_of(graph, HEADS))
+    lost = set_method(graph, recipe["method"], recipe["knobs"])
+    fill(node_of(graph, NOTE), text=note(recipe, lost))
+    return graph
+
+
+@cache
+def template() -> dict:
+    return json.loads(TEMPLATE.read_text(encoding="utf-8"))
+
+
+def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
+    """Set the sampler's widgets, or link a node that has the others; the knobs that none has."""
+    wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
+    sampler = node_of(graph, SAMPLER)
+    if method == "ssd":
+        wanted = {"preset": CUSTOM, **wanted}
+        if not missing(sampler, wanted):
+            fill(sampler, **known(sampler, wanted))
+            return []
+    else:
+        wanted = {"method": method, **{k: v for k, v in wanted.items() if v is not None}}
+    node = link_method(graph, SCHEDULE if method == "ssd" else BASELINE)
+    fill(node, **known(node, wanted))
+    return missing(node, wanted)
+
+
+def known(node: Mapping, wanted: Mapping) -> dict:
+    return {name: value for name, value in wanted.items() if name in node["widgets_values_named"]}
+
+
+def missing(node: Mapping, wanted: Mapping) -> list[str]:
+    """What differs from what the node takes by itself, and has no widget there."""
+    return [f"{name} = {value}" for name, value in wanted.items()
+            if name not in node["widgets_values_named"] and value != IMPLIED.get(name)]
+
+
+def note(recipe: Mapping, lost: list[str]) -> str:
+    lines = [f"This picture was drawn outside ComfyUI, by `{recipe['method']}` on "
+             f"**{recipe['backbone']['name']}**. Press **Run** to draw it again."]
+    if recipe.get("keep_rows"):
+        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture; here "
+                     "all rows are drawn anew.")
+    if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
+        lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
+    if lost:
+        lines.append(f"No node has a widget for: {', '.join(lost)}.")
+    return "\n\n".join(lines)
+
+
+# Graphs, as ComfyUI saves them
+
+
+def node_of(graph: Mapping, kind: str) -> dict:
+    return next(node for node in graph["nodes"] if node["type"] == kind)
+
+
+def fill(node: dict, **values: object) -> None:
+    """Set widgets by their names."""
+    named = node["widgets_values_named"]
+    if unknown := set(values) - set(named):
+        raise KeyError(f"{node['type']} has no widget {unknown}")
+    named.update(values)
+    node["widgets_values"] = list(named.values())
+
+
+def remove(graph: dict, gone: Mapping) -> None:
+    """Take a node out, with its links."""
+    graph["nodes"] = [node for node in graph["nodes"] if node is not gone]
+    dead = {link[0] for link in graph["links"] if gone["id"] in (link[1], link[3])}
+    graph["links"] = [link for link in graph["links"] if link[0] not in dead]
+    for node in graph["nodes"]:
+        for slot in node["inputs"]:
+            slot["link"] = None if slot.get("link") in dead else slot.get("link")
+        for slot in node["outputs"]:
+            slot["links"] = [link for link in slot["links"] or [] if link not in dead]
+
+
+def link_method(graph: dict, kind: str) -> dict:
+    """Add a node that sets the method, below the others on the left, and link it."""
+    node = copy.deepcopy(template()[kind])
+    node["id"] = graph["last_node_id"] = graph["last_node_id"] + 1
+    loader = node_of(graph, LOADER)
+    left = [other for other in graph["nodes"] if other["pos"][0] <= loader["pos"][0]]
+    node["pos"] = [loader["pos"][0],
+                   max(other["pos"][1] + other["size"][1] for other in left) + GAP]
+    node["order"] = len(graph["nodes"])
+    graph["nodes"].append(node)
+    connect(graph, loader, "backbone", node, "backbone")
+    connect(graph, node, "method", node_of(graph, SAMPLER), "method")
+    return node
+
+
+def connect(graph: dict, source: dict, output: str, target: dict, name: str) -> None:
+    number = graph["last_link_id"] = graph["last_link_id"] + 1
+    slot = next(n for n, one in enumerate(source["outputs"]) if one["name"] == output)
+    into = next(n for n, one in enumerate(target["inputs"]) if one["name"] == name)
+    source["outputs"][slot]["links"] = [*(source["outputs"][slot]["links"] or []), number]
+    target["inputs"][into]["link"] = number
+    graph["links"].append([number, source["id"], slot, target["id"], into,
+                           source["outputs"][slot]["type"]])

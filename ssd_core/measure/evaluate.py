@@ -1,0 +1,152 @@
+"""How good the pictures of a method are, beside plain AR on the same prompts and seeds.
+
+Every prompt is the caption of a postcard that was never trained on. Low NLL alone can mean bland
+pictures: read it beside object accuracy, entropy and the Frechet distance to real postcards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean, stdev
+
+import torch
+
+from ..backbones.base import Backbone
+from ..engine.decode import generate, prompt_branches
+from ..engine.events import Finished
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, Method
+from ..model.sampling import Sampling, guide
+from ..postcards import Claim, check, claims
+from ..train.backbone import hidden_states
+from ..train.data import HELD_OUT, fresh_caption
+from ..train.features import FeatureNet, load_classifier
+
+PROMPT_SEED = HELD_OUT + 500_000  # apart from the held-out pictures of the training stages
+
+
+def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tuple[str, Method]],
+             prompts: int = 64, batch: int = 16, sampling: Sampling = Sampling(),  # noqa: B008
+             progress: Callable[[str], None] = lambda label: None) -> list[dict]:
+    """One row a method: keys as in docs/contract.md, each measured one with its standard error."""
+    trial = Trial(backbone, prompts, batch, sampling)
+    progress("ar")
+    baseline = trial.run(AR(), None)
+    rows = []
+    for label, method in methods:
+        progress(label)
+        run = baseline if isinstance(method, AR) else trial.run(method, heads)
+        rows.append({"method": label, **trial.row(run, baseline.tokens)})
+    return rows
+
+
+@dataclass
+class Run:
+    """One method on all prompts: tokens [n, R, C] and the statistics of every batch."""
+
+    tokens: torch.Tensor
+    stats: list[dict]
+
+
+class Trial:
+    """The prompts that methods are compared on; prompt i uses seed + i."""
+
+    def __init__(self, backbone: Backbone, prompts: int, batch: int, sampling: Sampling) -> None:
+        self.backbone, self.batch, self.sampling = backbone, batch, sampling
+        self.captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(prompts)]
+        self.classifier = load_classifier()
+
+    def run(self, method: Method, heads: DraftHeads | None) -> Run:
+        return Run(*decode_all(self.backbone, heads, method, self.captions, self.batch,
+                               self.sampling))
+
+    def row(self, run: Run, baseline: torch.Tensor) -> dict:
+        """The measured keys of a run; baseline: AR's tokens for the same seeds."""
+        measured = measure(self.backbone, self.classifier, self.captions, run.tokens, baseline,
+                           self.sampling, self.batch)
+        features = torch.stack(measured.pop("features"))
+        measured["passes"] = [float(n) for stats in run.stats for n in stats["passes_each"]]
+        return {"prompts": len(self.captions), **with_errors(measured),
+                **self.classifier.distance(features),
+                **{key: mean_acceptance(run.stats, key)
+                   for key in ("acceptance", "acceptance_by_offset")},
+                "seconds": sum(stats["seconds"]["total"] for stats in run.stats)}
+
+
+def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, captions: list[str],
+               batch: int, sampling: Sampling) -> tuple[torch.Tensor, list[dict]]:
+    """Tokens [n, R, C] and the statistics of every batch; prompt i uses seed + i."""
+    tokens, runs = [], []
+    for a in range(0, len(captions), batch):
+        own = replace(sampling, seed=(sampling.seed + a) % (1 << 64))
+        for event in generate(backbone, captions[a : a + batch], method, heads, own):
+            if isinstance(event, Finished):
+                tokens.append(event.tokens)
+                runs.append(event.stats)
+    return torch.cat(tokens), runs
+
+
+@torch.inference_mode()
+def measure(backbone: Backbone, classifier: FeatureNet, captions: list[str], tokens: torch.Tensor,
+            baseline: torch.Tensor, sampling: Sampling, batch: int) -> dict[str, list]:
+    """One number a picture (object accuracy: one a thing) for every metric, and its `features`."""
+    out: dict[str, list] = defaultdict(list)
+    for a in range(0, len(captions), batch):
+        part, words = tokens[a : a + batch], captions[a : a + batch]
+        pixels = (backbone.decode(part) * 255).round().byte().cpu()
+        out["features"] += classifier.features_of(pixels)
+        for picture, caption in zip(pixels.numpy(), words, strict=True):
+            said = claims(caption)
+            verdicts = check(picture, said)
+            out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
+            out["object_accuracy"] += objects(said, verdicts)
+        out["nll"] += nll(backbone, words, part, sampling).tolist()
+        out["entropy"] += [code_entropy(picture) for picture in part]
+        same = (part == baseline[a : a + batch]).float().flatten(1).mean(1)
+        out["identical_tokens"] += same.tolist()
+    return out
+
+
+def objects(said: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
+    """1.0 for every thing of a caption whose kind, colour and place all hold, else 0.0."""
+    things: dict[int, bool] = {}
+    for claim, holds in zip(said, verdicts, strict=True):
+        if claim.thing is not None:
+            things[claim.thing] = things.get(claim.thing, True) and holds
+    return [float(holds) for holds in things.values()]
+
+
+@torch.inference_mode()
+def nll(backbone: Backbone, captions: list[str], tokens: torch.Tensor,
+        sampling: Sampling) -> torch.Tensor:
+    """[B] nats per token of finished pictures under the guided backbone at temperature 1."""
+    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    prompts = torch.tensor(prompt_branches(backbone, captions, None, cfg), device=backbone.device)
+    flat = tokens.flatten(1)
+    hidden = hidden_states(backbone, prompts, flat.repeat(len(prompts) // len(flat), 1))
+    log_probs = guide(backbone.logits(hidden), cfg).log_softmax(-1)
+    return -log_probs.gather(-1, flat[..., None])[..., 0].mean(-1)
+
+
+def code_entropy(tokens: torch.Tensor) -> float:
+    """Nats: entropy of the codes that occur in one picture [R, C]; bland pictures score low."""
+    share = torch.bincount(tokens.flatten()).float() / tokens.numel()
+    return -torch.special.xlogy(share, share).sum().item()
+
+
+def with_errors(measured: dict[str, list[float]]) -> dict[str, float]:
+    """Means, and standard errors under name + "_se"."""
+    out = {}
+    for name, values in measured.items():
+        spread = stdev(values) if len(values) > 1 else 0.0
+        out[name], out[f"{name}_se"] = mean(values), spread / math.sqrt(len(values))
+    return out
+
+
+def mean_acceptance(runs: list[dict], name: str) -> dict[str, float]:
+    """Mean over batches of a mapping of the statistics."""
+    keys = dict.fromkeys(key for run in runs for key in run[name])
+    return {key: mean([run[name][key] for run in runs if key in run[name]]) for key in keys}

@@ -1,0 +1,1 @@
+"""The decoder, its cache, the grid, the noise and the sampling of one token."""

@@ -1,0 +1,64 @@
+"""Raster geometry of a token picture: cells, rows, and their places in the sequence.
+
+Knows nothing about models, caches or methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from ..errors import SSDError
+
+
+@dataclass(frozen=True)
+class Grid:
+    """R rows of C cells; `row_end` says that every row is closed by one forced token.
+
+    Image slot s counts from the first image token: cell (y, x) lies in slot y * width + x.
+    """
+
+    rows: int
+    columns: int
+    row_end: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1:
+            raise SSDError(f"grid {self.rows}x{self.columns}: rows and columns must be at least 1")
+
+    @classmethod
+    def parse(cls, text: str, row_end: bool = False) -> Grid:
+        """Read "24x24" as rows x columns."""
+        rows, _, columns = text.lower().partition("x")
+        if not (text.isascii() and rows.isdecimal() and columns.isdecimal()):
+            raise SSDError(f"grid {text!r}: write rows x columns, for example 24x24")
+        return cls(int(rows), int(columns), row_end)
+
+    @property
+    def width(self) -> int:
+        """Slots a row takes, W': C, or C + 1 with a forced row end."""
+        return self.columns + self.row_end
+
+    @property
+    def cells(self) -> int:
+        return self.rows * self.columns
+
+    @property
+    def slots(self) -> int:
+        return self.rows * self.width
+
+    def slot(self, cell: int) -> int:
+        """Image slot of a raster cell; `cell == cells` gives the slot just past the picture."""
+        y, x = divmod(cell, self.columns)
+        return y * self.width + x
+
+    @cached_property
+    def coordinates(self) -> torch.Tensor:
+        """[slots, 2] int64 (row, column) of every slot; a row end has column C."""
+        slot = torch.arange(self.slots)
+        return torch.stack((slot // self.width, slot % self.width), dim=-1)
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}" + (" + row end" if self.row_end else "")

@@ -1,0 +1,1 @@
+"""Finding, loading, downloading, converting, quantising and sizing weights."""

@@ -1,0 +1,129 @@
+"""From what torch saved (.bin, .pt, .pth, .ckpt) to safetensors, a shard at a time.
+
+The new files get their names only when all of them are whole. Names and values stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+
+from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
+from ..backbones.reading.tensor_files import TORCH
+from ..errors import SSDError
+
+SHARD_BYTES = 2 * 2**30
+Progress = Callable[[int, int], None]  # bytes done, bytes in all
+
+
+def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
+            progress: Progress = lambda done, total: None) -> list[Path]:
+    """Write the models of a file or folder as safetensors beside them, or into the folder `out`.
+
+    With `out`, the JSON files that lie with them (config, tokenizer ...) are copied too. Returns
+    the new files. Raises SSDError where nothing is to convert, a target is there already, or the
+    disk has no room.
+    """
+    path = Path(path).expanduser()
+    models = [model for model in models_at(path) if is_torch(model)]
+    if not models:
+        raise SSDError(f"{path}: nothing to convert, the weights are safetensors already")
+    checkpoints = [Checkpoint(group_of(model)) for model in models]
+    if out is not None and len({checkpoint.folder for checkpoint in checkpoints}) > 1:
+        raise SSDError(f"{path}: weights lie in several folders: name one of them with --out")
+    if shard_bytes <= 0:
+        raise SSDError(f"shards of {shard_bytes} bytes: must be above 0")
+    written = []
+    for checkpoint in checkpoints:
+        folder = checkpoint.folder if out is None else Path(out).expanduser()
+        written += converted(checkpoint, folder, shard_bytes, progress)
+        if out is not None:
+            written += copied_json(checkpoint.folder, folder)
+    return written
+
+
+def is_torch(model: Path) -> bool:
+    return model.name.removesuffix(INDEX).endswith(TORCH)
+
+
+def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
+              progress: Progress) -> list[Path]:
+    """One model's new files, in `folder`."""
+    shards = list(planned(checkpoint, shard_bytes))
+    total = sum(size for _, size in shards)
+    stem = model_name(checkpoint.files[0])
+    names = [f"{stem}.safetensors"] if len(shards) == 1 else [
+        f"{stem}-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
+    if len(shards) > 1:
+        names.append(f"{stem}.safetensors{INDEX}")  # last: it says that all others are there
+    require_room(folder, names, total)
+    with tempfile.TemporaryDirectory(prefix=f".{stem}.", dir=folder) as corner:
+        done = 0
+        for name, (keys, size) in zip(names, shards, strict=False):
+            write_shard(checkpoint, keys, Path(corner, name))
+            done += size
+            progress(done, total)
+        if len(shards) > 1:
+            weight_map = {key: name for name, (keys, _) in zip(names, shards, strict=False)
+                          for key in keys}
+            index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+            Path(corner, names[-1]).write_text(json.dumps(index, indent=2), encoding="utf-8")
+        for name in names:
+            os.replace(Path(corner, name), folder / name)
+    return [folder / name for name in names]
+
+
+def planned(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str], int]]:
+    """(names, bytes) of each shard, in the file's order, none larger than one tensor demands."""
+    names: list[str] = []
+    size = 0
+    for name in checkpoint.shapes:
+        tensor = checkpoint.tensor(name)
+        nbytes = tensor.numel() * tensor.element_size()
+        if names and size + nbytes > shard_bytes:
+            yield names, size
+            names, size = [], 0
+        names.append(name)
+        size += nbytes
+    yield names, size
+
+
+def write_shard(checkpoint: Checkpoint, names: list[str], path: Path) -> None:
+    """Tensors that share memory in the original become independent."""
+    tensors = {name: checkpoint.tensor(name).clone(memory_format=torch.contiguous_format)
+               for name in names}
+    try:
+        save_file(tensors, path, {"format": "pt"})
+    except (OSError, SafetensorError) as error:
+        raise SSDError(f"cannot write {path}: {error}; choose another place") from error
+
+
+def require_room(folder: Path, names: list[str], size: int) -> None:
+    """SSDError where the folder cannot take the files, or has one of that name."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise SSDError(f"cannot write to {folder}: {error.strerror}; choose another place"
+                       ) from error
+    for name in names:
+        if (folder / name).exists():
+            raise SSDError(f"{folder / name}: there already; remove it, or choose another --out")
+    if size > free:
+        raise SSDError(f"{folder}: {size / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are free: "
+                       "make room, or choose another --out")
+
+
+def copied_json(source: Path, folder: Path) -> list[Path]:
+    """Copy config.json, tokenizer.json and their like, except indexes, and what is there."""
+    files = [path for path in sorted(source.glob("*.json")) if not path.name.endswith(INDEX)
+             and not (folder / path.name).exists()]
+    return [Path(shutil.copy(path, folder)) for path in files]

@@ -1,0 +1,92 @@
+"""A download as people meet it: what a yes would mean, the question, a progress bar.
+
+Needs none of the command line's packages, so that it runs in any Python that runs the nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..errors import SSDError
+from . import hub
+from .catalogue import CATALOGUE
+
+WRONG_INPUT, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`install.py download NAME --models-dir FOLDER [--yes]`; its exit code."""
+    parser = argparse.ArgumentParser(prog="install.py download",
+                                     description="Fetch a known backbone, resumable and checked.")
+    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(CATALOGUE)}")
+    parser.add_argument("--models-dir", required=True,
+                        help="folder that gets ssd_backbones/NAME, such as ComfyUI's models")
+    parser.add_argument("--yes", action="store_true", help="download without asking")
+    given = parser.parse_args(arguments)
+    try:
+        say(ask_and_fetch(given.name, given.models_dir, given.yes))
+    except SSDError as error:
+        say(f"error: {error}")
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        say("interrupted; what has arrived is kept, run it again to go on")
+        return INTERRUPTED
+    return 0
+
+
+def ask_and_fetch(name: str, models_dir: str, yes: bool) -> str:
+    """Download what is missing, if that is wanted; a line that says how it ended."""
+    quote = hub.quote(name, models_dir)
+    say(terms(quote))
+    if quote.missing and not yes and not agreed():
+        return "nothing was downloaded"
+    return f"whole and checked: {fetched(quote)}"
+
+
+def agreed() -> bool:
+    require_terminal()
+    sys.stderr.write("Download it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def require_terminal() -> None:
+    if not sys.stdin.isatty():
+        raise SSDError("nobody is there to ask: add --yes to download that")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def terms(quote: hub.Quote) -> str:
+    """Lines that say what a yes would mean."""
+    there = quote.bytes - quote.missing
+    rest = f", of which {gigabytes(there)} are here already" if there else ""
+    lines = [f"{quote.name}: {len(quote.files)} files, {gigabytes(quote.bytes)}{rest}",
+             f"to {quote.destination.absolute()}",
+             f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}",
+             f"licence: {quote.licence.name} ({quote.licence.link}): {quote.licence.restricts}"]
+    if remark := CATALOGUE[quote.name].note:
+        lines.append(f"note: {remark}")
+    return "\n".join(lines)
+
+
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def fetched(quote: hub.Quote) -> Path:
+    """Download behind a progress bar on stderr, where that is a terminal."""
+    with tqdm(total=quote.bytes, unit="B", unit_scale=True, leave=False, disable=None,
+              file=sys.stderr) as bar:
+        def show(done: int, _: int, file: str) -> None:
+            bar.set_postfix_str(file, refresh=False)
+            bar.update(done - bar.n)
+
+        return hub.fetch(quote, show)

@@ -1,0 +1,159 @@
+"""The Hub's own language: which files a repository has, and the bytes of one of them.
+
+Goes through huggingface_hub, imported when needed only, so that its proxies, tokens and mirrors
+count here too. Every refusal becomes one SSDError. Knows nothing about folders on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..errors import SSDError
+from .catalogue import Source
+
+TIMEOUT = 10.0  # seconds without a byte until a connection counts as lost
+PIECE = 1 << 16  # bytes read at once from the network
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes that are worth another try
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """One file of one commit; `digest` is its SHA-256, for small files git's SHA-1 of the blob."""
+
+    repo: str
+    commit: str
+    name: str
+    target: str  # below the destination, with forward slashes
+    bytes: int
+    digest: str
+
+    @property
+    def staged(self) -> str:
+        """Its name while not all files are whole: unlike that of any other content."""
+        return f"{self.target.replace('/', '--')}.{self.digest[:16]}"
+
+
+def check_online(repos: Iterable[str]) -> None:
+    """Raise SSDError where the environment forbids the network or names no usable address."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        named = " and ".join(dict.fromkeys(repos))
+        raise SSDError(f"HF_HUB_OFFLINE is set, so nothing is downloaded: unset it, or copy the "
+                       f"files of {named} by hand")
+    if (url := endpoint()) and not url.startswith(("http://", "https://")):
+        raise SSDError(f"HF_ENDPOINT {url!r}: write a whole address, like https://huggingface.co")
+
+
+def endpoint() -> str | None:
+    """The mirror that HF_ENDPOINT names, or None for the Hub itself."""
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+
+
+def files_of(source: Source, revision: str | None) -> list[HubFile]:
+    """The files of a repository that the patterns ask for, all of one commit."""
+    from huggingface_hub import HfApi
+
+    with told(source.repo, revision):
+        info = HfApi(endpoint=endpoint()).model_info(
+            source.repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+    there = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    absent = next((p for p in source.files if not any(fits(name, p) for name in there)), None)
+    if absent:
+        raise SSDError(f"{source.repo} holds no file {absent}: its layout is not the one known "
+                       "here, look for a newer version of this software")
+    wanted = [name for name in there
+              if any(fits(name, pattern) for pattern in (*source.files, *source.extras))]
+    return [described(source, info.sha, there[name]) for name in sorted(wanted)]
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether a path matches a pattern folder by folder; nothing that climbs out ever does."""
+    return (fnmatchcase(name, pattern) and name.count("/") == pattern.count("/")
+            and not {"..", ".", ""} & set(name.split("/")) and "\\" not in name)
+
+
+def described(source: Source, commit: str, sibling: Any) -> HubFile:
+    lfs = sibling.lfs
+    size, digest = (lfs.size, lfs.sha256) if lfs else (sibling.size, sibling.blob_id)
+    if size is None or not digest:
+        raise SSDError(f"{source.repo}/{sibling.rfilename}: the Hub names no size and checksum, "
+                       "so it cannot be fetched safely; try another HF_ENDPOINT")
+    target = PurePosixPath(source.folder, sibling.rfilename).as_posix()
+    return HubFile(source.repo, commit, sibling.rfilename, target, size, digest)
+
+
+@contextmanager
+def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """(HTTP status, bytes) of a file from `start` on, through the client that the Hub's library
+    carries: requests before its version 1, httpx since."""
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+
+    url = hf_hub_url(file.repo, file.name, revision=file.commit, endpoint=endpoint())
+    headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    session = get_session()
+    if callable(session.stream):
+        with session.stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
+            hf_raise_for_status(response)
+            yield response.status_code, response.iter_bytes()
+    else:
+        with session.get(url, headers=headers, timeout=TIMEOUT, stream=True) as response:
+            hf_raise_for_status(response)
+            yield response.status_code, response.iter_content(PIECE)
+
+
+def network_errors() -> tuple[type[Exception], ...]:
+    """All that a request can raise: OSError (requests), or the root of httpx's own errors."""
+    from huggingface_hub.utils import HfHubHTTPError
+
+    return OSError, HfHubHTTPError.__bases__[0]
+
+
+@contextmanager
+def told(repo: str, revision: str | None) -> Iterator[None]:
+    """Whatever goes wrong with a question to the Hub becomes one SSDError."""
+    at = endpoint() or "https://huggingface.co"
+    try:
+        yield
+    except network_errors() as error:
+        raise explained(error, repo, revision) or SSDError(
+            f"{at} cannot be reached ({first_line(error)}): check the network, or set HF_ENDPOINT "
+            "to a mirror") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SSDError(f"{at} does not answer as the Hub does ({first_line(error)}): check "
+                       "HF_ENDPOINT and the proxy") from error
+
+
+def explained(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
+    """What a refusal means and what to do; None for what may pass by itself."""
+    from huggingface_hub import utils
+
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, utils.GatedRepoError):
+        return SSDError(f"{repo} is gated: accept its licence at https://huggingface.co/{repo}, "
+                        "then set HF_TOKEN to a token of that account")
+    if isinstance(error, utils.RepositoryNotFoundError):
+        return SSDError(f"{repo}: no such repository, or not one for you; where it is private or "
+                        "gated, set HF_TOKEN to a token of an account that may read it")
+    if isinstance(error, utils.RevisionNotFoundError):
+        return SSDError(f"{repo} has no revision {revision!r}: name a branch, tag or commit of it")
+    if status in (401, 403):
+        return SSDError(f"{repo}: the Hub refuses it ({status}): accept its licence at "
+                        f"https://huggingface.co/{repo} and set HF_TOKEN to a valid token")
+    if status is None or status in PASSING:
+        return None
+    return SSDError(f"{repo}: the Hub answers {status} ({first_line(error)}): try again later")
+
+
+def first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]

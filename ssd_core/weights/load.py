@@ -1,0 +1,184 @@
+"""Finding and loading what the user names: a bundled backbone, a file, or a folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from ..backbones import BACKBONES, FAMILIES
+from ..backbones.base import Backbone
+from ..backbones.offload import Turns
+from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
+from ..engine.heads import DraftHeads, read_heads
+from ..errors import SSDError
+from ..files import ASSETS
+from ..model.processor import has_bf16
+from .quantize import KINDS, MATRICES, quantise, quantiser
+
+BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+NO_CARD = ("cpu", "meta")
+SMALL = 100_000_000  # parameters up to which auto keeps fp32
+
+
+def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
+                  offload: bool = False) -> Backbone:
+    """Load a backbone by its bundled name, from a file, from its folder or that folder's parent.
+
+    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta for everything but the values.
+    dtype: fp32, bf16, fp16; int8 and int4 hold the decoder's matrices so, by torchao, and the rest
+    as auto does; auto is fp32 up to 100 million parameters, else bf16; where the device has no
+    bf16, fp16 on a card and fp32 on a CPU. offload: decoder and picture codec take turns on the
+    device, the other one waits on the CPU. Raises SSDError naming the file and what to do.
+    """
+    place = pick_device(device)
+    if offload and place.type in NO_CARD:
+        raise SSDError(f"offload frees a card's memory, and this backbone would be on {place}: "
+                       "leave it out, or choose another device")
+    checkpoint, family = find_backbone(name_or_path)
+    backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
+    if offload:
+        backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
+    return backbone
+
+
+def is_small(checkpoint: Checkpoint) -> bool:
+    return sum(math.prod(shape) for shape in checkpoint.shapes.values()) <= SMALL
+
+
+def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
+            small: bool) -> Backbone:
+    """The backbone in a dtype by name; quantised while it streams in, so that it never is whole."""
+    compute = pick_dtype(dtype, device, small)
+    if dtype not in KINDS or device.type == "meta":
+        return family.load(checkpoint, device, compute)
+    become = quantiser(dtype, device)
+    checkpoint.become = lambda name, value: become(value) if is_layer_matrix(name) else value
+    backbone = family.load(checkpoint, device, compute)
+    quantise(backbone.decoder, become)  # what its family did not stream
+    return backbone
+
+
+def is_layer_matrix(name: str) -> bool:
+    return name.startswith("decoder.layers.") and name.endswith(MATRICES)
+
+
+def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
+    """The checkpoint that a family claims under a bundled name, file or folder, and the family.
+
+    Raises SSDError where there is none, or more than one.
+    """
+    path = located(name_or_path)
+    root = path if path.is_dir() else path.parent
+    opened = [attempt(model, root) for model in models_at(path)]
+    whole = [one for one in opened if isinstance(one, Checkpoint)]
+    claimed = [(one, family) for one in whole for family in FAMILIES if family.claims(one)]
+    if len(claimed) == 1:
+        return claimed[0]
+    if claimed:
+        names = ", ".join(f"{one.files[0]} ({family.FAMILY})" for one, family in claimed)
+        raise SSDError(f"{path}: holds several backbones: name one of {names}")
+    for failure in opened:
+        if isinstance(failure, SSDError):
+            raise failure
+    raise SSDError(f"{path}: no backbone known here, {what_is_in(whole)}; families: "
+                   f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+def family_of(path: Path) -> tuple[str, str]:
+    """(family, why it cannot be read) of a file or folder: the one or the other is empty."""
+    try:
+        return find_backbone(path)[1].FAMILY, ""
+    except SSDError as error:
+        return "", str(error)
+
+
+def backbones_in(folder: Path) -> list[tuple[Path, str]]:
+    """(a file, family) of each backbone right in this folder; reads headers only."""
+    try:
+        opened = [attempt(model, folder) for model in models_in(folder)]
+    except SSDError:  # a folder that cannot be read
+        return []
+    return [(one.files[0], family.FAMILY) for one in opened if isinstance(one, Checkpoint)
+            for family in FAMILIES if family.claims(one)]
+
+
+def located(name_or_path: str | Path) -> Path:
+    """Where a bundled name or a path leads; SSDError where it leads nowhere."""
+    bundled = ASSETS / str(name_or_path) / BACKBONE_FILE
+    path = Path(name_or_path).expanduser()
+    if str(name_or_path) in BACKBONES and bundled.is_file():
+        return bundled
+    if not str(name_or_path) or not path.exists():
+        raise SSDError(f"backbone {str(name_or_path)!r}: neither a bundled name "
+                       f"({', '.join(BACKBONES)}) nor a file or folder")
+    return path
+
+
+def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
+    """What files that no family claims hold, in a few words."""
+    described = []
+    for one in checkpoints:
+        kind = one.metadata.get("format", "pt")  # "pt" is what every exporter writes
+        names = ", ".join(list(one.shapes)[:2]) or "nothing"
+        described.append(f"{one.files[0].name} " + (f"is of format {kind!r}" if kind != "pt"
+                                                    else f"holds tensors such as {names}"))
+    return ", ".join(described)
+
+
+def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
+    """Load draft heads for exactly this backbone; others are refused by name."""
+    return read_heads(resolve(name_or_path, HEADS_FILE, "draft heads"), backbone)
+
+
+def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
+    """The file meant by a bundled name, a file or a folder."""
+    bundled = ASSETS / str(name_or_path) / file_name
+    if str(name_or_path) in BACKBONES and bundled.is_file():
+        return bundled
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        path = path / file_name
+    if not path.is_file():
+        names = ", ".join(BACKBONES)
+        raise SSDError(f"{what} {str(name_or_path)!r}: neither a bundled name ({names}) nor a file "
+                       f"or folder with {file_name}")
+    return path
+
+
+def pick_device(name: str) -> torch.device:
+    """The named device, or the best one there is."""
+    if name != "auto":
+        return checked_device(name)
+    found = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
+             "mps": torch.backends.mps.is_available(), "cpu": True}
+    return torch.device(next(name for name, there in found.items() if there))
+
+
+def checked_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+        return device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise SSDError(f"device {name!r} cannot be used here ({str(error).splitlines()[0]}): "
+                       "choose auto or cpu") from error
+
+
+def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
+    """What to compute in; small: fp32 costs little."""
+    if name in DTYPES:
+        return DTYPES[name]
+    if name != "auto" and name not in KINDS:
+        raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
+    if name == "int4" and device.type == "cpu":
+        return torch.bfloat16  # what its kernel takes
+    if small and name != "int4":
+        return torch.float32
+    if has_bf16(device):
+        return torch.bfloat16
+    return torch.float32 if device.type == "cpu" else torch.float16

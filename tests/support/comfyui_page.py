@@ -1,0 +1,98 @@
+"""ComfyUI's own page in a headless Chromium."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
+SECONDS = 1000  # as the page counts them
+
+
+class Page:
+    """What the tests do with the page; `page` is Playwright's own."""
+
+    def __init__(self, page, url: str) -> None:
+        self.page, self.errors, self.seen = page, [], []
+        page.set_default_timeout(60 * SECONDS)
+        page.on("pageerror", self._note)
+        page.goto(url, wait_until="domcontentloaded")
+        page.wait_for_function(READY)
+        page.wait_for_timeout(3 * SECONDS)  # the template dialog of a first visit comes late
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(SECONDS // 2)
+
+    def _note(self, error) -> None:
+        """Errors that come from the pack's scripts; a frontend has some of its own."""
+        if "/extensions/ssd-decoding/" in (error.stack or ""):
+            self.errors.append(error.stack)
+
+    def open(self, workflow: dict) -> None:
+        self.page.evaluate("async text => { await app.loadGraphData(JSON.parse(text)) }",
+                           json.dumps(workflow))
+        self.page.wait_for_timeout(SECONDS // 2)
+
+    def api_form(self) -> dict:
+        return json.loads(self.page.evaluate(
+            "async () => JSON.stringify((await app.graphToPrompt()).output)"))
+
+    def queue(self) -> None:
+        self.page.evaluate("() => { app.queuePrompt(0, 1) }")
+
+    def run(self) -> None:
+        """Queue, and wait until it has run and the page has shown it."""
+        self.page.evaluate("""async () => {
+            const api = app.api ?? comfyAPI.api.api;
+            const done = new Promise((resolve, reject) => {
+                api.addEventListener("execution_success", resolve, { once: true });
+                api.addEventListener("execution_error", ({ detail }) =>
+                    reject(new Error(detail.exception_message)), { once: true });
+            });
+            app.queuePrompt(0, 1);
+            await done;
+        }""")
+        self.page.wait_for_timeout(2 * SECONDS)
+
+    def set(self, setting: str, value) -> None:
+        self.page.evaluate("async ([id, value]) => app.extensionManager.setting.set(id, value)",
+                           [setting, value])
+        self.page.wait_for_timeout(SECONDS)
+
+    def command(self, name: str) -> None:
+        self.page.evaluate("name => { app.extensionManager.command.execute(name) }", name)
+        self.page.wait_for_timeout(SECONDS)
+
+    def frame(self, left: int = 80, top: int = 110, right: int = 20, bottom: int = 20) -> None:
+        """Zoom so that the whole graph is in view, inside these margins in px."""
+        self.page.evaluate("""([left, top, right, bottom]) => {
+            const boxes = app.graph._nodes.map((node) => node.getBounding());
+            const edge = (pick, n, m) => pick(...boxes.map((box) => box[n] + (m ? box[m] : 0)));
+            const x = edge(Math.min, 0), y = edge(Math.min, 1);
+            const wide = edge(Math.max, 0, 2) - x, tall = edge(Math.max, 1, 3) - y;
+            const area = app.canvas.canvas.getBoundingClientRect();
+            const scale = Math.min((area.width - left - right) / wide,
+                                   (area.height - top - bottom) / tall, 1);
+            app.canvas.ds.scale = scale;
+            app.canvas.ds.offset = [left / scale - x, top / scale - y];
+            app.canvas.setDirty(true, true);
+        }""", [left, top, right, bottom])
+        self.page.wait_for_timeout(SECONDS // 2)
+
+
+@contextmanager
+def comfyui_page(url: str, width: int = 1280, height: int = 800):
+    """A page; RuntimeError says what is missing where there is no browser."""
+    spec = importlib.util.spec_from_file_location("preview_page", BENCHMARKS / "preview_page.py")
+    preview_page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(preview_page)
+    with preview_page.browser() as browser:
+        yield open_page(browser, url, width, height)
+
+
+def open_page(browser, url: str, width: int = 1280, height: int = 800) -> Page:
+    """A page of a browser that runs already."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    return Page(context.new_page(), url)

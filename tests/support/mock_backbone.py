@@ -1,0 +1,79 @@
+"""Backbones of random weights for the tests, over the real decoder, and short ways to run them."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ssd_core import SSDError, generate
+from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.backbones.postcard import Postcard
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.model.grid import Grid
+from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
+
+
+class MockBackbone(Backbone):
+    """Any grid and any number of codes; a prompt has one id for each of its characters."""
+
+    name = "mock"
+    sha256 = "5eed" * 16
+    prompt_limit = 16
+
+    def __init__(self, grid: Grid = Grid(4, 5), codes: int = 8, seed: int = 0,  # noqa: B008
+                 hidden: int = 16, preset: Preset = Preset(k_h=3)) -> None:  # noqa: B008
+        super().__init__()
+        self.grid, self.codes, self.preset = grid, codes, preset
+        self.sizes = ((grid.columns, grid.rows),)
+        self.letters, self.head = (nn.Parameter(torch.empty(n, hidden)) for n in (128, codes))
+        self.code_embedding = nn.Parameter(torch.empty(codes + grid.row_end, hidden))
+        self.norm = nn.Parameter(torch.ones(hidden))
+        self.decoder = Decoder(DecoderShape(2, hidden, 2, 1, hidden // 2, 2 * hidden))
+        randomise(self, seed, 0.25)
+        self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
+        self.requires_grad_(False).eval()
+
+    def tokenize(self, prompt: str) -> list[int]:
+        if len(prompt) > self.prompt_limit:
+            raise SSDError(f"the prompt has {len(prompt)} letters, at most {self.prompt_limit}")
+        return [ord(letter) % 128 for letter in prompt]
+
+    def unconditional(self, prompt_ids: list[int]) -> list[int]:
+        return prompt_ids[:1]
+
+    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
+        return nn.functional.embedding(ids, self.letters)
+
+
+def randomise(module: nn.Module, seed: int, std: float) -> None:
+    """Normal weights; norms keep their ones."""
+    generator = torch.Generator().manual_seed(seed)
+    for weight in module.parameters():
+        if weight.dim() > 1:
+            nn.init.normal_(weight, std=std, generator=generator)
+
+
+def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1) -> DraftHeads:
+    """Heads that start from the identity and are a little off, each in its own way."""
+    heads = DraftHeads(backbone.hidden_size, k_h, k_v)
+    generator = torch.Generator().manual_seed(seed)
+    for head in (*heads.horizontal, *heads.vertical):
+        head.initialise(generator)
+        nn.init.normal_(head.w2, std=0.1, generator=generator)
+    return heads.requires_grad_(False)
+
+
+def tiny_postcard(seed: int = 0) -> Postcard:
+    """The bundled backbone's class with one small random layer and 32 codes."""
+    shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
+    backbone = Postcard(("a", "red", "house", "sun"), 32, shape)
+    randomise(backbone, seed, 0.25)
+    return backbone.freeze()
+
+
+def events(backbone: Backbone, method, prompts=("a sun",), **options) -> list:
+    return list(generate(backbone, prompts, method, **options))
+
+
+def tokens(backbone: Backbone, method, prompts=("a sun",), **options) -> torch.Tensor:
+    return events(backbone, method, prompts, **options)[-1].tokens

@@ -1,0 +1,100 @@
+"""What tests of pages share: a browser, a watch on its complaints, messages of a made-up run."""
+
+import base64
+import importlib.util
+import io
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[2]
+SIDE, ROWS = 32, 4  # px of a picture, and its rows and columns
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+preview_page = load(ROOT / "benchmarks" / "preview_page.py")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    try:
+        with preview_page.browser() as running:
+            yield running
+    except RuntimeError as missing:
+        pytest.skip(str(missing))
+
+
+@contextmanager
+def watched(chromium, known=()):
+    """new_page(**options of its context); at the end no page may have complained.
+
+    known: complaints that are not ours to mend.
+    """
+    contexts, complaints = [], []
+
+    def new_page(**options):
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda line: line.type in ("error", "warning")
+                and "willReadFrequently" not in line.text  # it is the tests that read back
+                and line.text not in known and complaints.append(line.text))
+        return page
+
+    yield new_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def base64_png(image):
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def strip(*colours, height=SIDE // ROWS):
+    """A strip SIDE px wide, with one band of `height` px a colour."""
+    image = Image.new("RGB", (SIDE, height * len(colours)))
+    for i, colour in enumerate(colours):
+        image.paste(colour, (0, i * height, SIDE, (i + 1) * height))
+    return base64_png(image)
+
+
+class Run:
+    """Messages of one run; changes go over the defaults."""
+
+    def __init__(self, name="run", panel=0):
+        self.envelope = {"version": 1, "node": "7", "run": name, "panel": panel}
+
+    def started(self, **changes):
+        return {**self.envelope, "kind": "started", "label": "ssd r=2", "rows": ROWS,
+                "columns": ROWS, "width": SIDE, "height": SIDE, "pictures": 1, "method": "ssd",
+                "verdict": "approximate", "passes": 9, "passes_max": 9, "ar_passes": 16,
+                "first_row": 0, **changes}
+
+    def passed(self, **changes):
+        return {**self.envelope, "kind": "pass", "index": 3, "stage": "vertical", "round": 1,
+                "seconds": 0.5, "tokens_per_second": 120.0, "acceptance": 0.5, "row": 1,
+                "first": 4, "marks": ["arda"], **changes}
+
+    def rows(self, first, *colours, **changes):
+        return {**self.envelope, "kind": "rows", "first": first, "last": first + len(colours),
+                "top": first * SIDE // ROWS, "strips": [strip(*colours)], "refined": False,
+                **changes}
+
+    def finished(self, **changes):
+        return {**self.envelope, "kind": "finished", "passes": 9, "ar_passes": 16,
+                "step_acceleration": 16 / 9, "seconds": 1.5, "tokens_per_second": 8.0,
+                "acceptance": 0.62, "verdict": "approximate", "identical": None, **changes}
+
+    def cancelled(self, reason="interrupted"):
+        return {**self.envelope, "kind": "cancelled", "reason": reason}
