@@ -1,4 +1,4 @@
-"""README's table of backbones, from the catalogue and the estimate of memory."""
+"""The table of docs/backbones.md, from the catalogue and the estimate of memory."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ NAMED = re.compile(r"(?<![\w./*\\{}<>-])((?:[\w-]+/)*[\w-]+\.(?:md|py|mjs|js|css
 OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|benchmarks|tests|"
                       r"studio|nodes|locales|web|workflows|ssd_core)/[\w./-]*\w\.\w+)")
 PLACEHOLDERS = {"NAME.md", "FILE.md"}
+# What the guides tell the reader to write; tests/docs/test_guides.py does.
+EXAMPLES = {"jacobi.py", "test_jacobi.py", "sketch.py", "test_sketch.py"}
 # ComfyUI's own files.
 FOREIGN = {"nodes.py", "server.py", "main.py", "app.py", "cuda_malloc.py", "folder_paths.py"}
 
@@ -38,7 +40,7 @@ def sources(*endings: str) -> list[Path]:
 
 def exists(name: str, source: Path) -> bool:
     """Below the root, beside the source, or as the end of a path: `checker.py` of a package."""
-    if Path(name).name in PLACEHOLDERS:
+    if Path(name).name in PLACEHOLDERS | EXAMPLES:
         return True
     return (ROOT / name).exists() or (source.parent / name).exists() or name in FOREIGN or any(
         path == name or path.endswith(f"/{name}") for path in files())

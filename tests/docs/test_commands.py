@@ -1,0 +1,152 @@
+"""Every command of the documents is run, or read as far as that can be done without running it.
+
+- `python -m ssd_core`: run as printed where all that it needs comes with the repository; what would
+  only measure longer is cut short. Training, downloads, and what reads weights from `models/` or
+  `runs/` is parsed: an unknown flag or a missing argument fails.
+- `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
+  the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
+- `python benchmarks/...`: the script is asked for its help.
+Any other command fails, until somebody says here how it is tested.
+"""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from support.documents import DOCUMENTS, ROOT, commands
+
+from ssd_core.cli import app, main
+
+OURS = "python -m ssd_core "
+SHORT = {"bench": ["--repeats", "1", "--warmup", "0"],
+         "evaluate": ["--prompts", "2", "--batch", "2"]}
+FOUND = [(path, line) for path in DOCUMENTS for line in commands(path)]
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def arguments(line: str) -> list[str]:
+    return shlex.split(line.removeprefix(OURS))
+
+
+def needs_more(line: str) -> bool:
+    """Whether a command takes hours, the network, or weights that the repository lacks."""
+    first, *rest = arguments(line)
+    elsewhere = any(word.startswith(("models", "runs/")) for word in rest)
+    return first in ("train", "convert") or elsewhere or (
+        first == "download" and "--list" not in rest)
+
+
+def parse(words: list[str]) -> None:
+    """Read a command line as typer does, without running it."""
+    command = typer.main.get_command(app)
+    context = typer.Context(command)
+    while hasattr(command, "get_command"):
+        first, *words = words
+        command = command.get_command(context, first)
+        assert command is not None, first
+    command.make_context(first, words, parent=context)
+
+
+@pytest.mark.parametrize("line", [line for _, line in FOUND
+                                  if line.startswith(OURS) and needs_more(line)])
+def test_commands_that_need_more_are_understood(line):
+    parse(arguments(line))
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(
+    line.startswith(OURS) and not needs_more(line) for line in commands(path))], ids=name)
+def test_commands_run_in_the_order_of_their_document(path, tmp_path, monkeypatch, capfd):
+    """One after the other in one folder, as somebody would who follows the page."""
+    monkeypatch.chdir(tmp_path)
+    for line in commands(path):
+        if line.startswith(OURS) and not needs_more(line):
+            words = arguments(line)
+            assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
+
+
+def test_wrong_commands_are_seen():
+    with pytest.raises(Exception, match="--k-hh"):
+        parse(["train", "heads", "--out", "x", "--k-hh", "3"])
+    with pytest.raises(Exception, match="out"):
+        parse(["train", "heads"])
+    with pytest.raises(AssertionError, match="trian"):
+        parse(["trian"])
+
+
+# Commands that are not ours
+
+
+def flags(path: Path) -> set[str]:
+    """Flags of a program whose `main` is a typer command."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    entry = next(node for node in tree.body if getattr(node, "name", "") == "main")
+    return {"--" + arg.arg.strip("_").replace("_", "-") for arg in entry.args.args}
+
+
+def check_install(words: list[str]) -> None:
+    tree = ast.parse((ROOT / "install.py").read_text(encoding="utf-8"))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert set(words[:1]) <= {"app", "test"} & functions
+
+
+def check_app(words: list[str]) -> None:
+    assert {word for word in words if word.startswith("--")} <= flags(ROOT / "gradio_app.py")
+
+
+def check_benchmark(words: list[str]) -> None:
+    script = ROOT / "benchmarks" / words[0]
+    if "argparse" not in script.read_text(encoding="utf-8"):
+        return  # takes no arguments, and a test of its own imports it
+    done = subprocess.run([sys.executable, script, *words[1:], "--help"], cwd=ROOT, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def check_pytest(words: list[str]) -> None:
+    paths = [word for word in words if word.startswith("tests")]
+    assert paths and all((ROOT / path).exists() for path in paths)
+
+
+def check_pip(words: list[str]) -> None:
+    known = "".join((ROOT / file).read_text(encoding="utf-8")
+                    for file in ("pyproject.toml", "install.py"))
+    if "-r" in words:
+        assert Path(words.pop(words.index("-r") + 1)).name == "requirements.txt"
+    for word in (word for word in words if re.match(r"[a-z]", word)):
+        package, _, version = word.partition("==")
+        if not package.startswith("http"):
+            assert re.search(rf"\b{re.escape(package)}\b", known) and version in known, word
+
+
+def nothing(words: list[str]) -> None:
+    """Makes or enters an environment, or is plainly right."""
+
+
+KINDS: dict[str, Callable[[list[str]], None]] = {
+    r"python install\.py": check_install, r"(?:\.venv/bin/)?python gradio_app\.py": check_app,
+    r"python benchmarks/": check_benchmark, r"(?:\w+=\S+ )*python -m pytest": check_pytest,
+    r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
+    r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(line for _, line in FOUND
+                                               if not line.startswith(OURS)))
+def test_other_commands_name_what_is_there(line):
+    pattern = next((kind for kind in KINDS if re.match(kind, line)), None)
+    assert pattern, f"say in this file how `{line}` is tested"
+    KINDS[pattern](line[re.match(pattern, line).end():].split())
+
+
+def test_commands_are_found_where_there_are_some():
+    documents = {path.name for path, line in FOUND if line.startswith(OURS)}
+    assert {"README.md", "cli.md", "training.md", "backbones.md", "results.md"} <= documents
+    assert len(FOUND) > 30
