@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..backbones.base import Backbone
+from .memory import empty_caches, is_out_of_memory
 
 MOST_PICTURES = 32  # decoded to make a palette; large codebooks get smaller patches instead
+GREY = 128
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,16 @@ _MADE = WeakIdKeyDictionary()  # by a weight, which all sizes of one backbone sh
 
 
 def palette(backbone: Backbone) -> Palette:
-    """The backbone's palette, made once as long as it is loaded."""
-    if backbone.norm not in _MADE:
-        _MADE[backbone.norm] = make_palette(backbone)
-    return _MADE[backbone.norm]
+    """The backbone's palette, made once as long as it is loaded; grey where memory is too short."""
+    try:
+        if backbone.norm not in _MADE:
+            _MADE[backbone.norm] = make_palette(backbone)
+        return _MADE[backbone.norm]
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        empty_caches()
+        return Palette(np.full((backbone.codes, 3), GREY, np.uint8), math.inf)
 
 
 def make_palette(backbone: Backbone) -> Palette:

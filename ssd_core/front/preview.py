@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -23,7 +25,9 @@ from ..engine.methods import Method
 from ..engine.plan import Plan
 from ..model.grid import Grid
 from .compare import verdict
+from .memory import empty_caches, is_out_of_memory
 from .palette import palette
+from .pixels import pixels
 from .recipe import to_bytes
 
 VERSION = 1
@@ -87,7 +91,11 @@ def letters_of(event: Pass) -> torch.Tensor:
 
 
 class Preview:
-    """One run on one panel; feed it every event, then `finish` or `cancel` it."""
+    """One run on one panel; feed it every event, then `finish` or `cancel` it.
+
+    Where it finds no memory the run goes on: rows then come in plain colours, and where there is no
+    memory even for those, the panel goes dark.
+    """
 
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
@@ -99,7 +107,8 @@ class Preview:
         """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
-        self.palette, self.decode_seconds = palette(backbone), palette(backbone).seconds * pictures
+        self.palette = palette(backbone)
+        self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep_rows:
@@ -112,8 +121,28 @@ class Preview:
 
     def __call__(self, event: Event, seconds: float) -> None:
         """Take in an event; seconds: what the run itself has taken so far."""
+        if self.over:
+            return
         begin = time.thread_time()
         self.seconds = seconds
+        with self._spared():
+            self._take(event)
+        self.spent += time.thread_time() - begin
+
+    @contextmanager
+    def _spared(self) -> Iterator[None]:
+        """Out of memory for the first time switches the decoder off, then the panel."""
+        try:
+            yield
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            empty_caches()
+            if self.decode_seconds == math.inf:
+                self.cancel("failed")
+            self.decode_seconds = math.inf
+
+    def _take(self, event: Event) -> None:
         if isinstance(event, Started):
             self._start(event.plan)
         elif isinstance(event, Pass):
@@ -126,7 +155,6 @@ class Preview:
             self.row = max(self.row, event.last)
             if self.row > self.shown and self._left() > 0:
                 self._paint()
-        self.spent += time.thread_time() - begin
 
     def _left(self, share: float = 1.0) -> float:
         """Seconds that are left of a share of the budget."""
@@ -181,10 +209,9 @@ class Preview:
     def decoded(self, first: int, last: int) -> np.ndarray:
         """The same by the decoder, which sees the last final row repeated where none is yet."""
         known = np.minimum(np.arange(self.grid.rows), last - 1)
-        tokens = torch.from_numpy(self.tokens[:, known]).to(self.backbone.device)
-        with torch.inference_mode():  # one at a time, as the finished pictures: memory is short
-            pictures = [to_bytes(self.backbone.decode(one[None]))[0] for one in tokens]
-        return self._cut(np.stack(pictures), first, last)
+        tokens = torch.from_numpy(self.tokens[:, known])
+        whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
+        return self._cut(whole, first, last)
 
     def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
         tall = pixels.shape[1] // self.grid.rows

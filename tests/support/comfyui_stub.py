@@ -117,7 +117,7 @@ class InterruptProcessingException(BaseException):  # as in 0.33
     pass
 
 
-class OutOfMemory(RuntimeError):
+class OutOfMemory(torch.OutOfMemoryError):  # ComfyUI's own name for it is an alias as well
     pass
 
 

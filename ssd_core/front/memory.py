@@ -1,0 +1,27 @@
+"""Memory that ran out: how to tell, and how to give back what nobody uses. Knows no host."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+
+TEXTS = ("out of memory", "not enough memory", "can't allocate memory")
+CUDA_CODE = 2  # cudaErrorMemoryAllocation, where the error's text does not say it
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, also on devices that have no exception of their own for it."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and (
+        getattr(error, "error_code", None) == CUDA_CODE
+        or any(text in str(error).lower() for text in TEXTS))
+
+
+def empty_caches() -> None:
+    """Give back what nobody refers to any more, on every device."""
+    gc.collect()
+    for name, present in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu)):
+        if present.is_available():
+            getattr(torch, name).empty_cache()

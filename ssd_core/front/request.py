@@ -1,0 +1,268 @@
+"""One run, as every host asks for it (`Request`), and what came of it (`Result`). Knows no host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+
+from ..backbones.base import Backbone, Preset
+from ..engine.decode import check_heads, check_size, generate, plan, prompt_branches
+from ..engine.events import Event, Finished, Pass, Rows
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, SSD, Method
+from ..engine.methods import Rows as RowsMethod
+from ..engine.plan import Plan
+from ..errors import SSDError
+from ..model.knobs import typed
+from ..model.sampling import Sampling
+from ..weights.fit import run_bytes, widest_pass
+from . import labels
+from .compare import identical_share, verdict
+from .pixels import pixels
+from .preview import Preview
+from .recipe import make_recipe, method_of, recipe_tokens, sampling_of
+
+FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
+             "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
+
+
+def resolved_method(method: Method, preset: Preset, heads: bool,
+                    fall_back: bool = True) -> tuple[Method, str | None]:
+    """The method that will run on a backbone with this preset, and a note where it is another.
+
+    Without heads SSD's schedule runs as `rows`, its training-free sibling, unless fall_back is
+    False. Raises SSDError for knobs out of range.
+    """
+    if heads or not fall_back or not isinstance(method, SSD):
+        return method.resolved(preset), None
+    rows = RowsMethod(method.k_h, method.k_v, method.rounds, method.incremental,
+                      method.acceptance, method.fused_commit)
+    return rows.resolved(preset), FELL_BACK
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One run: a host fills the fields, and then reads them as the run will use them.
+
+    backbone: draws `size`, which is then known. method: resolved. heads: those that the method
+    drafts with, None where it uses none. sampling: with its cfg known. negative: None where empty.
+    keep: tokens [B or 1, R, C] whose first keep_rows rows stand. fall_back: see `resolved_method`;
+    where that chose another method, `note` says so.
+
+    Raises SSDError for a size, a method or heads that do not go together; `check` does for the
+    rest.
+    """
+
+    backbone: Backbone
+    heads: DraftHeads | None
+    method: Method
+    sampling: Sampling
+    prompt: str
+    negative: str | None = None
+    size: tuple[int, int] | None = None
+    pictures: int = 1
+    keep: torch.Tensor | None = None
+    keep_rows: int = 0
+    fall_back: bool = True
+    note: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        backbone = self.backbone.resized(check_size(self.size))
+        method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
+                                       self.fall_back)
+        heads = self.heads if method.uses_heads else None
+        check_heads(method, backbone, heads)
+        cfg = backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
+        self._settle(backbone=backbone, size=backbone.size, method=method, note=note, heads=heads,
+                     sampling=replace(self.sampling, cfg=cfg), negative=self.negative or None,
+                     pictures=typed("pictures", self.pictures, int))
+
+    def _settle(self, **known: object) -> None:
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> Request:
+        """The request that draws the picture of a checked recipe again.
+
+        Raises SSDError where backbone or heads are not those that the recipe names.
+        """
+        for what, here, there in (
+                ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
+                ("draft heads", heads and heads.sha256, recipe["heads"])):
+            if there not in (here, None):
+                raise SSDError(f"the recipe names other {what} ({str(there)[:10]}) than those "
+                               f"that are loaded ({str(here)[:10]}): load those first")
+        rows = recipe["keep_rows"]
+        heads = None if recipe["heads"] is None else heads
+        return cls(backbone, heads, method_of(recipe), sampling_of(recipe), recipe["prompt"],
+                   recipe["negative"], tuple(recipe["size"]), keep_rows=rows,
+                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False)
+
+    # What it will draw
+
+    def check(self) -> None:
+        """Raise SSDError for whatever is wrong; nothing is computed."""
+        self.events().close()
+
+    def events(self) -> Iterator[Event]:
+        """The run. Raises SSDError, before it begins, for whatever is wrong."""
+        if self.pictures < 1:
+            raise SSDError(f"pictures {self.pictures}: must be at least 1")
+        return generate(self.backbone, [self.prompt] * self.pictures, self.method, self.heads,
+                        self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows)
+
+    @property
+    def plan(self) -> Plan:
+        return plan(self.backbone, self.method, self.keep_rows, self.heads is not None)
+
+    @property
+    def label(self) -> str:
+        return labels.label(self.method)
+
+    @property
+    def seeds(self) -> list[int]:
+        return self.sampling.seeds(self.pictures)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """(width, height) in px that the backbone draws, the one of this run first."""
+        return self.backbone.sizes
+
+    @property
+    def unknown_words(self) -> list[str]:
+        """Words of both prompts that say nothing to the backbone."""
+        return self.backbone.unknown_words(f"{self.prompt} {self.negative or ''}")
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that the user should see beside the pictures."""
+        words = ", ".join(self.unknown_words)
+        ignored = f"{self.backbone.name} does not know, and ignores: {words}" if words else None
+        return [note for note in (self.note, ignored) if note]
+
+    @property
+    def bytes_needed(self) -> int:
+        """Memory beyond the weights: keys and values, the widest pass, or a picture's pixels."""
+        cfg = self.sampling.cfg
+        longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
+        return run_bytes(self.backbone, self.pictures, cfg != 1,
+                         widest_pass(self.method, self.backbone.grid), self.keep_rows, longest)
+
+    def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
+                notes: Sequence[str] = ()) -> Preview:
+        """A panel that shows the run; notes: sentences to show beside the pictures."""
+        return Preview(self.backbone, self.method, send, label=self.label, node=node, panel=panel,
+                       pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
+                       notes=notes)
+
+    def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
+        """The recipe of picture `index`, whose tokens [R, C] these are."""
+        return make_recipe(self.backbone, self.heads, self.method, self.sampling, tokens, stats,
+                           index=index, prompt=self.prompt, negative=self.negative,
+                           keep_rows=self.keep_rows)
+
+    # Equality: the same pictures, whichever objects hold the weights
+
+    @cached_property
+    def _identity(self) -> tuple:
+        kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
+        return (self.backbone.sha256, self.heads and self.heads.sha256, self.method, self.sampling,
+                self.prompt, self.negative, self.size, self.pictures, self.keep_rows, str(kept))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both draw the same pictures by the same method."""
+        return isinstance(other, Request) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
+@dataclass
+class Result:
+    """What a run has come to; feed it every event. It may be read at any time.
+
+    rows: how many are final. seconds: what the run itself took. stats: None until it has finished.
+    share: of tokens equal to AR's, None where AR did not run beside it (see `compare_with_ar`).
+    """
+
+    request: Request
+    rows: int = field(init=False)
+    passes: int = 0
+    seconds: float = 0.0
+    stats: Mapping | None = None
+    share: float | None = None
+    _final: list[Rows] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.request.keep_rows  # the first Rows event has these as well
+
+    def take(self, event: Event, seconds: float | None = None) -> None:
+        """Take in an event; seconds: what the run itself has taken so far, where that is known."""
+        if seconds is not None:
+            self.seconds = seconds
+        if isinstance(event, Pass):
+            self.passes = event.index
+        elif isinstance(event, Rows):
+            self.rows = event.last
+            self._final.append(event)
+        elif isinstance(event, Finished):
+            self.stats = event.stats
+            self._final = [Rows(0, self.rows, event.tokens)]
+
+    @property
+    def tokens(self) -> torch.Tensor:
+        """[B, R, C] int64 on the CPU; zeros in rows that are not final."""
+        grid = self.request.backbone.grid
+        tokens = torch.zeros(self.request.pictures, grid.rows, grid.columns, dtype=torch.long)
+        for rows in self._final:
+            tokens[:, rows.first : rows.last] = rows.tokens.cpu()
+        return tokens
+
+    @property
+    def finished(self) -> bool:
+        return self.stats is not None
+
+    @property
+    def stopped_rows(self) -> int | None:
+        """How many rows a stopped run can keep, 0 where it drew none; None where it finished."""
+        if self.finished:
+            return None
+        return self.rows if self.rows > self.request.keep_rows else 0
+
+    def pictures(self) -> Iterator[torch.Tensor]:
+        """[H, W, 3] float 0..1 on the CPU, one after the other."""
+        return pixels(self.request.backbone, self.tokens)
+
+    def recipes(self) -> list[dict]:
+        """One a picture; those of a stopped run say how many rows were final."""
+        stats = self.stats or {"passes": self.passes, "seconds": {"total": self.seconds}}
+        stopped = {} if self.finished else {"stopped_rows": self.rows}
+        return [{**self.request.recipe(index, tokens, stats), **stopped}
+                for index, tokens in enumerate(self.tokens)]
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of the pictures, in a word of docs/contract.md."""
+        return verdict(self.request.method, self.request.backbone.dtype, self.share)
+
+    @property
+    def claim(self) -> str:
+        """The same in a sentence."""
+        return labels.claim(self.request.method, self.request.backbone.dtype, self.share)
+
+    @property
+    def stamp(self) -> list[str]:
+        """Three short lines below its picture, of a run that has finished."""
+        return labels.stamp(self.request.label, self.request.method, self.request.backbone.dtype,
+                            self.stats, self.share)
+
+
+def compare_with_ar(results: Sequence[Result]) -> None:
+    """Tell every result its share of tokens equal to AR's, where AR is among them."""
+    baseline = next((one.tokens for one in results if isinstance(one.request.method, AR)), None)
+    for one in results:
+        one.share = None if baseline is None else identical_share(one.tokens, baseline)
