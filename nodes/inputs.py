@@ -13,7 +13,7 @@ from comfy_api.latest import io
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
-from ..ssd_core.engine.methods.base import ACCEPTANCES
+from ..ssd_core.front.knobs import all_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .schedules import AUTO, CUSTOM, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
@@ -59,7 +59,7 @@ def schedule() -> list[io.Input]:
 
 def acceptance() -> io.Input:
     return io.Combo.Input(
-        "acceptance", options=list(ACCEPTANCES), default="residual",
+        "acceptance", options=list(all_knobs()["acceptance"].knob.choices), default="residual",
         tooltip="residual: the paper's rule. coupled: chooses again with the seed's own noise. "
                 "With both, rounds stop early once nothing changes.")
 

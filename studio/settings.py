@@ -15,7 +15,8 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import METHODS, SSD, Method, default_method
 from ssd_core.front.labels import without_heads
-from ssd_core.front.recipe import MAX_KNOB, is_int, is_number, method_of
+from ssd_core.front.recipe import is_int, is_number, method_of
+from ssd_core.model.knobs import LARGEST
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
 
@@ -222,8 +223,8 @@ def whole(name: str, value: Any) -> int:
 def check(settings: Settings) -> None:
     """Raise SSDError for what no backbone could run."""
     for name in COUNTS:
-        if name != "seed" and (getattr(settings, name) or 0) > MAX_KNOB:
-            raise SSDError(f"{name}: must be at most {MAX_KNOB:,}")
+        if name != "seed" and (getattr(settings, name) or 0) > LARGEST:
+            raise SSDError(f"{name}: must be at most {LARGEST:,}")
     settings.sampling()
     settings.pixels()
     settings._method().resolved(Preset())

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 import torch
@@ -192,19 +193,21 @@ BAD = {
     "no heads for strict": ({"heads": None, "method": methods.Strict()}, "heads"),
     "k_h beyond the heads": ({"method": methods.MTP(k_h=6)}, "k_h 6"),
     "k_h of strict beyond the heads": ({"method": methods.Strict(k_h=9)}, "k_h 9"),
-    "k_h 0": ({"method": methods.SSD(k_h=0)}, "k_h 0"),
-    "k_v 0": ({"method": methods.SSD(k_v=0)}, "k_v 0"),
-    "k_v -1": ({"method": methods.Rows(k_v=-1)}, "k_v -1"),
-    "rounds -1": ({"method": methods.SSD(rounds=-1)}, "rounds -1"),
-    "mtp rounds -1": ({"method": methods.MTP(rounds=-1)}, "rounds -1"),
-    "incremental -1": ({"method": methods.SSD(incremental=-1)}, "incremental -1"),
-    "acceptance": ({"method": methods.SSD(acceptance="strict")}, "acceptance"),
-    "draft_choice": ({"method": methods.SSD(draft_choice="best")}, "draft_choice"),
-    "draft_temperature": ({"method": methods.SSD(draft_temperature=0)}, "draft_temperature"),
-    "fused without rounds": ({"method": methods.SSD(rounds=0, fused_commit=True)}, "fused_commit"),
-    "draft of rows": ({"method": methods.Rows(draft="heads")}, "draft"),
-    "drafts of strict": ({"method": methods.Strict(drafts="tree")}, "drafts"),
-    "window 0": ({"method": methods.Exact(window=0)}, "window 0"),
+    "k_h 0": ({"method": partial(methods.SSD, k_h=0)}, "k_h 0"),
+    "k_v 0": ({"method": partial(methods.SSD, k_v=0)}, "k_v 0"),
+    "k_v -1": ({"method": partial(methods.Rows, k_v=-1)}, "k_v -1"),
+    "rounds -1": ({"method": partial(methods.SSD, rounds=-1)}, "rounds -1"),
+    "mtp rounds -1": ({"method": partial(methods.MTP, rounds=-1)}, "rounds -1"),
+    "incremental -1": ({"method": partial(methods.SSD, incremental=-1)}, "incremental -1"),
+    "acceptance": ({"method": partial(methods.SSD, acceptance="strict")}, "acceptance"),
+    "draft_choice": ({"method": partial(methods.SSD, draft_choice="best")}, "draft_choice"),
+    "draft_temperature": ({"method": partial(methods.SSD, draft_temperature=0)},
+                          "draft_temperature"),
+    "fused without rounds": ({"method": partial(methods.SSD, rounds=0, fused_commit=True)},
+                             "fused_commit"),
+    "draft of rows": ({"method": partial(methods.Rows, draft="heads")}, "draft"),
+    "drafts of strict": ({"method": partial(methods.Strict, drafts="tree")}, "drafts"),
+    "window 0": ({"method": partial(methods.Exact, window=0)}, "window 0"),
     "window beyond the picture": ({"method": methods.Exact(window=500)}, "window 500"),
 }
 
@@ -217,7 +220,9 @@ def test_bad_arguments_are_refused_in_one_line_before_anything_runs(case, monkey
                  **arguments}
     monkeypatch.setattr(model, "forward", None)
     with pytest.raises(SSDError) as refused:
-        generate(model, arguments.pop("prompts"), arguments.pop("method"), **arguments)
+        made = {key: value() if isinstance(value, partial) else value
+                for key, value in arguments.items()}
+        generate(model, made.pop("prompts"), made.pop("method"), **made)
     assert named in str(refused.value) and "\n" not in str(refused.value)
 
 

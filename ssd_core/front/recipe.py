@@ -32,6 +32,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
 from ..files import written_whole
+from ..model.knobs import LARGEST
 from ..model.sampling import Sampling
 from ..unicode import is_unicode
 from .workflow import workflow_of
@@ -40,7 +41,6 @@ VERSION = 2
 CHUNK = "ssd_recipe"
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 MAX_SIDE = 1024
-MAX_KNOB = 1 << 20  # beyond any grid; a browser's and JSON's integers end far above it
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
               Image.DecompressionBombError)
 
@@ -282,15 +282,12 @@ def check(recipe: Mapping) -> None:
 
 def method_of(recipe: Mapping) -> Method:
     """The method that drew it, with its knobs; SSDError where there is no such method, or where a
-    knob of it is of the wrong kind. What is no knob of it is left out."""
+    knob of it is illegal. What is no knob of it is left out."""
     kind = METHODS.get(recipe["method"])
     if kind is None:
         raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
-    known = {f.name: KNOBS[f.type] for f in fields(kind) if f.name in recipe["knobs"]}
-    for knob, fits in known.items():
-        if not fits(recipe["knobs"][knob]):
-            raise SSDError(f"knob {knob} is of the wrong kind or out of range")
-    return kind(**{knob: recipe["knobs"][knob] for knob in known})
+    return kind(**{f.name: recipe["knobs"][f.name] for f in fields(kind)
+                   if f.name in recipe["knobs"]})
 
 
 def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> object:
@@ -308,15 +305,11 @@ def is_number(value: object) -> bool:
 
 
 def is_count(value: object) -> bool:
-    return is_int(value) and 0 <= value <= MAX_KNOB
+    return is_int(value) and 0 <= value <= LARGEST
 
 
-def is_count_or_none(value: object) -> bool:
-    return value is None or is_count(value)
-
-
-def is_switch(value: object) -> bool:
-    return isinstance(value, bool)
+def is_given(value: object) -> bool:
+    return value is not None
 
 
 def is_text(value: object) -> bool:
@@ -334,17 +327,14 @@ def is_mapping(value: object) -> bool:
 
 def is_size(value: object) -> bool:
     return (isinstance(value, list) and len(value) == 2
-            and all(is_int(side) and 1 <= side <= MAX_KNOB for side in value))
+            and all(is_int(side) and 1 <= side <= LARGEST for side in value))
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
-    "prompt": is_text, "negative": is_text_or_none, "seed": is_int, "cfg": is_number,
-    "temperature": is_number, "top_k": is_count, "top_p": is_number, "noise_version": is_int,
-    "size": is_size, "keep_rows": is_count, "tokens": is_mapping}
+    "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
+    "tokens": is_mapping,
+    **{f.name: is_given for f in fields(Sampling)}}  # Sampling checks these itself
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}
-KNOBS: dict[str, Callable[[object], bool]] = {  # by the annotation of a method's knob
-    "int": is_count, "int | None": is_count_or_none, "float": is_number, "bool": is_switch,
-    "str": is_text}

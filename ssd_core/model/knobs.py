@@ -1,29 +1,95 @@
-"""Whether values are of the types that their names ask for: one check for all that users set."""
+"""Knobs: every value that a user sets, described once on the dataclass field that holds it.
+
+One check reads the descriptions and the fields' types; flags, widgets, controls and help pages are
+made from them (see front/knobs.py).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import types
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ..errors import SSDError
+from ..unicode import is_unicode
 
+LARGEST = 1 << 20  # of whole numbers without a limit of their own: beyond any grid, safe in JSON
 WANTED = {int: "a number without a fraction", float: "a number", str: "text",
           bool: "True or False"}
 
 
-def check_types(record: Any) -> None:
-    """Raise SSDError for the first field of a frozen dataclass that is not of its type.
+@dataclass(frozen=True)
+class Knob:
+    """What is legal, what it does, and who sees it.
+
+    help: one line for a person. `above` is a lower limit that is itself not legal. shown: "basic",
+    "expert", or "never" for what no host offers. own: in words, what None stands for.
+    """
+
+    help: str
+    low: float | None = None
+    above: float | None = None
+    high: float | None = None
+    step: float | None = None
+    choices: tuple[str, ...] = ()
+    shown: str = "expert"
+    own: str = ""
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value of the right type is legal."""
+        if self.choices:
+            return value in self.choices
+        if isinstance(value, str):
+            return is_unicode(value)
+        return ((self.low is None or value >= self.low)
+                and (self.above is None or value > self.above)
+                and (self.high is None or value <= self.high))
+
+    @property
+    def legal(self) -> str:
+        """The legal values, as an error says it; empty where all are."""
+        if self.choices:
+            return f"choose one of {', '.join(self.choices)}"
+        high = "" if self.high is None else f"{self.high:,}"
+        if self.above is not None:
+            return f"must lie above {self.above}" + (f", at most {high}" if high else "")
+        if self.low is not None:
+            return f"must lie in {self.low} .. {high}" if high else f"must be at least {self.low}"
+        return f"must be at most {high}" if high else ""
+
+
+def knob(default: Any, help: str, *, low: float | None = None, above: float | None = None,  # noqa: A002
+         high: float | None = None, step: float | None = None, choices: tuple[str, ...] = (),
+         shown: str = "expert", own: str = "") -> Any:
+    """A dataclass field that carries its Knob. A field that may be None says what that means."""
+    described = Knob(help, low, above, high, step, choices, shown, own)
+    return dataclasses.field(default=default, metadata={"knob": described})
+
+
+def check_knobs(record: Any) -> None:
+    """Raise SSDError for the first field of a frozen dataclass of a wrong type or out of range.
 
     Numbers of other libraries, such as numpy's, are kept as Python's own.
     """
-    for name, kind, optional in _kinds(type(record)):
+    for name, kind, optional, described in declared(type(record)):
         value = getattr(record, name)
         if value is not None or not optional:
-            object.__setattr__(record, name, typed(name, value, kind))
+            value = typed(name, value, kind)
+            require_legal(name, value, described)
+            object.__setattr__(record, name, value)
+
+
+def require_legal(name: str, value: Any, described: Knob | None) -> None:
+    """Raise SSDError with the legal range where a value of the right type is outside it."""
+    if described is not None and not described.allows(value):
+        shown = repr(value[:40]) if isinstance(value, str) else value
+        raise SSDError(f"{name} {shown}: {described.legal or 'must be text'}")
+    if type(value) is int and (described is None or described.high is None) and value > LARGEST:
+        raise SSDError(f"{name} {str(value)[:20]}: must be at most {LARGEST:,}")
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
@@ -48,10 +114,10 @@ def _as(value: Any, kind: type) -> Any:
 
 
 @cache
-def _kinds(record: type) -> list[tuple[str, type, bool]]:
-    """(name, type, whether None will do) of every field."""
+def declared(record: type) -> tuple[tuple[str, type, bool, Knob | None], ...]:
+    """(name, type, whether None will do, description) of every field of a dataclass."""
     hints = get_type_hints(record)
-    return [(f.name, *_parts(hints[f.name])) for f in fields(record)]
+    return tuple((f.name, *_parts(hints[f.name]), f.metadata.get("knob")) for f in fields(record))
 
 
 def _parts(hint: Any) -> tuple[type, bool]:

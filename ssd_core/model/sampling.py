@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..errors import SSDError
-from .knobs import check_types
-from .noise import NEWEST, VERSIONS
+from .knobs import check_knobs, knob
+from .noise import NEWEST
 
 COLD = 1e-5  # logits divided by less may overflow; nothing but the likeliest is drawn long before
 
@@ -21,30 +20,26 @@ COLD = 1e-5  # logits divided by less may overflow; nothing but the likeliest is
 class Sampling:
     """How tokens are drawn; image i of a batch uses seed + i (mod 2^64).
 
-    cfg None takes the backbone's own, 1 runs one branch; temperature 0, or one below 1e-5, where
-    numbers would overflow, takes the likeliest token; top_k 0 and top_p 1 switch the filters off.
-    noise_version is no knob: it is there to draw the picture of an old recipe again.
+    cfg 1 runs one branch; a temperature below 1e-5, where numbers would overflow, is that of 0.
+    noise_version is there to draw the picture of an old recipe again.
     """
 
-    seed: int = 0
-    cfg: float | None = None
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    noise_version: int = NEWEST
+    seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
+                     low=0, high=(1 << 64) - 1, shown="basic")
+    cfg: float | None = knob(None, "Guidance scale: higher values follow the prompt more closely; "
+                                   "1 switches guidance off and halves the work.",
+                             low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
+    temperature: float = knob(1.0, "Randomness of sampling: 0 always takes the likeliest token, 1 "
+                                   "samples as the backbone was trained.",
+                              low=0, high=100, step=0.05)
+    top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
+    top_p: float = knob(1.0, "Sample from the likeliest tokens that make up this share of the "
+                             "probability; 1 keeps all.", above=0, high=1, step=0.01)
+    noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
+                              shown="never")
 
     def __post_init__(self) -> None:
-        check_types(self)
-        wrong = next((f"{name} {getattr(self, name)}: {rule}" for name, rule, ok in (
-            ("seed", "must lie in 0 .. 2^64 - 1", 0 <= self.seed < 1 << 64),
-            ("cfg", "must lie in 1 .. 100", self.cfg is None or 1 <= self.cfg <= 100),
-            ("temperature", "must lie in 0 .. 100", 0 <= self.temperature <= 100),
-            ("top_k", "must be 0 (off) or more", self.top_k >= 0),
-            ("top_p", "must lie above 0, at most 1 (off)", 0 < self.top_p <= 1),
-            ("noise_version", f"must lie in 1 .. {NEWEST}", self.noise_version in VERSIONS))
-            if not ok), None)
-        if wrong:
-            raise SSDError(wrong)
+        check_knobs(self)
 
     def seeds(self, count: int) -> list[int]:
         return [(self.seed + i) % (1 << 64) for i in range(count)]

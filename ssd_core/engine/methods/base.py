@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from ...backbones.base import Preset
 from ...errors import SSDError
 from ...model.grid import Grid
-from ...model.knobs import check_types
+from ...model.knobs import check_knobs
 from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
@@ -25,7 +25,6 @@ from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 
-ACCEPTANCES = ("residual", "coupled")
 M = TypeVar("M", bound="Method")
 Draft = Callable[[DecodeState, int, int], torch.Tensor | None]
 
@@ -39,10 +38,10 @@ class Method:
     uses_heads: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_types(self)
+        check_knobs(self)
 
     def resolved(self: M, preset: Preset) -> M:
-        """The same method with every knob known; raises SSDError for knobs out of range."""
+        """The same method with every knob known; raises SSDError where knobs do not go together."""
         known = {f.name: getattr(preset, f.name) for f in fields(self)
                  if getattr(self, f.name) is None and hasattr(preset, f.name)}
         method = replace(self, **known)
@@ -50,7 +49,7 @@ class Method:
         return method
 
     def check(self) -> None:
-        """Raise SSDError where a knob is out of range."""
+        """Raise SSDError where resolved knobs do not go together."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
         """(k_h, k_v) that the heads must reach; None where none are needed."""
@@ -79,10 +78,6 @@ def require(rules: tuple[tuple[bool, str], ...]) -> None:
     for holds, message in rules:
         if not holds:
             raise SSDError(message)
-
-
-def require_choice(knob: str, value: str, choices: tuple[str, ...]) -> None:
-    require(((value in choices, f"{knob} {value!r}: choose one of {', '.join(choices)}"),))
 
 
 # Drafting

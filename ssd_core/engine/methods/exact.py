@@ -18,6 +18,7 @@ from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
 from .base import Method, make_plan, require
+from .knobs import knob
 from .window import known, sliding_window
 
 # Cells of a pass that cost little more than one, by class of device. Guidance doubles the rows of
@@ -33,16 +34,13 @@ def cheapest_window(grid: Grid, device: str) -> int:
 
 @dataclass(frozen=True)
 class Exact(Method):
-    """`window` cells a pass, by default the cheapest on the device at hand."""
+    """Chooses a window of cells again in every pass."""
 
-    window: int | None = None
+    window: int | None = knob(None, "Cells that a pass looks at.", low=1, shown="basic",
+                              own="the cheapest number on this device")
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
-
-    def check(self) -> None:
-        require(((self.window is None or self.window >= 1,
-                  f"window {self.window}: must be at least 1"),))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         require(((not self.window or self.window <= grid.slots,

@@ -13,21 +13,18 @@ from ...model.grid import Grid
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, group_passes, groups, horizontal_states, make_plan, require, sample_draft
+from .base import Method, group_passes, groups, horizontal_states, make_plan, sample_draft
+from .knobs import cells_drafted, verification_rounds
 
 
 @dataclass(frozen=True)
 class MTP(Method):
     """k_h tokens drafted at a time, each repaired by itself in `rounds` passes."""
 
-    k_h: int | None = None
-    rounds: int = 1
+    k_h: int | None = cells_drafted()
+    rounds: int = verification_rounds(1)
     name: ClassVar[str] = "mtp"
     uses_heads: ClassVar[bool] = True
-
-    def check(self) -> None:
-        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
-                 (self.rounds >= 0, f"rounds {self.rounds}: must not be negative")))
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0

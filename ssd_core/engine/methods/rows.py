@@ -10,7 +10,8 @@ import torch
 from ...model.grid import Grid
 from ..plan import Plan
 from ..state import DecodeState
-from .base import one_hot, require_choice, sample_draft
+from .base import one_hot, sample_draft
+from .knobs import knob
 from .ssd import RowSchedule
 
 
@@ -18,12 +19,9 @@ from .ssd import RowSchedule
 class Rows(RowSchedule):
     """Cell (y, x) is drafted from (y - 1, x); on row 0 from the last chosen cell to the left."""
 
-    draft: str = "distribution"
+    draft: str = knob("distribution", "Draft from the distribution of the cell above, or copy its "
+                                      "token.", choices=("distribution", "copy"))
     name: ClassVar[str] = "rows"
-
-    def check(self) -> None:
-        super().check()
-        require_choice("draft", self.draft, ("distribution", "copy"))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return replace(super().plan(grid, first_row), paper_passes=None)

@@ -20,7 +20,6 @@ from ..events import Pass
 from ..plan import Plan, blocks
 from ..state import DecodeState
 from .base import (
-    ACCEPTANCES,
     Block,
     Method,
     commit,
@@ -31,29 +30,36 @@ from .base import (
     horizontal_states,
     make_plan,
     require,
-    require_choice,
     rounds,
     sample_draft,
     vertical_states,
 )
+from .knobs import cells_drafted, knob, verification_rounds
 
 
 @dataclass(frozen=True)
 class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
-    `rounds` is r = b of the paper, `incremental` is i. `fused_commit` lets a block's commit ride
-    with the next block's first round, one pass a block saved. Coupled rounds of at least a row's
+    `rounds` is r = b of the paper, `incremental` is i. Coupled rounds of at least a row's
     columns are a run to convergence: row 0 converges as well, and the picture is AR's. Every round
     makes at least one more cell final, so rounds beyond a block's cells are never run.
     """
 
-    k_h: int | None = None
-    k_v: int | None = None
-    rounds: int | None = None
-    incremental: int | None = None
-    acceptance: str = "residual"
-    fused_commit: bool = False
+    k_h: int | None = cells_drafted()
+    k_v: int | None = knob(None, "Rows drafted at once, a block.", low=1, shown="basic",
+                           own="the backbone's own")
+    rounds: int | None = verification_rounds(None)
+    incremental: int | None = knob(
+        None, "Further rounds for each further row of a block; matters when k_v is above 1.", low=0,
+        shown="basic", own="the backbone's own, or 0 where rounds are given")
+    acceptance: str = knob(
+        "residual", "residual: the paper's rule. coupled: choose again with the seed's own noise. "
+                    "With both, rounds stop early once nothing changes.",
+        choices=("residual", "coupled"))
+    fused_commit: bool = knob(
+        False, "Merge the commit of a block with the next block's first round: saves one pass a "
+               "block.")
 
     def resolved(self, preset: Preset):
         """i follows the preset only where b does as well; a b of one's own has i = 0."""
@@ -63,13 +69,8 @@ class RowSchedule(Method):
         return Method.resolved(method, preset)
 
     def check(self) -> None:
-        require_choice("acceptance", self.acceptance, ACCEPTANCES)
-        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),
-                 (self.k_v >= 1, f"k_v {self.k_v}: must be at least 1"),
-                 (self.rounds >= 0, f"rounds {self.rounds}: must not be negative"),
-                 (self.incremental >= 0, f"incremental {self.incremental}: must not be negative"),
-                 (not self.fused_commit or self.rounds >= 1,
-                  "fused_commit needs rounds of at least 1, for a commit to ride with")))
+        require(((not self.fused_commit or self.rounds >= 1,
+                  "fused_commit needs rounds of at least 1 to merge a commit with"),))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
@@ -172,16 +173,14 @@ class RowSchedule(Method):
 class SSD(RowSchedule):
     """The paper's method. Drafts are sampled from q (`draft_choice`), since Eq. 4-5 need that."""
 
-    draft_choice: str = "sample"
-    draft_temperature: float = 1.0
+    draft_choice: str = knob(
+        "sample", "How drafts are picked from the heads' distribution: by sampling, or the "
+                  "likeliest token.", choices=("sample", "argmax"))
+    draft_temperature: float = knob(
+        1.0, "Temperature of the drafts, multiplied by the sampling temperature.", above=0,
+        high=10, step=0.05)
     name: ClassVar[str] = "ssd"
     uses_heads: ClassVar[bool] = True
-
-    def check(self) -> None:
-        super().check()
-        require_choice("draft_choice", self.draft_choice, ("sample", "argmax"))
-        require(((0 < self.draft_temperature <= 10,
-                  f"draft_temperature {self.draft_temperature}: must lie above 0, at most 10"),))
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)

@@ -18,7 +18,8 @@ from .. import accept
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, make_plan, require, require_choice
+from .base import Method, make_plan
+from .knobs import cells_drafted, knob
 from .window import known, sliding_window
 
 
@@ -26,15 +27,12 @@ from .window import known, sliding_window
 class Strict(Method):
     """k_h drafts a pass, by horizontal heads or (from row 1 on) by the vertical head above."""
 
-    drafts: str = "horizontal"
-    k_h: int | None = None
+    drafts: str = knob("horizontal", "Draft along the row, or from the row above.",
+                       choices=("horizontal", "vertical"))
+    k_h: int | None = cells_drafted()
     name: ClassVar[str] = "strict"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
-
-    def check(self) -> None:
-        require_choice("drafts", self.drafts, ("horizontal", "vertical"))
-        require(((self.k_h >= 1, f"k_h {self.k_h}: must be at least 1"),))
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")

@@ -1,0 +1,22 @@
+"""Knobs that several methods share, each described once; `knob` describes those of one method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model.knobs import knob
+
+__all__ = ["cells_drafted", "knob", "verification_rounds"]
+
+
+def cells_drafted() -> Any:
+    """k_h."""
+    return knob(None, "Cells drafted at once along a row.", low=1, shown="basic",
+                own="the backbone's own")
+
+
+def verification_rounds(default: int | None) -> Any:
+    """rounds."""
+    return knob(default, "Verification rounds over what was drafted: more rounds give better "
+                         "pictures and take more passes; 0 only drafts.", low=0, shown="basic",
+                own="the backbone's own")

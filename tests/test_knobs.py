@@ -1,0 +1,68 @@
+"""Knobs: described once, enforced from the description, gathered for the hosts."""
+
+from dataclasses import dataclass, fields
+
+import pytest
+
+from ssd_core import Sampling, SSDError
+from ssd_core.engine.methods import METHODS
+from ssd_core.front.knobs import all_knobs, described, sampling_knobs
+from ssd_core.model.knobs import LARGEST, check_knobs, knob
+
+RECORDS = {**METHODS, "sampling": Sampling}
+
+
+@dataclass(frozen=True)
+class Record:
+    count: int | None = knob(None, "A count.", low=1, own="its own")
+    share: float = knob(1.0, "A share.", above=0, high=1, step=0.1)
+    choice: str = knob("a", "A choice.", choices=("a", "b"))
+    switch: bool = knob(False, "A switch.")
+
+    def __post_init__(self):
+        check_knobs(self)
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_every_field_is_described_and_its_default_is_legal(record):
+    for field in fields(record):
+        one = field.metadata["knob"]
+        assert one.help.endswith(".") and "\n" not in one.help
+        assert one.shown in ("basic", "expert", "never")
+        assert one.own if field.default is None else one.allows(field.default), field.name
+
+
+@pytest.mark.parametrize("values, line", [
+    ({"count": 0}, "count 0: must be at least 1"),
+    ({"count": LARGEST + 1}, "count 1048577: must be at most 1,048,576"),
+    ({"count": 1.5}, "count '1.5': must be a number without a fraction"),
+    ({"share": 0}, "share 0: must lie above 0, at most 1"),
+    ({"share": 1.5}, "share 1.5: must lie above 0, at most 1"),
+    ({"choice": "c"}, "choice 'c': choose one of a, b"),
+    ({"switch": 1}, "switch '1': must be True or False")])
+def test_an_illegal_value_is_refused_with_the_legal_ones(values, line):
+    with pytest.raises(SSDError) as refused:
+        Record(**values)
+    assert str(refused.value) == line
+
+
+def test_legal_values_and_none_pass():
+    assert Record(count=LARGEST, share=0.1, choice="b", switch=True).count == LARGEST
+    assert Record(count=None).count is None
+
+
+def test_a_name_means_the_same_knob_in_every_method():
+    for one in all_knobs().values():
+        for method in one.methods:
+            other = next(o for o in described(METHODS[method]) if o.name == one.name)
+            assert other.kind is one.kind
+            assert (other.knob.help, other.low, other.high, other.knob.choices) == (
+                one.knob.help, one.low, one.high, one.knob.choices)
+
+
+def test_knobs_are_gathered_once_with_the_methods_that_have_them():
+    knobs = all_knobs()
+    assert set(knobs) == {f.name for method in METHODS.values() for f in fields(method)}
+    assert knobs["k_h"].methods == ("mtp", "ssd", "strict", "rows")
+    assert knobs["rounds"].default is None and knobs["rounds"].usual == "the method's own"
+    assert "noise_version" not in [one.name for one in sampling_knobs()]
