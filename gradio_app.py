@@ -64,8 +64,7 @@ def main(
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     require_address(host, port)
-    library = Library(models_dir, backbone, None if heads == "auto" else heads, device, dtype,
-                      offload)
+    library = Library(models_dir, backbone, heads, device, dtype, offload)
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
     history.require_writable()

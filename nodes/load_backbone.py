@@ -23,7 +23,7 @@ class LoadBackbone(io.ComfyNode):
                         "Lumina-mGPT, Anole, Emu3 and Tar from your own files, or 'postcard', "
                         "which is bundled and needs no download.",
             inputs=[
-                io.Combo.Input("backbone", options=folders.backbone_choices(), default="postcard",
+                io.Combo.Input("backbone", options=folders.shelf().choices(), default="postcard",
                                tooltip="Bundled backbones, those found in the model folder "
                                        "ssd_backbones, and known ones: choose one that is not "
                                        "here yet, and the node says how to get it."),
@@ -47,7 +47,7 @@ class LoadBackbone(io.ComfyNode):
 
     @classmethod
     def fingerprint_inputs(cls, backbone: str | None = None, **_) -> str:
-        return folders.fingerprint(folders.backbones().get(backbone))
+        return folders.backbone_fingerprint(backbone)
 
     @classmethod
     @noted

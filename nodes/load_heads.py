@@ -6,6 +6,7 @@ from pathlib import Path
 
 from comfy_api.latest import io
 
+from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights
 from .errors import noted
 from .telling import tell
@@ -43,16 +44,17 @@ class LoadHeads(io.ComfyNode):
     @classmethod
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, heads: str) -> io.NodeOutput:
-        if heads != folders.AUTO:
-            path = folders.heads_path(heads, backbone.path)
-        else:
-            path = folders.heads_for(backbone.module.sha256, backbone.path)
-            tell(cls.hidden.unique_id, told(path, backbone.module.name))
+        path = folders.heads_path(heads, backbone.path, backbone.module.sha256)
+        if heads == folders.AUTO:
+            tell(cls.hidden.unique_id, told(path, backbone))
         return io.NodeOutput(path and weights.heads(path, backbone))
 
 
-def told(path: Path | None, backbone: str) -> str:
+def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
+    """What 'auto' chose, and where it chose nothing, why."""
+    name = backbone.module.name
     if path is not None:
-        return f"Draft heads: {folders.named(path)}, made for {backbone}."
-    return (f"There are no draft heads for {backbone}. It draws without: preset 'auto' of SSD "
-            "Sampler needs none.")
+        return f"Draft heads: {named(path)}, made for {name}."
+    misfit = folders.shelf().misfit(backbone.path, backbone.module.sha256)
+    return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
+            "without: preset 'auto' of SSD Sampler needs none.")

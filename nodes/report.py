@@ -9,9 +9,9 @@ import comfy.model_management as mm
 from ..ssd_core.front import labels
 from ..ssd_core.front.doctor import report as doctors_report
 from ..ssd_core.front.doctor import shelf
+from ..ssd_core.front.shelf import named
 from ..ssd_core.weights.fit import stored_dtype
 from . import errors, folders, running
-from .folders import named
 from .jobs import Job
 
 
@@ -46,14 +46,10 @@ def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
 def doctor() -> str:
     """Versions, device, attention, what was found where, the last error."""
     device = mm.get_torch_device()
-    found = [
-        *shelf("backbones", folders.places(folders.BACKBONE_FOLDER), list(folders.backbones()),
-               "none; postcard is bundled", folders.unread()),
-        *shelf("heads", folders.places(folders.HEADS_FOLDER), list(folders.heads_files()),
-               "none; postcard's are bundled")]
     memory = mm.get_free_memory(device), mm.get_total_memory(device)
-    return doctors_report(found, errors.last_error[0] if errors.last_error else None,
-                          f"ComfyUI {comfyui_version()}", mm.get_torch_device_name(device), memory)
+    last = errors.last_error[0] if errors.last_error else None
+    return doctors_report(shelf(folders.shelf()), last, f"ComfyUI {comfyui_version()}",
+                          mm.get_torch_device_name(device), memory)
 
 
 def comfyui_version() -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,32 +14,15 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError, load_backbone, load_heads
-from ssd_core.backbones import BACKBONES
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.front.doctor import shelf
+from ssd_core.front import doctor
+from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import SHORT_NAMES, fit, gib
-from ssd_core.weights.load import ASSETS, HEADS_FILE, family_of, pick_device
+from ssd_core.weights.load import pick_device
 
 from .settings import Settings
-
-BACKBONES_FOLDER, HEADS_FOLDER = "ssd_backbones", "ssd_heads"
-AUTO, NONE = "auto", "none"
-
-
-@dataclass(frozen=True)
-class Found:
-    """A backbone on the disk. heads: whether draft heads lie with it. why_not: where not readable,
-    one line that says why."""
-
-    name: str
-    family: str
-    path: Path
-    heads: bool
-    licence: str
-    readable: bool
-    why_not: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,22 +43,22 @@ class Loaded:
 class Library:
     """Backbones by name; one of them is loaded, the first one when it is first needed.
 
-    heads: a file, a folder or a name under models_dir/ssd_heads, for the first backbone; None takes
-    those that lie with a backbone, "none" takes none. offload: see `load_backbone`.
+    heads: for the first backbone, as `Shelf.heads_for` takes a wish; None takes those that were
+    made for a backbone. offload: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
                  heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
                  offload: bool = False) -> None:
         self.models_dir = Path(models_dir or "models").expanduser()
+        self.shelf = Shelf.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # frees what holds the loaded backbone
         self._first, self._heads, self._offload = str(backbone), heads, offload
         self._asked = (self._first, dtype)
         self._loaded: Loaded | None = None
-        self._families: dict[tuple[Path, int], tuple[str, str]] = {}
         self._lock = threading.Lock()
-        self._path(self._first)
+        self.shelf.named(self._first)
 
     # The loaded one
 
@@ -114,7 +98,7 @@ class Library:
         Where that fails the present one is loaded again, and SSDError says why. Returns nothing, so
         that no job's result keeps a backbone alive.
         """
-        self._path(name)
+        self.shelf.named(name)
         with self._lock:
             former = self._asked
             for free in self.before_switch:
@@ -129,20 +113,18 @@ class Library:
                 raise
 
     def _load(self, name: str, dtype: str) -> Loaded:
-        path = self._path(name)
+        path = self.shelf.backbone_path(name)
         backbone = load_backbone(path, str(self.device), dtype, self._offload)
-        explicit = self._heads if name == self._first else None
-        if explicit == NONE:
-            return Loaded(name, backbone, None)
-        if explicit is not None:
-            there = self.models_dir / HEADS_FOLDER / explicit
-            return Loaded(name, backbone, load_heads(there if there.exists() else explicit,
-                                                     backbone))
-        beside = self.heads_path(name)
+        wish = self._heads if name == self._first else None
+        heads = self.shelf.heads_for(path, wish, backbone.sha256)
         try:
-            return Loaded(name, backbone, load_heads(beside, backbone) if beside else None)
+            drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
+            if wish not in (None, AUTO):  # what was asked for by name is not left out
+                raise
             return Loaded(name, backbone, None, str(error))
+        missed = self.shelf.misfit(path, backbone.sha256) if wish in (None, AUTO) else None
+        return Loaded(name, backbone, drafts, missed)
 
     # Memory
 
@@ -169,10 +151,10 @@ class Library:
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """What an estimate needs of a backbone that is not loaded: a row, or one without values."""
-        return CATALOGUE.get(name) or load_backbone(self._path(name), "meta")
+        return CATALOGUE.get(name) or load_backbone(self.shelf.backbone_path(name), "meta")
 
     def _has_heads(self, name: str) -> bool:
-        return name in self._all() and self.heads_path(name) is not None
+        return any(one.name == name and one.heads for one in self.found())
 
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
         """Raise SSDError unless so many parked runs of these settings would fit together."""
@@ -192,14 +174,7 @@ class Library:
 
     def doctor_lines(self) -> list[str]:
         """What was found where, and what is loaded, for Doctor."""
-        found = self.found()
-        backbones = {one.name: one.path for one in found if one.readable}
-        heads = {one.name: self.heads_path(one.name) for one in found if one.heads}
-        unread = (f"not read: {one.name} ({one.why_not})" for one in found if not one.readable)
-        place, heads_place = self.places()
-        return [*shelf("backbones", str(place), where(backbones, place), "none", unread),
-                *shelf("heads", str(heads_place), where(heads, heads_place), "none"),
-                self._loaded_line()]
+        return [*doctor.shelf(self.shelf), self._loaded_line()]
 
     def _loaded_line(self) -> str:
         if (loaded := self._loaded) is None:
@@ -212,56 +187,14 @@ class Library:
 
     def places(self) -> list[Path]:
         """Where backbones and heads are looked for, besides the bundled ones."""
-        return [self.models_dir / BACKBONES_FOLDER, self.models_dir / HEADS_FOLDER]
+        return [*self.shelf.backbone_folders, *self.shelf.heads_folders]
 
     def found(self) -> list[Found]:
-        """Every backbone that is here, the bundled one first; files are looked at, not loaded."""
-        return [self._describe(name, path) for name, path in self._all().items()]
-
-    def heads_path(self, name: str) -> Path | None:
-        """The heads of a backbone: those of its name under ssd_heads, else those beside it."""
-        path = self._path(name)
-        own = self.models_dir / HEADS_FOLDER / name
-        beside = path if path.is_dir() else path.parent
-        candidates = (own, own / HEADS_FILE, beside / HEADS_FILE)
-        return next((file for file in candidates if file.is_file()), None)
-
-    def _all(self) -> dict[str, Path]:
-        """Folders and files by name."""
-        paths = {name: ASSETS / name for name in BACKBONES if (ASSETS / name).is_dir()}
-        folder = self.models_dir / BACKBONES_FOLDER
-        there = sorted(folder.iterdir()) if folder.is_dir() else []
-        paths.update((path.name, path) for path in there if not path.name.startswith("."))
-        if self._first not in paths and Path(self._first).expanduser().exists():
-            paths[self._first] = Path(self._first).expanduser()
-        return paths
-
-    def _path(self, name: str) -> Path:
-        paths = self._all()
-        if name not in paths:
-            raise SSDError(f"backbone {name!r}: neither a file or folder nor one of "
-                           f"{', '.join(paths)}: put it into {self.places()[0]}")
-        return paths[name]
-
-    def _describe(self, name: str, path: Path) -> Found:
-        key = (path, path.stat().st_mtime_ns)
-        if key not in self._families:
-            self._families[key] = family_of(path)
-        family, why_not = self._families[key]
-        known = CATALOGUE.get(name)
-        licence = known.licence.name if known else {"postcard": "Apache-2.0"}.get(name, "")
-        return Found(name, family, path, self.heads_path(name) is not None, licence,
-                     not why_not, why_not)
-
-
-def where(paths: Mapping[str, Path], place: Path) -> list[str]:
-    """Names of what lies in `place`; of what lies elsewhere, also where."""
-    def said(name: str, path: Path) -> str:
-        if path.is_relative_to(place):
-            return name
-        return f"{name} (bundled)" if path.is_relative_to(ASSETS) else f"{name} (in {path})"
-
-    return [said(name, path) for name, path in paths.items()]
+        """Every backbone that is here, the bundled one first, and what could not be read."""
+        found = {one.name: one for one in self.shelf.unread()}
+        with suppress(SSDError):  # the one named at the start may be deleted meanwhile
+            found = {self._first: self.shelf.named(self._first), **found}
+        return list({**self.shelf.backbones(), **found}.values())
 
 
 def free_memory() -> None:

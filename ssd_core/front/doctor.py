@@ -6,9 +6,12 @@ Knows no host; each tells what it found itself.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
+
+from ..files import ASSETS
+from .shelf import Found, Shelf, named, places
 
 
 def report(found: Iterable[str], last_error: str | None = None, host: str = "",
@@ -52,8 +55,18 @@ def attention_line() -> str:
             f"{efficient} where the device has them)")
 
 
-def shelf(what: str, places: str, names: Sequence[str], bundled: str,
-          unread: Iterable[str] = ()) -> list[str]:
-    """Lines about one kind of files: where it was looked for and what was found."""
-    return [f"{what} in {places}:", *(f"  {name}" for name in names or [bundled]),
-            *(f"  {line}" for line in unread)]
+def shelf(there: Shelf) -> list[str]:
+    """Where backbones and draft heads were looked for, and what was found."""
+    return [f"backbones in {places(there.backbone_folders)}:",
+            *(f"  {backbone_line(found)}" for found in there.backbones().values()),
+            *(f"  not read: {found.name} ({found.why_not})" for found in there.unread()),
+            f"draft heads in {places(there.heads_folders)}:",
+            *(f"  {label}" for label in there.heads() or ["none; postcard's are bundled"]),
+            *(f"  not read: {named(path)} (no draft heads of this version)"
+              for path in there.unread_heads())]
+
+
+def backbone_line(found: Found) -> str:
+    """A backbone by name; whether it is bundled, and whether heads lie with it."""
+    bundled = " (bundled)" if found.path.is_relative_to(ASSETS) else ""
+    return f"{found.name}{bundled}{', with draft heads' if found.heads else ''}"

@@ -16,6 +16,7 @@ from ..model.grid import Grid
 from ..model.transformer import DecoderShape
 
 GB = 10**9
+BACKBONES_FOLDER = "ssd_backbones"  # in a models folder; each backbone has a folder in it
 LICENCE = "LICENSE*"  # comes along where a repository has one
 
 

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from ..errors import SSDError
-from .catalogue import Licence, known
+from .catalogue import BACKBONES_FOLDER, Licence, known
 from .hub_client import HubFile, body, check_online, explained, files_of, first_line, network_errors
 
-FOLDER = "ssd_backbones"
 RETRIES, PAUSE = 5, 1.0  # connections in a row that bring nothing; seconds between them
 POLL = 0.2  # seconds between looks at `cancelled`
 CHUNK = 1 << 20  # bytes read at once from the disk
@@ -70,7 +69,7 @@ def quote(name: str, models_dir: str | Path = "models", revision: str | None = N
     for index, source in enumerate(row.sources):
         for file in files_of(source, revision if index == 0 else None):
             files.setdefault(file.target, file)
-    destination = Path(models_dir).expanduser() / FOLDER / row.name
+    destination = Path(models_dir).expanduser() / BACKBONES_FOLDER / row.name
     missing = sum(missing_bytes(file, destination) for file in files.values())
     return Quote(row.name, tuple(files.values()), sum(file.bytes for file in files.values()),
                  missing, destination, row.licence)

@@ -56,6 +56,12 @@ def listed(pack) -> list[str]:
     return next(i.options for i in schema.inputs if i.id == "backbone")
 
 
+def found(pack) -> dict[str, Path]:
+    """A file of each backbone that is here, by name."""
+    there = pack.module("nodes.folders").shelf().backbones()
+    return {name: one.path for name, one in there.items()}
+
+
 def held(owner: object, seen: set[int]) -> list[torch.Tensor]:
     """Every tensor that can be reached from a module by its attributes, parts and containers."""
     if id(owner) in seen or isinstance(owner, str | int | float | Path):
@@ -69,7 +75,7 @@ def held(owner: object, seen: set[int]) -> list[torch.Tensor]:
 
 
 def test_every_family_is_found_under_the_name_of_its_folder(pack, models):
-    assert set(TINY) <= set(pack.module("nodes.folders").backbones())
+    assert set(TINY) <= set(found(pack))
     assert len(listed(pack)) == len(set(listed(pack)))
     report = pack.run("SSD_Doctor")[0]
     assert "Emu3-Gen" in report and "not read" not in report
@@ -82,7 +88,7 @@ def test_known_backbones_are_listed_before_they_are_there(pack):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_what_is_not_here_says_how_to_get_it(pack, name, tmp_path):
     row = CATALOGUE[name]
-    line = pack.module("nodes.missing").how_to_get(row, tmp_path / name)
+    line = pack.module("ssd_core.front.missing").how_to_get(row, tmp_path / name, "it")
     assert "\n" not in line and row.licence.name in line and "is not here" in line
     for source in row.sources:
         wanted = {*source.files, *source.extras} - {"LICENSE*"}
@@ -91,7 +97,7 @@ def test_what_is_not_here_says_how_to_get_it(pack, name, tmp_path):
 
 def test_the_command_is_one_that_this_python_can_run(pack, tmp_path):
     """Its own words, parsed as a shell would: this Python, an existing script, a real command."""
-    line = pack.module("nodes.missing").command(CATALOGUE["Janus-Pro-1B"])
+    line = pack.module("nodes.folders").command("Janus-Pro-1B")
     python, script, *arguments = shlex.split(line)
     assert python == sys.executable and arguments[:2] == ["download", "Janus-Pro-1B"]
     without = tmp_path / "sitecustomize.py"  # ComfyUI has neither of these packages
@@ -125,7 +131,7 @@ def test_several_in_a_folder_go_by_their_files(pack, models):
         shutil.copy(models / "LlamaGen-c2i-B-256" / "c2i_B_256.pt", models / "many" /
                     f"c2i_B_{side}.pt")
     try:
-        names = pack.module("nodes.folders").backbones()
+        names = found(pack)
         assert {"many/c2i_B_256.pt", "many/c2i_B_384.pt"} <= set(names) and "many" not in names
         assert load(pack, "many/c2i_B_384.pt").path.name == "c2i_B_384.pt"
     finally:
@@ -140,8 +146,8 @@ def test_files_under_a_name_of_their_own_keep_the_name_that_workflows_saved(pack
         (models / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(bundled, models / place)
     try:
-        found = pack.module("nodes.folders").backbones()
-        assert {name: found[name] for name in names.values()} == {
+        there = found(pack)
+        assert {name: there[name] for name in names.values()} == {
             name: models / place for place, name in names.items()}
     finally:
         for place in names:
@@ -154,19 +160,18 @@ def test_a_second_root_is_searched_too_and_the_first_one_wins(pack, models, tmp_
     tiny_image_models.janus_port(tmp_path / "elsewhere" / "Anole-7B")
     paths.append(str(tmp_path / "elsewhere"))
     try:
-        found = pack.module("nodes.folders").backbones()
-        assert found["Another"].is_relative_to(tmp_path)
-        assert found["Anole-7B"].is_relative_to(models)
+        there = found(pack)
+        assert there["Another"].is_relative_to(tmp_path)
+        assert there["Anole-7B"].is_relative_to(models)
     finally:
         paths.pop()
 
 
 def test_a_replaced_file_is_looked_at_again(pack, models):
     folder = tiny_image_models.janus_port(models / "fresh", shards=1)
-    found = pack.module("nodes.folders").backbones
-    assert "fresh" in found()
+    assert "fresh" in found(pack)
     (folder / "model.safetensors").write_bytes(b"nothing")
-    assert "fresh" not in found()
+    assert "fresh" not in found(pack)
     assert "not read: fresh" in pack.run("SSD_Doctor")[0]
     shutil.rmtree(folder)
 

@@ -194,7 +194,7 @@ def test_auto_heads_are_found_on_the_shelf_and_foreign_ones_are_not(pack, shelf,
     copy(root, "heads.safetensors", Path(shelf["ssd_heads"], "some"))
     assert pack.nodes["SSD_LoadHeads"].fingerprint_inputs(heads="auto") != before
     assert pack.run("SSD_LoadHeads", backbone=backbone)[0].path.parent.name == "some"
-    assert pack.module("nodes.folders").heads_for("0" * 64, backbone.path) is None
+    assert pack.module("nodes.folders").heads_path("auto", backbone.path, "0" * 64) is None
 
 
 def test_no_heads_is_a_choice(pack, backbone):

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import folder_paths
-
-from ..ssd_core.weights.catalogue import GB, LICENCE, KnownBackbone, Source
-
-PACK = Path(__file__).resolve().parents[1]
+from ..weights.catalogue import GB, LICENCE, KnownBackbone, Source
 
 
 def patterns(source: Source) -> list[str]:
@@ -25,19 +20,13 @@ def missing_files(row: KnownBackbone, folder: Path) -> dict[Source, list[str]]:
     return {source: names for source, names in absent.items() if names}
 
 
-def command(row: KnownBackbone) -> str:
-    """What fetches it with the very Python that runs ComfyUI, from any folder."""
-    return (f'"{sys.executable}" "{PACK / "install.py"}" download {row.name} --models-dir '
-            f'"{folder_paths.models_dir}"')
-
-
-def how_to_get(row: KnownBackbone, folder: Path) -> str:
-    """One line: what is missing in the folder, the command that fetches it, what to do by hand."""
+def how_to_get(row: KnownBackbone, folder: Path, command: str) -> str:
+    """One line: what the folder lacks, the command that fetches it, what to do by hand."""
     size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
     absent = missing_files(row, folder)
     files = "; ".join(f"{', '.join(names)} of https://huggingface.co/{source.repo}"
                       for source, names in absent.items())
     state = "lacks files" if folder.is_dir() else "is not here"
-    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): run {command(row)} "
+    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): run {command} "
             f"in a terminal, or put all of these into {folder}: {files}; postcard needs no "
             "download")

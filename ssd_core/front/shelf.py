@@ -1,0 +1,254 @@
+"""Where backbones and draft heads lie, and what they are called: the same answer for every host.
+
+The name of a backbone is its path below the model folder, without the name of the file where a
+folder holds one model; ComfyUI saves these names in workflows. Only headers are read.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..backbones import BACKBONES, postcard
+from ..backbones.reading.checkpoint import ENDINGS
+from ..errors import SSDError
+from ..files import ASSETS
+from ..weights.catalogue import BACKBONES_FOLDER, CATALOGUE
+from ..weights.load import BACKBONE_FILE, HEADS_FILE, family_of, find_backbone
+from .missing import how_to_get, missing_files
+from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
+
+HEADS_FOLDER = "ssd_heads"
+AUTO, BUNDLED, NONE = "auto", "bundled", "none"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A backbone on the disk; `path` is what `load_backbone` takes.
+
+    heads: the draft heads that lie with it or have its name; whether they fit is known once it is
+    loaded. why_not: one line where it cannot be read.
+    """
+
+    name: str
+    family: str
+    path: Path
+    heads: Path | None = None
+    licence: str = ""
+    why_not: str = ""
+
+    @property
+    def readable(self) -> bool:
+        return not self.why_not
+
+    @property
+    def file(self) -> Path:
+        """One of its files; SSDError where it cannot be read."""
+        return find_backbone(self.path)[0].files[0] if self.path.is_dir() else self.path
+
+
+@dataclass(frozen=True)
+class FoundHeads:
+    """Draft heads in a heads folder; `backbone` and `sha256` are those of their backbone."""
+
+    name: str
+    path: Path
+    backbone: str
+    sha256: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} [{self.backbone}]"
+
+
+class Shelf:
+    """Backbones and draft heads below a host's folders; of equal names the first folder's counts.
+
+    command: what fetches a backbone of the catalogue, by its name.
+    """
+
+    def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
+                 command: Callable[[str], str]) -> None:
+        self.backbone_folders = [Path(folder).expanduser() for folder in backbone_folders]
+        self.heads_folders = [Path(folder).expanduser() for folder in heads_folders]
+        self.command = command
+
+    @classmethod
+    def below(cls, models_dir: str | Path) -> Shelf:
+        """The shelf of one models folder, without ComfyUI."""
+        folder = Path(models_dir).expanduser()
+        return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
+                   lambda name: (f"python -m ssd_core download {name} --models-dir "
+                                 f"{shlex.quote(str(models_dir))}"))
+
+    # Backbones
+
+    def backbones(self) -> dict[str, Found]:
+        """Every backbone that this version reads, by name, the bundled ones first."""
+        found: dict[str, Found] = {}
+        for root in self.backbone_folders:
+            for name, path, family in backbones_below(root):
+                found.setdefault(name, self._found(name, family, path))
+        return {**bundled(), **found}
+
+    def unread(self) -> list[Found]:
+        """What else lies in the backbones' folders, and why it is not read."""
+        read = [found.path for found in self.backbones().values()]
+        entries = [entry for root in self.backbone_folders for entry in visible(root)
+                   if entry.is_dir() or entry.suffix in ENDINGS]
+        return [Found(entry.name, "", entry, why_not=family_of(entry)[1]) for entry in entries
+                if not any(entry in (path, *path.parents) for path in read)]
+
+    def choices(self) -> list[str]:
+        """Names to choose from: what is here, then what could be fetched."""
+        return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
+
+    def named(self, name: str) -> Found:
+        """The backbone of a name, or of a path to a file or folder.
+
+        Raises SSDError that says how to get it, or what to choose from.
+        """
+        if name in (there := self.backbones()):
+            return there[name]
+        folder = self.folder_of(name)
+        lacking = name in CATALOGUE and missing_files(CATALOGUE[name], folder)
+        path = folder if folder.exists() and not lacking else Path(name).expanduser()
+        if not name or not path.exists():
+            raise SSDError(self.how_to_get(name))
+        family, why_not = family_of(path)
+        return self._found(name, family, path, why_not)
+
+    def backbone_path(self, name: str) -> Path:
+        """What `load_backbone` takes for a name or a path; raises SSDError as `named` does."""
+        return self.named(name).path
+
+    def folder_of(self, name: str) -> Path:
+        """Where a backbone lies, or where it belongs."""
+        places = [folder / name for folder in self.backbone_folders]
+        return next((place for place in places if place.exists()), places[0])
+
+    def how_to_get(self, name: str) -> str:
+        """One line about a backbone that is not here: how to fetch it, or what there is."""
+        if name in CATALOGUE:
+            return how_to_get(CATALOGUE[name], self.folder_of(name), self.command(name))
+        return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
+                f"choose one of {', '.join(self.choices())}")
+
+    def _found(self, name: str, family: str, path: Path, why_not: str = "") -> Found:
+        licence = next((CATALOGUE[part].licence.name for part in name.split("/")
+                        if part in CATALOGUE), "")
+        return Found(name, family, path, self._own(path), licence, why_not)
+
+    # Draft heads
+
+    def heads(self) -> dict[str, FoundHeads]:
+        """The draft heads in the heads' folders, by label: name and backbone."""
+        found: dict[str, FoundHeads] = {}
+        for root in self.heads_folders:
+            for name, path in heads_files_below(root):
+                if is_heads(path):
+                    about = metadata_of(path)
+                    one = FoundHeads(name, path, about.get("backbone", "unknown"),
+                                     about.get("backbone_sha256", ""))
+                    found.setdefault(one.label, one)
+        return dict(sorted(found.items()))
+
+    def unread_heads(self) -> list[Path]:
+        """Files in the heads' folders that are no draft heads which this version reads."""
+        return [path for root in self.heads_folders for _, path in heads_files_below(root)
+                if not is_heads(path)]
+
+    def heads_for(self, backbone: Path, wish: str | None = AUTO,
+                  sha256: str | None = None) -> Path | None:
+        """The draft heads' file for a backbone; None for no heads.
+
+        wish: auto (or None), bundled (must lie beside the backbone), none, a name, a label or a
+        path; SSDError where that leads nowhere. sha256: of the loaded backbone, for which auto
+        takes no other's heads; before it is loaded only those that lie with it can be told.
+        """
+        if wish in (AUTO, None):
+            return self._own(backbone) if sha256 is None else self._fitting(backbone, sha256)
+        if wish == NONE:
+            return None
+        return self._beside(backbone) if wish == BUNDLED else self._heads_named(str(wish))
+
+    def misfit(self, backbone: Path, sha256: str) -> str | None:
+        """One line where heads lie with a backbone and none of them fits."""
+        if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
+            return None
+        return (f"draft heads {own[0]} were not made for this backbone, or are damaged: not used; "
+                "make new ones with `python -m ssd_core train heads`")
+
+    def _own(self, backbone: Path) -> Path | None:
+        return next(filter(is_heads, self._with(backbone)), None)
+
+    def _fitting(self, backbone: Path, sha256: str) -> Path | None:
+        found = (*self._with(backbone), *(one.path for one in self.heads().values()))
+        return next((path for path in found if is_heads(path)
+                     and metadata_of(path).get("backbone_sha256") == sha256), None)
+
+    def _with(self, backbone: Path) -> list[Path]:
+        """Files meant for this backbone: beside it, or in a heads folder under its name."""
+        inside = [backbone.relative_to(root) for root in self.backbone_folders
+                  if backbone.is_relative_to(root)]
+        names = [name for path in inside for name in (path.parent, stem(path)) if name != Path()]
+        own = [root / file for root in self.heads_folders for name in names
+               for file in (name / HEADS_FILE, name.with_name(f"{name.name}.safetensors"))]
+        return [path for path in (*beside(backbone), *own) if path.is_file()]
+
+    def _beside(self, backbone: Path) -> Path:
+        for path in beside(backbone):
+            if path.is_file():
+                return path
+        raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose '{AUTO}', which draws "
+                       f"without heads where there are none, or heads from "
+                       f"{places(self.heads_folders)}")
+
+    def _heads_named(self, wish: str) -> Path:
+        there = self.heads()
+        named = [one.path for label, one in there.items() if wish in (label, one.name)]
+        given = [ASSETS / wish] if wish in BACKBONES else [Path(wish).expanduser()]
+        for path in (*named, *(root / wish for root in self.heads_folders), *given):
+            file = path / HEADS_FILE if path.is_dir() else path
+            if wish and file.is_file():
+                return file
+        raise SSDError(self.no_heads(wish))
+
+    def no_heads(self, wish: str) -> str:
+        """One line about draft heads that are not here."""
+        return (f"draft heads {wish!r} are not here: put them into {places(self.heads_folders)}, "
+                f"or choose one of {', '.join((AUTO, NONE, *self.heads()))}")
+
+
+def places(folders: Iterable[Path]) -> str:
+    return " or ".join(map(str, folders))
+
+
+def named(path: Path) -> str:
+    """A heads file by its folder and its own name."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def bundled() -> dict[str, Found]:
+    """What came along with this software."""
+    files = {name: ASSETS / name / BACKBONE_FILE for name in BACKBONES}
+    return {name: Found(name, postcard.FAMILY, path, path.with_name(HEADS_FILE), "Apache-2.0")
+            for name, path in files.items() if path.is_file()}
+
+
+def stem(path: Path) -> Path:
+    """A path without the ending of a file of weights."""
+    return path.with_suffix("") if path.suffix in ENDINGS else path
+
+
+def beside(backbone: Path) -> list[Path]:
+    """Where heads would lie with a backbone that is named by a file, its folder, or the parent."""
+    if not backbone.is_dir():
+        return [backbone.with_name(HEADS_FILE)]
+    try:
+        inner = find_backbone(backbone)[0].folder
+    except SSDError:
+        inner = backbone
+    return [folder / HEADS_FILE for folder in dict.fromkeys((backbone, inner))]

@@ -1,0 +1,177 @@
+"""One tree of model folders, and what ComfyUI, the app and the command line make of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.mock_backbone import random_heads, tiny_postcard
+
+from ssd_core import SSDError, load_backbone
+from ssd_core.backbones.postcard import save
+from ssd_core.engine.heads import save_heads
+from ssd_core.front.shelf import Shelf
+from studio.library import Library
+
+BACKBONE, HEADS = "backbone.safetensors", "heads.safetensors"
+BACKBONES = {  # each a backbone of its own, and where it lies
+    "postcard": None,
+    "loose.safetensors": "loose.safetensors",
+    "many/a.safetensors": "many/a.safetensors",
+    "many/b.safetensors": "many/b.safetensors",
+    "mine": f"mine/{BACKBONE}",
+    "named": f"named/{BACKBONE}",
+    "old/own.safetensors": "old/own.safetensors",
+    "sets/mine": f"sets/mine/{BACKBONE}",
+}
+DRAFTS = {  # heads: of which backbone, and where they lie below the models folder
+    f"ssd_backbones/sets/mine/{HEADS}": "sets/mine",
+    f"ssd_heads/elsewhere/{HEADS}": "mine",
+    f"ssd_heads/named/{HEADS}": "named",
+    "ssd_heads/loose.safetensors": "loose.safetensors",
+}
+
+
+@pytest.fixture(scope="module")
+def models(loaded):
+    """ComfyUI's own models folder with the tree; empty again afterwards."""
+    root = Path(loaded.stubs.folders.models_dir)
+    plant(root)
+    yield root
+    shutil.rmtree(root / "ssd_backbones")
+    shutil.rmtree(root / "ssd_heads")
+
+
+def plant(root: Path) -> None:
+    files = {name: root / "ssd_backbones" / place for name, place in BACKBONES.items() if place}
+    for seed, path in enumerate(files.values()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(tiny_postcard(seed), path)
+    for place, name in DRAFTS.items():
+        backbone = load_backbone(files[name], "cpu")
+        save_heads(random_heads(backbone), root / place, backbone, {})
+    for place in (f"broken/{BACKBONE}", f".hidden/{BACKBONE}"):
+        (root / "ssd_backbones" / place).parent.mkdir()
+        (root / "ssd_backbones" / place).write_bytes(b"nonsense")
+    (root / "ssd_backbones" / "Anole-7B").mkdir()
+    (root / "ssd_backbones" / "mine" / "up").symlink_to(root / "ssd_backbones")
+    (root / "ssd_heads" / "notes.safetensors").write_bytes(b"nonsense")
+
+
+@pytest.fixture
+def shelf(models) -> Shelf:
+    return Shelf.below(models)
+
+
+@pytest.fixture
+def nodes(pack, models):
+    """ComfyUI's shelf."""
+    return pack.module("nodes.folders").shelf()
+
+
+def listed(shelf) -> dict[str, tuple]:
+    """What a host shows; classes differ, since ComfyUI imports the engine under another name."""
+    return {name: (one.family, str(one.path), one.heads and str(one.heads), one.licence)
+            for name, one in shelf.backbones().items()}
+
+
+def test_names_are_paths_below_the_folder_and_the_bundled_one_comes_first(shelf):
+    assert list(shelf.backbones())[0] == "postcard"
+    assert set(shelf.backbones()) == set(BACKBONES)
+    assert [one.name for one in shelf.unread()] == ["Anole-7B", "broken"]
+    assert all(one.why_not and "\n" not in one.why_not for one in shelf.unread())
+
+
+def test_heads_lie_beside_a_backbone_or_have_its_name(shelf, models):
+    heads = {name: one.heads for name, one in shelf.backbones().items() if one.heads}
+    assert {name: path.relative_to(models).as_posix() for name, path in heads.items()
+            if name != "postcard"} == {
+        "loose.safetensors": "ssd_heads/loose.safetensors",
+        "named": f"ssd_heads/named/{HEADS}",
+        "sets/mine": f"ssd_backbones/sets/mine/{HEADS}"}
+    assert set(shelf.heads()) == {"elsewhere [postcard]", "loose.safetensors [postcard]",
+                                  "named [postcard]"}
+    assert [path.name for path in shelf.unread_heads()] == ["notes.safetensors"]
+
+
+@pytest.mark.parametrize("place, name", DRAFTS.items())
+def test_a_loaded_backbone_finds_its_heads_wherever_they_lie(shelf, models, place, name):
+    path = shelf.backbone_path(name)
+    assert shelf.heads_for(path, "auto", load_backbone(path, "cpu").sha256) == models / place
+
+
+def test_heads_of_another_backbone_are_not_taken_and_that_is_told(shelf, models):
+    path = shelf.backbone_path("sets/mine")
+    assert shelf.heads_for(path, "auto", "0" * 64) is None
+    assert str(models / "ssd_backbones" / "sets" / "mine" / HEADS) in shelf.misfit(path, "0" * 64)
+    assert shelf.misfit(path, load_backbone(path, "cpu").sha256) is None
+    assert shelf.misfit(shelf.backbone_path("mine"), "0" * 64) is None
+
+
+@pytest.mark.parametrize("wish", ["named", "named [postcard]", "ssd_heads/named",
+                                  f"ssd_heads/named/{HEADS}", f"named/{HEADS}"])
+def test_heads_go_by_name_label_or_path(shelf, models, wish, monkeypatch):
+    monkeypatch.chdir(models)
+    found = shelf.heads_for(shelf.backbone_path("many/a.safetensors"), wish)
+    assert found.resolve() == models / "ssd_heads" / "named" / HEADS
+
+
+def test_a_folder_above_leads_to_what_is_in_it(shelf, models):
+    """A name that is not listed, but a folder that is there."""
+    assert shelf.backbone_path("sets") == models / "ssd_backbones" / "sets"
+    assert shelf.named("sets").heads == models / "ssd_backbones" / "sets" / "mine" / HEADS
+
+
+@pytest.mark.parametrize("name, words", [
+    ("Mona-Lisa", "not here: put it into"), ("", "put it into"),
+    ("Janus-Pro-1B", "is not here .*download Janus-Pro-1B --models-dir"),
+    ("Anole-7B", "lacks files .*download Anole-7B")])
+def test_what_is_not_here_says_what_to_do_in_one_line(shelf, name, words):
+    with pytest.raises(SSDError, match=words) as told:
+        shelf.backbone_path(name)
+    assert "\n" not in str(told.value)
+
+
+def test_comfyui_lists_the_same(nodes, shelf):
+    assert listed(nodes) == listed(shelf)
+    assert set(nodes.heads()) == set(shelf.heads())
+    assert [one.name for one in nodes.unread()] == [one.name for one in shelf.unread()]
+
+
+def test_the_app_lists_the_same(models, shelf):
+    library = Library(models, device="cpu")
+    found = {one.name: one for one in library.found()}
+    assert {name: one for name, one in found.items() if one.readable} == shelf.backbones()
+    assert {name for name, one in found.items() if not one.readable} == {"Anole-7B", "broken"}
+
+
+@pytest.mark.parametrize("place, name", DRAFTS.items())
+def test_the_app_draws_with_the_heads_wherever_they_lie(models, place, name):
+    loaded = Library(models, name, device="cpu").current
+    assert loaded.heads.metadata["backbone_sha256"] == loaded.backbone.sha256
+    assert loaded.problem is None
+
+
+def test_the_app_lists_a_backbone_that_was_named_by_a_path_as_long_as_it_is_there(models, tmp_path):
+    shutil.copytree(models / "ssd_backbones" / "mine", tmp_path / "own", symlinks=True)
+    library = Library(models, str(tmp_path / "own"), device="cpu")
+    assert str(tmp_path / "own") in [one.name for one in library.found()]
+    shutil.rmtree(tmp_path / "own")
+    assert {one.name for one in library.found()} == {*BACKBONES, "Anole-7B", "broken"}
+
+
+def test_a_workflow_names_no_paths(pack, models):
+    """What is chosen in a combo comes with workflows of others; files elsewhere are not theirs."""
+    path = str(models / "ssd_backbones" / "mine")
+    assert "not here" in pack.nodes["SSD_LoadBackbone"].validate_inputs(path)
+    with pytest.raises(pack.error, match="not here"):
+        pack.run("SSD_LoadBackbone", backbone=path)
+
+
+def test_doctor_says_what_was_found_and_what_was_not(pack, models):
+    lines = pack.run("SSD_Doctor")[0].splitlines()
+    assert {"  postcard (bundled), with draft heads", "  mine", "  sets/mine, with draft heads",
+            "  elsewhere [postcard]"} <= set(lines)
+    assert any("not read: broken (" in line for line in lines)
+    assert any("notes.safetensors" in line for line in lines)
