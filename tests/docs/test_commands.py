@@ -6,7 +6,8 @@
 - `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
   the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
 - `python benchmarks/...`: the script is asked for its help.
-Any other command fails, until somebody says here how it is tested.
+Any other command fails, until somebody says here how it is tested. Blocks of Python are run, but for
+those of the guides, which test_guides.py puts into files.
 """
 
 import ast
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from support.documents import DOCUMENTS, ROOT, commands
+from support.documents import DOCUMENTS, ROOT, blocks, commands
 
 from ssd_core.cli import app, main
 
@@ -71,6 +72,16 @@ def test_commands_run_in_the_order_of_their_document(path, tmp_path, monkeypatch
         if line.startswith(OURS) and not needs_more(line):
             words = arguments(line)
             assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
+
+
+@pytest.mark.parametrize("code", [
+    block.code for path in DOCUMENTS if not path.name.startswith("add_a_")
+    for block in blocks(path) if block.language == "python"])
+def test_examples_in_python_run(code):
+    names = {}
+    exec(compile(code, "example", "exec"), names)  # noqa: S102
+    if "backbone" in names:
+        assert names["picture"].shape == (1, 192, 192, 3)
 
 
 def test_wrong_commands_are_seen():

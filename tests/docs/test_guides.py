@@ -68,7 +68,8 @@ def passes(copy: Path, *words: str) -> None:
 
 def test_the_method_works_at_once_and_obeys_the_laws(copy):
     put(copy, "add_a_method.md")
-    passes(copy, "tests/test_jacobi.py", "tests/test_methods.py", "-k", "jacobi or under_test")
+    passes(copy, "tests/test_jacobi.py", "tests/test_methods.py", "tests/test_knobs.py",
+           "-k", "jacobi or under_test or knob")
     prompt = "a red house on the left , a lake , at sunset"
     told = [json.loads(run(copy, "ssd_core", "generate", prompt, "--method", *method, "--json",
                            "--out", str(copy / "x.png")).splitlines()[-1])
