@@ -6,8 +6,8 @@
 - `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
   the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
 - `python benchmarks/...`: the script is asked for its help.
-Any other command fails, until somebody says here how it is tested. Blocks of Python are run, but for
-those of the guides, which test_guides.py puts into files.
+Any other command fails, until somebody says here how it is tested. Blocks of Python are run too;
+those of the guides are put into files by test_guides.py.
 """
 
 import ast
