@@ -153,4 +153,4 @@ class Nursery:
 
 
 def gone() -> SSDError:
-    return SSDError("this seed's first rows are no longer held: start the seeds again")
+    return SSDError("this paused seed has expired: start the seeds again")

@@ -123,13 +123,13 @@ def test_the_plan_follows_the_knobs(visitor):
     for _ in range(6):  # a page that is still busy with its first plan may put it back
         quick.check()
         visitor.page.wait_for_timeout(1500)
-        if "54 passes instead of 576" in visitor.text("plan"):
+        if "54 forward passes instead of 576" in visitor.text("plan"):
             break
-    assert "54 passes instead of 576" in visitor.text("plan")
+    assert "54 forward passes instead of 576" in visitor.text("plan")
     visitor.expert()
     assert visitor.page.locator("#fused_commit input").is_checked()
     visitor.fill("rounds", 3)
-    visitor.page.wait_for_function("() => plan.innerText.includes('77 passes instead of 576')")
+    visitor.page.wait_for_function("() => plan.innerText.includes('77 forward passes instead')")
     assert quick.is_checked(), "what has r=3 and a fused commit is no stop"
     assert "none of the choices" in visitor.text("plan")
     visitor.fill("rounds", 2)
@@ -175,7 +175,7 @@ def test_a_race_ends_with_a_divider_and_a_verdict(visitor, app):
     visitor.page.click("#race")
     handle = visitor.page.locator("#race-divider [role=slider]")
     handle.wait_for()
-    assert "identical, token for token" in visitor.told("race-status")
+    assert "identical to normal decoding" in visitor.told("race-status")
     assert len(visitor.page.locator("#race-stage .ssd-panel").all()) == 2
     before = handle.get_attribute("aria-valuenow")
     handle.press("ArrowLeft")

@@ -381,7 +381,7 @@ def test_a_new_start_frees_what_its_owner_had(nursery, settings, ended):
     new = sown(nursery, ended, replace(settings, seed=99), 2)
     assert {job.state for job in old.values()} == {"cancelled"}
     assert set(nursery._parked) == {job.id for job in (*others.values(), *new.values())}
-    with pytest.raises(SSDError, match="no longer held"):
+    with pytest.raises(SSDError, match="has expired"):
         nursery.finish([old[7].id], "me")
 
 
@@ -418,7 +418,7 @@ def test_works_of_a_start_that_was_dropped_draw_nothing(nursery, settings, worke
 
 def test_nobody_finishes_anothers_seeds(nursery, settings, ended):
     jobs = sown(nursery, ended, settings, 1)
-    with pytest.raises(SSDError, match="no longer held"):
+    with pytest.raises(SSDError, match="has expired"):
         nursery.finish([jobs[7].id], "you")
 
 
@@ -427,7 +427,7 @@ def test_a_seed_is_finished_once(nursery, settings, worker, ended):
     (first,), (second,) = (nursery.finish([jobs[7].id], "me") for _ in range(2))
     ended(first)
     job = worker.submit("again", second, "me")
-    assert job.wait(30) and "no longer held" in job.error
+    assert job.wait(30) and "has expired" in job.error
 
 
 def test_a_seed_that_waits_to_be_finished_is_freed_when_its_owner_leaves(nursery, settings, worker,

@@ -127,7 +127,7 @@ def test_a_kept_top_has_a_recipe_only_where_that_is_wanted(page, every_message, 
 
 @pytest.mark.parametrize(("harm", "line"), [
     (lambda page: page.services.library.use("bare"), "now bare is loaded"),
-    (lambda page: page.services.worker._jobs.clear(), "no longer held")])
+    (lambda page: page.services.worker._jobs.clear(), "Expired")])
 def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_message, stopped_at,
                                                                 harm, line):
     stopped_at(5)
@@ -152,7 +152,7 @@ def test_a_redo_stopped_before_its_first_new_row_offers_nothing(page, every_mess
     source = draw(page)[page.create.result][0][0]
     stopped_at(3)
     shown = told(page.redo.run, REQUEST, source, 3, True, True, *values(page, seed=8))
-    assert "no row was finished" in shown[page.redo.status]
+    assert "before the first row" in shown[page.redo.status]
     assert shown[page.redo.stopped.row]["visible"] is False
 
 
@@ -271,7 +271,7 @@ def test_the_verdict_is_of_the_picture_that_is_not_ar(page, methods):
 
 def test_an_identical_picture_is_told_without_a_share(page):
     raced, text = race(page, "exact", "ar")
-    assert text.endswith(f"{raced.labels[0]} is identical, token for token.")
+    assert text.endswith(f"{raced.labels[0]} is identical to normal decoding.")
 
 
 def test_without_ar_both_are_judged_and_what_they_share_is_told(page):
@@ -404,7 +404,7 @@ def test_seeds_freed_while_they_rest_are_refused_and_the_buttons_stay_usable(pag
     shown = start(page, 2)
     page.services.nursery.drop_all()
     refused = finish(page, ["7"], shown)
-    assert "no longer held" in refused[page.controls.trouble]
+    assert "Expired" in refused[page.controls.trouble]
     require_rest(page, refused, [])
 
 

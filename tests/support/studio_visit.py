@@ -93,7 +93,7 @@ class Visitor:
         self.page.get_by_role("option", name=value, exact=True).click()
 
     def expert(self) -> None:
-        self.page.get_by_role("button", name="Expert knobs").click()
+        self.page.get_by_role("button", name="Expert settings").click()
 
     def lock(self, seed: int) -> None:
         self.fill("seed", seed)
