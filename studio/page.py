@@ -59,7 +59,7 @@ def build(services: Services) -> gr.Blocks:
             controls.tell, controls.asked, controls.told, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
-    guard_all(demo, services.worker)
+    guard_all(demo, services.worker, services.language)
     return demo
 
 

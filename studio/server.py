@@ -23,9 +23,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ssd_core import SSDError
 
+from .errors import in_language
 from .page import build
 from .services import Services
-from .words import AUTO, translations
+from .words import AUTO, language_of, translations
 
 HERE = Path(__file__).parent
 PREVIEW = HERE.parent / "web"
@@ -85,8 +86,9 @@ def routes(services: Services) -> list[Route | Mount]:
         jobs, after = (request.query_params.getlist(key) for key in ("job", "after"))
         asked = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
                  if n.isdecimal() and len(n) < 10]
-        return JSONResponse({job: services.worker.feed(job, n) for job, n in asked},
-                            headers={"cache-control": "no-store"})
+        language = language_of(request, services.language)
+        return JSONResponse({job: spoken(services.worker.feed(job, n), language)
+                             for job, n in asked}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
         """A saved picture, byte for byte as it lies on the disk."""
@@ -99,6 +101,12 @@ def routes(services: Services) -> list[Route | Mount]:
     return [Route("/studio/feed", feed), Route("/studio/picture/{entry:path}", picture),
             Mount("/studio/web/core", StaticFiles(directory=PREVIEW)),
             Mount("/studio/web", StaticFiles(directory=HERE / "web"))]
+
+
+def spoken(told: dict, language: str) -> dict:
+    """What a page is told of a job, with its error in the language of the page."""
+    error = told["error"]
+    return {**told, "error": in_language(language, error) if error else None}
 
 
 def middleware(host: str, share: bool) -> list[Middleware]:

@@ -101,37 +101,25 @@ class Settings:
         return (preset.cfg if self.cfg is None else self.cfg) != 1
 
 
-# Speed against fidelity
+# Speed
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of the slider: its name, and the knobs that it sets."""
+    """A choice of speed: its name, and the knobs that it sets."""
 
     name: str
     knobs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def stops(preset: Preset) -> tuple[Stop, ...]:
-    """The slider's stops on a backbone with this preset, from the slowest to the fastest.
-
-    Quick is the preset's own rounds row by row. No stop has fewer than two: with one, things in the
-    picture come apart.
-    """
-    return (
-        Stop("plain", {"method": "ar"}),
-        Stop("faithful", {"method": "exact", "window": None}),
-        Stop("quick", {
-            "method": "ssd", "k_v": 1, "rounds": max(2, preset.rounds), "incremental": 0,
-            "acceptance": "coupled", "fused_commit": True, "draft_choice": "sample",
-            "draft_temperature": 1.0}))
+# From the slowest to the fastest. SSD's own schedules are none of them: on postcard, with 2 to 4
+# rounds, they break or double things (docs/results.md), and exact takes about as many passes.
+STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}))
 
 
-def stop_of(settings: Settings, preset: Preset) -> int | None:
-    """The index of the stop that these settings are; None where they lie between."""
-    if settings.method == "rows" and settings.draft == "distribution":  # SSD without heads
-        settings = replace(settings, method="ssd")
-    return next((i for i, stop in enumerate(stops(preset))
+def stop_of(settings: Settings) -> int | None:
+    """The index of the stop that these settings are; None where they are none."""
+    return next((i for i, stop in enumerate(STOPS)
                  if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
                 None)
 

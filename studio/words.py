@@ -30,16 +30,14 @@ TABLE: dict[str, tuple[str, str]] = {
     "lock": ("Keep this seed", "锁定种子"),
     "pictures": ("Pictures", "张数"),
     "pictures_hint": ("Picture i uses seed + i", "第 i 张使用“种子 + i”"),
-    "speed": ("Quality or speed", "质量与速度"),
-    "speed_hint": ("Token by token: the plain way, and the slowest. Faithful: the plain picture in "
-                   "fewer passes, token for token in fp32. Quick: redraws each row a few times; "
-                   "shapes may double or break.",
-                   "逐词元：普通解码，最慢。忠实：更少的前向次数得到普通解码的图像"
-                   "（fp32 下逐词元相同）。"
-                   "快速：每行只修正几轮，物体可能重复或破碎。"),
+    "speed": ("Speed", "速度"),
+    "speed_hint": ("Token by token: normal decoding, the slowest. Faithful: the same picture in "
+                   "far fewer forward passes. In fp32 every token is the same; in bf16 98 % were "
+                   "on average, 87 % at worst (postcard, CPU).",
+                   "逐词元：普通解码，最慢。忠实：用少得多的前向次数得到同一张图像。"
+                   "fp32 下每个词元都相同；bf16 下平均 98 % 相同，最差 87 %（postcard，CPU）。"),
     "stop_plain": ("Token by token", "逐词元"),
     "stop_faithful": ("Faithful", "忠实"),
-    "stop_quick": ("Quick", "快速"),
     "speed_custom": ("(custom settings, none of the choices above)",
                      "（自定义设置，不属于以上任何一档）"),
     "expert": ("Expert settings", "专家设置"),
@@ -148,7 +146,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "delete": ("Delete", "删除"),
     "delete_sure": ("Delete {name}?", "确定删除 {name}？"),
     "deleted": ("Deleted: {name}", "已删除：{name}"),
-    "not_listed": (" {count} could not be listed. The first: {problem}",
+    "not_listed": (" Files that cannot be listed: {count}. The first: {problem}",
                    " 有 {count} 个文件无法列出。第一个：{problem}"),
     "more": ("Show more", "显示更多"),
     "drop": ("Drop a PNG to restore its settings", "拖入 PNG 以恢复其设置"),

@@ -16,6 +16,7 @@ from ssd_core.weights.catalogue import CATALOGUE, Licence, known
 from ssd_core.weights.fit import WEIGHT_BYTES
 
 from ..downloads import Download
+from ..errors import in_language
 from ..library import Library
 from ..services import Services
 from ..words import language_of, say
@@ -123,7 +124,9 @@ class Backbones:
         now: InUse = job.result
         told = say(language, "in_use", name=now.name, heads=say(
             language, "with_heads" if now.heads else "without_heads"))
-        yield [line(" ".join(filter(None, (told, now.problem)))),
+        if now.problem:
+            told += " " + in_language(language, now.problem)
+        yield [line(told),
                *self.controls.adopted(now.preset, now.sizes)]
 
     # What there is elsewhere

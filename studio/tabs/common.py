@@ -8,6 +8,7 @@ from html import escape
 
 import gradio as gr
 
+from ..errors import in_language
 from ..history import Entry
 from ..jobs import Job
 from ..services import Services
@@ -42,9 +43,9 @@ def line(text: str) -> str:
     return f'<p class="studio-line" role="status">{escape(text)}</p>'
 
 
-def trouble(language: str, error: str | None) -> str:
+def trouble(language: str, error: str) -> str:
     """A status line for what went wrong."""
-    text = say(language, "failed", error=error)
+    text = say(language, "failed", error=in_language(language, error))
     return f'<p class="studio-problem" role="alert">{escape(text)}</p>'
 
 

@@ -16,14 +16,15 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.noise import NEWEST
 
+from ..errors import in_language
 from ..services import Services
 from ..settings import (
+    STOPS,
     TEXTS,
     Settings,
     from_dict,
     plan_of,
     stop_of,
-    stops,
     to_dict,
     with_preset,
 )
@@ -61,8 +62,8 @@ class Controls:
         start = with_preset(Settings(), self.preset)
         self._words(t, start)
         self._seed(t, start)
-        names = [(t(f"stop_{stop.name}"), i) for i, stop in enumerate(stops(self.preset))]
-        self.speed = gr.Radio(names, value=stop_of(start, self.preset), elem_id="speed",
+        names = [(t(f"stop_{stop.name}"), i) for i, stop in enumerate(STOPS)]
+        self.speed = gr.Radio(names, value=stop_of(start), elem_id="speed",
                               label=t("speed"), info=t("speed_hint"))
         self.plan = gr.HTML(elem_id="plan", js_on_load=None)
         with gr.Accordion(t("expert"), open=False, elem_id="expert"):
@@ -193,20 +194,21 @@ class Controls:
 
     @takes_knobs
     def tell(self, request: gr.Request, speed: int, *values: object) -> tuple:
-        """The plan as HTML, the slider that stands at `speed`, the settings for this browser to
+        """The plan as HTML, the choice that stands at `speed`, the settings for this browser to
         remember, and the note about the words."""
         language = language_of(request, self.services.language)
         try:
             settings = self.read(values)
         except SSDError as error:
             about_words = str(error).startswith(TEXTS)
-            return ((gr.skip(),) * 3 + (problem(str(error)),) if about_words
-                    else (problem(str(error)), gr.skip(), gr.skip(), gr.skip()))
+            told = refusal(language, error)
+            return ((gr.skip(),) * 3 + (told,) if about_words
+                    else (told, gr.skip(), gr.skip(), gr.skip()))
         try:
             told = self.plan_html(settings, language)
         except SSDError as error:
-            told = problem(str(error))
-        return (told, at_stop(settings, self.preset, speed), to_dict(settings),
+            told = refusal(language, error)
+        return (told, at_stop(settings, speed), to_dict(settings),
                 self.note_html(settings, language))
 
     def plan_html(self, settings: Settings, language: str) -> str:
@@ -220,7 +222,7 @@ class Controls:
                 "plan_usual" if plan.usual else "plan_most")
             line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        if stop_of(settings, loaded.backbone.preset) is None:
+        if stop_of(settings) is None:
             line += " " + say(language, "speed_custom")
         return f"<p>{escape(line)}</p>"
 
@@ -230,13 +232,13 @@ class Controls:
             backbone = self.services.library.current.backbone
             require_words(settings, backbone)
         except SSDError as error:
-            return problem(str(error))
+            return refusal(language, error)
         unknown = backbone.unknown_words(f"{settings.prompt} {settings.negative}")
         return problem(say(language, "unknown", words=", ".join(unknown))) if unknown else ""
 
     def at_speed(self, stop: int) -> list[object]:
-        """The knobs of a stop of the slider; those that it leaves alone stay."""
-        knobs = stops(self.preset)[int(stop)].knobs
+        """The knobs of a stop; those that it leaves alone stay."""
+        knobs = STOPS[int(stop)].knobs
         raw = to_dict(replace(Settings(), **knobs))
         return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
@@ -249,10 +251,10 @@ class Controls:
         return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
 
 
-def at_stop(settings: Settings, preset: Preset, now: int) -> object:
-    """Where the slider moves that stands at `now`. Nothing touches it where it stands right or the
-    settings are none of its stops: whoever drags it meanwhile would lose it."""
-    stop = stop_of(settings, preset)
+def at_stop(settings: Settings, now: int) -> object:
+    """The stop to show where `now` is shown. Nothing is touched where that is right or the settings
+    are no stop: whoever chooses meanwhile would lose the choice."""
+    stop = stop_of(settings)
     return gr.skip() if stop in (None, now) else stop
 
 
@@ -261,6 +263,11 @@ def require_words(settings: Settings, backbone: Backbone) -> None:
     cfg = backbone.preset.cfg if settings.cfg is None else settings.cfg
     prompt_branches(backbone.resized(settings.pixels()), [settings.prompt],
                     settings.negative or None, cfg)
+
+
+def refusal(language: str, error: SSDError) -> str:
+    """What the engine refuses, in the language of the page."""
+    return problem(in_language(language, str(error)))
 
 
 def problem(line: str) -> str:

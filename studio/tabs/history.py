@@ -9,6 +9,7 @@ import gradio as gr
 
 from ssd_core import SSDError
 
+from ..errors import in_language
 from ..services import Services
 from ..words import language_of, say
 from .common import PRIVATE, files, line, trouble
@@ -86,7 +87,8 @@ class HistoryTab:
         problems = [problem for id_, problem in history.problems.items()
                     if (history.folder / id_).exists()]
         if problems:
-            words += say(language, "not_listed", count=len(problems), problem=problems[0])
+            words += say(language, "not_listed", count=len(problems),
+                         problem=in_language(language, problems[0]))
         return words
 
     def select(self, ids: Sequence[str], event: gr.SelectData) -> list:

@@ -119,21 +119,23 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
 def test_the_plan_follows_the_knobs(visitor):
     visitor.page.wait_for_function("() => plan.innerText.includes('at most 576')")
     assert visitor.page.get_by_role("radio", name="Faithful").is_checked()
-    quick = visitor.page.get_by_role("radio", name="Quick")
+    plain = visitor.page.get_by_role("radio", name="Token by token")
     for _ in range(6):  # a page that is still busy with its first plan may put it back
-        quick.check()
+        plain.check()
         visitor.page.wait_for_timeout(1500)
-        if "54 forward passes instead of 576" in visitor.text("plan"):
+        if "576 forward passes, one for each token" in visitor.text("plan"):
             break
-    assert "54 forward passes instead of 576" in visitor.text("plan")
+    assert "576 forward passes, one for each token" in visitor.text("plan")
     visitor.expert()
-    assert visitor.page.locator("#fused_commit input").is_checked()
-    visitor.fill("rounds", 3)
+    assert visitor.page.locator("#method input").input_value() == "ar"
+    visitor.choose("method", "ssd")
     visitor.page.wait_for_function("() => plan.innerText.includes('77 forward passes instead')")
-    assert quick.is_checked(), "what has r=3 and a fused commit is no stop"
+    assert plain.is_checked(), "ssd is no stop"
     assert "none of the choices" in visitor.text("plan")
-    visitor.fill("rounds", 2)
+    visitor.choose("method", "exact")
     visitor.page.wait_for_function("() => !plan.innerText.includes('none of the choices')")
+    assert visitor.page.get_by_role("radio", name="Faithful").is_checked()
+    visitor.choose("method", "ssd")
     visitor.fill("k_h", 64)
     visitor.page.wait_for_selector("#plan .studio-problem")
     assert "k_h" in visitor.text("plan")

@@ -19,7 +19,7 @@ from studio.downloads import Downloads  # noqa: E402
 from studio.page import build, switched  # noqa: E402
 from studio.runs import draw, redo  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.settings import Settings, from_dict, stops, to_dict  # noqa: E402
+from studio.settings import STOPS, Settings, from_dict, to_dict  # noqa: E402
 from studio.tabs.backbones import switch  # noqa: E402
 from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_stop  # noqa: E402
 from studio.tabs.guard import guarded  # noqa: E402
@@ -109,33 +109,33 @@ def test_the_noise_of_an_old_picture_goes_with_its_seed(controls):
     assert controls.drawn(True, old).noise_version == NEWEST
 
 
-@pytest.mark.parametrize("stop", range(3))
-def test_the_slider_stands_where_its_knobs_are_and_reads_no_others(controls, stop):
-    preset = controls.preset
+@pytest.mark.parametrize("stop", range(2))
+def test_the_speed_stands_where_its_knobs_are_and_reads_no_others(controls, stop):
     knobs = dict(zip(METHOD_KNOBS, controls.at_speed(stop), strict=True))
-    assert {name for name, value in knobs.items() if value != SKIP} == set(
-        stops(preset)[stop].knobs)
+    assert {name for name, value in knobs.items() if value != SKIP} == set(STOPS[stop].knobs)
     chosen = {name: value for name, value in knobs.items() if value != SKIP}
     settings = from_dict({**to_dict(Settings(k_h=3)), **chosen})
-    assert at_stop(settings, preset, (stop + 1) % 3) == stop
-    assert at_stop(settings, preset, stop) == SKIP, "whoever drags it would lose it"
+    assert at_stop(settings, 1 - stop) == stop
+    assert at_stop(settings, stop) == SKIP, "whoever chooses would lose the choice"
 
 
-def test_between_the_stops_the_plan_says_that_the_slider_is_not_in_use(controls):
+def test_where_no_stop_is_chosen_the_plan_says_so(controls):
     plan, speed, *_ = controls.tell(ENGLISH, 2, *values(method="mtp"))
     assert TABLE["speed_custom"][0].split("'")[0] in plan and speed == SKIP
 
 
-def test_a_change_of_knobs_tells_plan_slider_and_what_to_remember(controls):
+def test_a_change_of_knobs_tells_plan_speed_and_what_to_remember(controls):
     plan, speed, remembered, _ = controls.tell(ENGLISH, 1, *values(
         method="ssd", rounds=2, fused_commit=True, acceptance="coupled"))
-    assert "passes instead of" in plan and speed == 2 and remembered["rounds"] == 2
+    assert "passes instead of" in plan and speed == SKIP and remembered["rounds"] == 2
+    *_, speed, remembered, _ = controls.tell(ENGLISH, 1, *values(method="ar"))
+    assert speed == 0 and remembered["method"] == "ar"
 
 
 def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
     plan, speed, remembered, _ = controls.tell(ENGLISH, 1, *values(
         method="ssd", k_h=64, rounds=2, fused_commit=True, acceptance="coupled"))
-    assert "k_h" in plan and speed == 2 and remembered["k_h"] == 64
+    assert "k_h" in plan and speed == SKIP and remembered["k_h"] == 64
 
 
 @pytest.mark.parametrize("raw, wanted", [
@@ -204,7 +204,7 @@ def test_what_cannot_be_listed_is_told_under_the_hint(services, history_tab):
     entry = saved(services)[0]
     (entry.path.parent / "000000.png").write_bytes(b"no picture")
     hint, *_ = history_tab.show(24, ENGLISH)
-    assert "Not listed: 1" in hint and "000000.png" in hint
+    assert "cannot be listed: 1" in hint and "000000.png" in hint
 
 
 def test_restoring_locks_the_seed_and_tells_of_rows_from_elsewhere(

@@ -16,12 +16,12 @@ from ssd_core.engine.usual import bundled
 from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.library import Loaded
 from studio.settings import (
+    STOPS,
     Settings,
     from_dict,
     from_recipe,
     plan_of,
     stop_of,
-    stops,
     to_dict,
     with_preset,
 )
@@ -90,21 +90,20 @@ def test_a_method_takes_the_knobs_it_has(loaded):
     assert exact == methods.Exact(9)
 
 
-STOPS = stops(Preset())
+def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded):
+    wish = Settings(method="ssd", rounds=3, acceptance="coupled", fused_commit=True)
+    with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
+    assert wish.falls_to_rows(None) and not wish.falls_to_rows(loaded.heads)
+    assert without.name == "rows"
+    schedule = {f.name for f in fields(without)} - {"draft"}
+    assert all(getattr(without, name) == getattr(with_heads, name) for name in schedule)
 
 
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
-def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded, stop):
+def test_no_stop_needs_heads(loaded, stop):
     wish = replace(Settings(), **stop.knobs)
     with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
-    assert wish.falls_to_rows(None) == (with_heads.name == "ssd")
-    assert not wish.falls_to_rows(loaded.heads)
-    if wish.falls_to_rows(None):
-        assert without.name == "rows"
-        schedule = {f.name for f in fields(without)} - {"draft"}
-        assert all(getattr(without, name) == getattr(with_heads, name) for name in schedule)
-    else:
-        assert without == with_heads
+    assert without == with_heads and not wish.falls_to_rows(None)
 
 
 @pytest.mark.parametrize("method", ["mtp", "strict"])
@@ -127,36 +126,22 @@ def test_a_backbones_own_schedule():
 # Speed against fidelity
 
 
-@pytest.mark.parametrize("preset", [Preset(), Preset(5, 2, 5, 4), Preset(5, 1, 6),
-                                    Preset(rounds=0)])
-def test_every_stop_is_found_again_from_its_own_knobs(preset):
-    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in stops(preset)]
-    assert [stop_of(settings, preset) for settings in at] == list(range(len(at)))
-    assert stop_of(Settings(), preset) == 1
-    assert stop_of(Settings(method="ssd", rounds=4), preset) is None
-    assert stop_of(replace(at[1], window=5), preset) is None
+def test_every_stop_is_found_again_from_its_own_knobs():
+    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in STOPS]
+    assert [stop_of(settings) for settings in at] == list(range(len(at)))
+    assert stop_of(Settings()) == 1
+    assert stop_of(Settings(method="ssd", rounds=4)) is None
+    assert stop_of(replace(at[1], window=5)) is None
 
 
-def test_stops_by_rows_are_the_same_stops():
-    by_rows = replace(Settings(), **{**STOPS[2].knobs, "method": "rows"})
-    assert stop_of(by_rows, Preset()) == 2
-    assert stop_of(replace(by_rows, draft="copy"), Preset()) is None
-
-
-def test_every_stop_differs_visibly_in_passes_and_none_repairs_less_than_twice(loaded):
-    preset = loaded.backbone.preset
-    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in stops(preset)]
+def test_every_stop_differs_visibly_in_passes_and_draws_the_picture_of_ar(loaded):
+    chosen = [replace(Settings(), **stop.knobs).method_for(loaded.backbone, None) for stop in STOPS]
+    assert {method.verdict for method in chosen} == {"identical"}, "none draws rubble"
+    taken = [576, bundled()["passes"]["exact/48/heads"]]
+    assert [method.name for method in chosen] == ["ar", "exact"] and taken[0] > 1.2 * taken[1]
+    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in STOPS]
     assert plans[1].passes is None and plans[1].usual is None, "nobody knows this backbone"
-    trained = bundled()["passes"]["exact/48/heads"]
-    taken = [plans[0].passes, trained, plans[2].passes]
-    assert all(slow > 1.2 * fast for slow, fast in zip(taken, taken[1:], strict=False)), taken
     assert {plan.ar_passes for plan in plans} == {576}
-    for rounds in range(8):
-        assert all(stop.knobs.get("rounds", 2) >= 2 for stop in stops(Preset(rounds=rounds)))
-
-
-def test_quick_follows_the_backbones_own_rounds():
-    assert [stops(Preset(rounds=n))[-1].knobs["rounds"] for n in (2, 5, 6)] == [2, 5, 6]
 
 
 def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):

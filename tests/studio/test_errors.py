@@ -1,0 +1,74 @@
+"""Error lines in Chinese: every line that the app can show has one, and its values survive."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.error_lines import templates
+
+from ssd_core import SSDError
+from studio.errors import _catalogue, in_language
+from studio.jobs import fault
+from studio.words import CHINESE, ENGLISH
+
+ROOT = Path(__file__).parents[2]
+# Only a terminal shows what these raise.
+TERMINAL = ("cli/", "train/", "measure/", "weights/convert.py", "weights/fetch.py")
+FAULT = "a fault of this program: {0}: {1}; see the Doctor tab or the terminal"
+LINES = _catalogue()["lines"]
+SLOTS = re.compile(r"\{(\d+)\}")
+
+
+def raised() -> set[str]:
+    """Templates of all that the engine and the app raise."""
+    core = ROOT / "ssd_core"
+    files = [path for path in core.rglob("*.py")
+             if not path.relative_to(core).as_posix().startswith(TERMINAL)]
+    return {FAULT, *(line for path in [*files, *(ROOT / "studio").rglob("*.py")]
+                     for line in templates(path))}
+
+
+def test_every_error_line_has_its_chinese_and_the_catalogue_has_no_other():
+    assert sorted(raised() - set(LINES)) == [], "add these to studio/errors_zh.json"
+    assert sorted(set(LINES) - raised()) == [], "nothing raises these: remove them"
+
+
+def test_chinese_lines_hold_the_same_values():
+    for english, chinese in LINES.items():
+        assert sorted(SLOTS.findall(chinese)) == sorted(SLOTS.findall(english)), english
+
+
+def test_every_line_is_told_in_its_own_chinese_with_its_values():
+    for english, chinese in LINES.items():
+        if english in ("{0}: {1}", "{0}: {1}: get it again"):
+            continue  # these only join other lines
+        values = [f"V{n}" for n in range(len(SLOTS.findall(english)))]
+        assert in_language(CHINESE, english.format(*values)) == chinese.format(*values), english
+
+
+def test_a_line_within_a_line_and_a_phrase_among_the_values_are_told_in_chinese_too():
+    line = "x/config.json: hidden_act is 'gelu': only silu is supported"
+    assert in_language(CHINESE, line) == "x/config.json：hidden_act 为 'gelu'：只支持 silu"
+    line = "k_h 'a': must be a number without a fraction"
+    assert in_language(CHINESE, line) == "k_h 'a'：必须是整数"
+
+
+@pytest.mark.parametrize("line", ["something: that nobody raises", "", "two\nlines: of it"])
+def test_what_the_catalogue_does_not_know_stays_as_it_is(line):
+    assert in_language(CHINESE, line) == line
+
+
+def test_english_pages_keep_the_line():
+    for english in LINES:
+        assert in_language(ENGLISH, english) == english
+
+
+def test_faults_of_the_program_are_told_in_chinese():
+    assert in_language(CHINESE, fault(ValueError("broken"))).startswith("程序内部错误：ValueError")
+
+
+def test_what_the_engine_really_raises_is_found(library):
+    from studio.settings import Settings
+    with pytest.raises(SSDError) as refused:
+        Settings(method="strict").method_for(library.current.backbone, None)
+    assert "需要草稿头" in in_language(CHINESE, str(refused.value))
