@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 from support.error_lines import templates
 
-from ssd_core import SSDError
-from studio.errors import _catalogue, in_language
+from ssd_core import Sampling, SSDError
+from ssd_core.engine.methods import METHODS
+from ssd_core.model.knobs import declared
+from studio.errors import catalogue, in_language, says_something
 from studio.jobs import fault
 from studio.words import CHINESE, ENGLISH
 
 ROOT = Path(__file__).parents[2]
 # Only a terminal shows what these raise.
 TERMINAL = ("cli/", "train/", "measure/", "weights/convert.py", "weights/fetch.py")
-FAULT = "a fault of this program: {0}: {1}; see the Doctor tab or the terminal"
-LINES = _catalogue()["lines"]
+LINES, PHRASES = catalogue()["lines"], catalogue()["phrases"]
 SLOTS = re.compile(r"\{(\d+)\}")
 
 
@@ -24,8 +25,8 @@ def raised() -> set[str]:
     core = ROOT / "ssd_core"
     files = [path for path in core.rglob("*.py")
              if not path.relative_to(core).as_posix().startswith(TERMINAL)]
-    return {FAULT, *(line for path in [*files, *(ROOT / "studio").rglob("*.py")]
-                     for line in templates(path))}
+    return {line for path in [*files, *(ROOT / "studio").rglob("*.py")]
+            for line in templates(path)}
 
 
 def test_every_error_line_has_its_chinese_and_the_catalogue_has_no_other():
@@ -34,14 +35,14 @@ def test_every_error_line_has_its_chinese_and_the_catalogue_has_no_other():
 
 
 def test_chinese_lines_hold_the_same_values():
-    for english, chinese in LINES.items():
+    for english, chinese in {**LINES, **PHRASES}.items():
         assert sorted(SLOTS.findall(chinese)) == sorted(SLOTS.findall(english)), english
 
 
 def test_every_line_is_told_in_its_own_chinese_with_its_values():
     for english, chinese in LINES.items():
-        if english in ("{0}: {1}", "{0}: {1}: get it again"):
-            continue  # these only join other lines
+        if not says_something(english):
+            continue
         values = [f"V{n}" for n in range(len(SLOTS.findall(english)))]
         assert in_language(CHINESE, english.format(*values)) == chinese.format(*values), english
 
@@ -51,6 +52,14 @@ def test_a_line_within_a_line_and_a_phrase_among_the_values_are_told_in_chinese_
     assert in_language(CHINESE, line) == "x/config.json：hidden_act 为 'gelu'：只支持 silu"
     line = "k_h 'a': must be a number without a fraction"
     assert in_language(CHINESE, line) == "k_h 'a'：必须是整数"
+
+
+def test_the_legal_range_of_every_knob_is_told_in_chinese():
+    for kind in (Sampling, *METHODS.values()):
+        for name, _, _, described in declared(kind):
+            if described is not None and described.legal:
+                told = in_language(CHINESE, f"{name} 1: {described.legal}")
+                assert not re.search("must|choose", told), told
 
 
 @pytest.mark.parametrize("line", ["something: that nobody raises", "", "two\nlines: of it"])

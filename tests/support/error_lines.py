@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RAISERS = {"SSDError", "refusal"}  # what takes a whole line, or one to put behind a path
+TELLERS = {"fault", "how_to_get", "misfit", "no_heads"}  # what returns a line for others to raise
 
 
 def templates(path: Path) -> Iterator[str]:
@@ -16,6 +17,10 @@ def templates(path: Path) -> Iterator[str]:
             for argument in node.args:
                 if name_of(node.func) in RAISERS or rules(node, argument):
                     yield from texts(argument)
+        elif isinstance(node, ast.FunctionDef) and node.name in TELLERS:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Return) and part.value is not None:
+                    yield from texts(part.value)
 
 
 def rules(call: ast.Call, argument: ast.expr) -> bool:
