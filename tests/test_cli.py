@@ -228,8 +228,10 @@ def test_unwritable_output_is_found_before_decoding(ssd, out):
     assert run.code == 2 and "cannot write" in run.err
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "mismatched"])
-@pytest.mark.parametrize("name", ["backbone.safetensors", "heads.safetensors"])
+@pytest.mark.parametrize("name, damage", [
+    ("backbone.safetensors", "missing"), ("backbone.safetensors", "truncated"),
+    ("backbone.safetensors", "mismatched"), ("heads.safetensors", "truncated"),
+    ("heads.safetensors", "mismatched")])
 def test_damaged_weights_are_refused_by_name(ssd, saved, tmp_path, name, damage):
     model = tmp_path / "damaged"
     model.mkdir()
@@ -243,6 +245,13 @@ def test_damaged_weights_are_refused_by_name(ssd, saved, tmp_path, name, damage)
         (model / name).write_bytes(content[damage])
     run = ssd("generate", "a boat", "--out", "x.png", backbone=model)
     assert run.code == 2 and len(run.err.splitlines()) == 1 and not Path("x.png").exists()
+
+
+def test_a_backbone_without_heads_is_drawn_with_by_methods_that_need_none(ssd, saved):
+    assert ssd("generate", "a boat", "--out", "x.png", backbone=saved.bare).code == 0
+    assert read_recipe("x.png")["heads"] is None
+    run = ssd("generate", "a boat", "--method", "ssd", "--out", "y.png", backbone=saved.bare)
+    assert run.code == 2 and "heads" in run.err
 
 
 def test_a_recipe_that_lies_is_refused(ssd):

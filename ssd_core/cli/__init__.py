@@ -10,7 +10,7 @@ import typer
 
 from .. import __version__
 from ..errors import SSDError
-from . import bench, compare, convert, download, evaluate, fit, generate, plan, train
+from . import backbones, bench, compare, convert, download, evaluate, fit, generate, plan, train
 from .options import takes_groups
 
 WRONG_INPUT, INTERRUPTED = 2, 130
@@ -20,8 +20,8 @@ UsageError = typer.BadParameter.__base__
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
 for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"),
-                     (bench, "bench"), (evaluate, "evaluate"), (download, "download"),
-                     (fit, "fit"), (convert, "convert")):
+                     (bench, "bench"), (evaluate, "evaluate"), (backbones, "backbones"),
+                     (download, "download"), (fit, "fit"), (convert, "convert")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(train.app, name="train")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,9 +12,9 @@ from ..errors import SSDError
 from ..weights.catalogue import CATALOGUE, KnownBackbone, known
 from ..weights.fit import fit
 from ..weights.load import load_backbone
-from .options import Json, Knobs, Loading, Picture, flag
+from .options import Json, Knobs, Picture, flag
 from .output import Reporter
-from .session import find_backbone
+from .session import shelf
 
 Name = Annotated[str, typer.Argument(metavar="NAME_OR_PATH", show_default=False,
                                      help="Backbone: bundled, known (download --list) or a path.")]
@@ -56,10 +55,10 @@ def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) ->
 
 def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
     """What the files' headers say of a path or a bundled name; else a row of the catalogue."""
-    path = find_backbone(Loading(name, models_dir=models_dir))
-    if name.lower() in map(str.lower, CATALOGUE) and not Path(path).exists():
-        return known(name)
     try:
-        return load_backbone(path, "meta")
-    except SSDError as error:
-        raise SSDError(f"{error}; known without its weights: {', '.join(CATALOGUE)}") from error
+        path = shelf(models_dir).backbone_path(name)
+    except SSDError:
+        if name.lower() not in map(str.lower, CATALOGUE):
+            raise
+        return known(name)
+    return load_backbone(path, "meta")

@@ -17,9 +17,9 @@ from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
+from ..front.shelf import Shelf
 from ..model.sampling import Sampling
-from ..weights.catalogue import CATALOGUE
-from ..weights.load import HEADS_FILE, load_backbone, load_heads, resolve
+from ..weights.load import load_backbone, load_heads
 from .options import MODELS, Loading, Picture
 from .output import note
 
@@ -33,47 +33,22 @@ class Loaded:
 def load(loading: Loading, methods: Iterable[Method],
          size: tuple[int, int] | None = None) -> Loaded:
     """The backbone drawing `size`, and the heads where one of the methods has a use for them."""
-    if loading.models_dir and not Path(loading.models_dir).is_dir():
-        raise SSDError(f"models-dir {loading.models_dir}: no such folder")
-    backbone = load_backbone(require_here(loading, find_backbone(loading)), loading.device,
-                             loading.dtype, loading.offload).resized(size)
-    path = find_heads(loading) if any(method.uses_heads for method in methods) else None
-    return Loaded(backbone, load_heads(path, backbone) if path else None)
+    there = shelf(loading.models_dir)
+    path = there.backbone_path(loading.backbone)
+    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
+    heads = None
+    if any(method.uses_heads for method in methods):
+        heads = there.heads_for(path, loading.heads, backbone.sha256)
+        if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
+            raise SSDError(misfit)  # a script should not go on with another method's speed
+    return Loaded(backbone, load_heads(heads, backbone) if heads else None)
 
 
-def find_backbone(loading: Loading) -> str:
-    """What `load_backbone` takes."""
-    return in_models_dir(loading, "ssd_backbones", loading.backbone) or loading.backbone
-
-
-def require_here(loading: Loading, path: str) -> str:
-    """`path`, or SSDError for a known backbone that is not on the disk yet."""
-    if path in CATALOGUE and not Path(path).exists():
-        folder = loading.models_dir or MODELS
-        raise SSDError(f"backbone {path}: is not in {Path(folder, 'ssd_backbones')}: fetch it with "
-                       f"`python -m ssd_core download {path} --models-dir {folder}`, or name its "
-                       "folder")
-    return path
-
-
-def find_heads(loading: Loading) -> Path | None:
-    """The heads' file: the named one, else the one that lies with the backbone, if one does."""
-    if loading.heads == "none":
-        return None
-    there = in_models_dir(loading, "ssd_heads", loading.heads or loading.backbone)
-    if loading.heads or there:
-        return resolve(there or loading.heads, HEADS_FILE, "draft heads")
-    backbone = Path(find_backbone(loading))
-    try:
-        return resolve(backbone.parent if backbone.is_file() else backbone, HEADS_FILE, "heads")
-    except SSDError:
-        return None  # the method says what it lacks, if it cannot do without
-
-
-def in_models_dir(loading: Loading, folder: str, name: str) -> str | None:
-    """DIR/folder/name where --models-dir has it, or where `download` puts it without one."""
-    path = Path(loading.models_dir or MODELS, folder, name)
-    return str(path) if path.exists() else None
+def shelf(models_dir: str | None) -> Shelf:
+    """What lies in a models folder; without one, where `download` puts backbones."""
+    if models_dir and not Path(models_dir).is_dir():
+        raise SSDError(f"models-dir {models_dir}: no such folder")
+    return Shelf.below(models_dir or MODELS)
 
 
 def check_words(backbone: Backbone, prompt: str, picture: Picture) -> None:

@@ -178,8 +178,8 @@ class Shelf:
         """One line where heads lie with a backbone and none of them fits."""
         if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
             return None
-        return (f"draft heads {own[0]} were not made for this backbone, or are damaged: not used; "
-                "make new ones with `python -m ssd_core train heads`")
+        return (f"draft heads {own[0]} do not fit this backbone (made for another one, or "
+                "damaged): get or train them again, or choose none")
 
     def _own(self, backbone: Path) -> Path | None:
         return next(filter(is_heads, self._with(backbone)), None)

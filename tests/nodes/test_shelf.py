@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,11 @@ from support.mock_backbone import random_heads, tiny_postcard
 
 from ssd_core import SSDError, load_backbone
 from ssd_core.backbones.postcard import save
+from ssd_core.cli import main
+from ssd_core.cli.options import Loading
+from ssd_core.cli.session import load
 from ssd_core.engine.heads import save_heads
+from ssd_core.engine.methods import SSD
 from ssd_core.front.shelf import Shelf
 from studio.library import Library
 
@@ -159,6 +164,37 @@ def test_the_app_lists_a_backbone_that_was_named_by_a_path_as_long_as_it_is_ther
     assert str(tmp_path / "own") in [one.name for one in library.found()]
     shutil.rmtree(tmp_path / "own")
     assert {one.name for one in library.found()} == {*BACKBONES, "Anole-7B", "broken"}
+
+
+def test_the_command_line_lists_the_same(models, shelf, capsys):
+    assert main(["backbones", "--models-dir", str(models), "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["results"]}
+    readable = {name: one for name, one in found.items() if not one["why_not"]}
+    assert {name: (one["family"], one["path"], one["heads"], one["licence"])
+            for name, one in readable.items()} == listed(shelf)
+    assert set(found) - set(readable) == {"Anole-7B", "broken"}
+    assert main(["backbones", "--models-dir", str(models)]) == 0
+    out = capsys.readouterr().out
+    assert "sets/mine" in out and "not read: broken (" in out
+
+
+@pytest.mark.parametrize("place, name", DRAFTS.items())
+def test_the_command_line_draws_with_the_heads_wherever_they_lie(models, place, name):
+    loaded = load(Loading(name, models_dir=str(models), device="cpu"), [SSD()])
+    assert loaded.heads.metadata["backbone_sha256"] == loaded.backbone.sha256
+
+
+def test_a_plan_counts_heads_that_lie_with_a_backbone(models, capsys):
+    """With heads a first-row group commits its next token for free; exact needs none."""
+    assert main(["plan", "--backbone", "sets/mine", "--models-dir", str(models), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passes_max"] == 576
+
+
+def test_every_host_says_the_same_of_what_is_not_here(pack, models, capsys):
+    said = str(pytest.raises(SSDError, Library, models, "Mona-Lisa").value)
+    assert main(["plan", "--backbone", "Mona-Lisa", "--models-dir", str(models)]) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
+    assert pack.nodes["SSD_LoadBackbone"].validate_inputs("Mona-Lisa") == said
 
 
 def test_a_workflow_names_no_paths(pack, models):
