@@ -54,8 +54,8 @@ def quick_start() -> Graph:
     graph = Graph(["save"])
     graph.note("Press **Run** and watch the postcard appear row by row on *SSD Sampler*.\n\n"
                "Change the prompt or the seed. The postcard backbone knows houses, trees, towers, "
-               "tents, windmills, boats and balloons, colours, places, times of day and grounds; "
-               "the report names words it does not know.")
+               "tents, windmills, boats, balloons, colours, places, times of day and grounds. The "
+               "report lists words that it does not know.")
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7)
     graph.add("save", "SSD_SaveImage", 2, filename_prefix="SSD/postcard")
@@ -67,9 +67,9 @@ def quick_start() -> Graph:
 
 def race() -> Graph:
     graph = Graph(["both"])
-    graph.note("AR (left) and SSD (right) draw the same prompt with the same seed, each on its own "
-               "clock. Swap *SSD Schedule* for *Baseline Method* with **exact** to see AR's very "
-               "picture in fewer passes.")
+    graph.note("AR (left) and SSD (right) draw the same prompt with the same seed. Each is timed "
+               "separately. Replace *SSD Schedule* with *Baseline Method* set to **exact** to see "
+               "AR's picture in fewer forward passes (identical in fp32).")
     graph.loaders()
     graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")
     graph.add("ssd", "SSD_Schedule", 0, "SSD", preset="postcard")
@@ -85,9 +85,9 @@ def race() -> Graph:
 
 def keep_the_top() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
-    graph.note("The second sampler keeps the top 8 rows of the first picture, token for token, "
-               "and draws the rest anew with its own prompt and seed. Give it tokens of *Encode "
-               "Image* instead and any picture grows downward.")
+    graph.note("The second sampler keeps the top 8 rows of tokens of the first picture and draws "
+               "the rest with its own prompt and seed. To extend any picture downward, connect "
+               "tokens from *Encode Image* instead.")
     graph.loaders()
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
     graph.sampler("second", 2, "Its top, another ground", seed=21, keep_rows=8,
@@ -101,8 +101,8 @@ def keep_the_top() -> Graph:
 
 def grid_of_seeds() -> Graph:
     graph = Graph(["pictures"])
-    graph.note("Six seeds at once. Picture *n* is exactly the picture of seed + *n* alone, so the "
-               "one you like can be drawn again by itself.")
+    graph.note("Draws six seeds at once. Picture *n* is the picture of seed + *n*, so you can draw "
+               "the one you like again by itself.")
     graph.loaders()
     graph.sampler("sampler", 1, prompt=SNOW, seed=100, batch_size=6)
     graph.show("pictures", "sampler", 0, 2, "Seeds 100 to 105")
@@ -112,9 +112,10 @@ def grid_of_seeds() -> Graph:
 
 def schedules_compared() -> Graph:
     graph = Graph(["map_0", "map_1", "map_2"])
-    graph.note("More verification rounds cost passes and repair more: r = 0 only drafts, r = 1 and "
-               "r = 2 verify every row once and twice. Preset *custom* takes every number as it "
-               "stands, so r may be 0. Bright cells were accepted, dark ones repaired.")
+    graph.note("More verification rounds repair more and take more forward passes. r = 0 only "
+               "drafts; r = 1 and r = 2 verify every row once and twice. Preset *custom* uses your "
+               "numbers as they are, so r may be 0. Bright cells were accepted, dark ones were "
+               "repaired.")
     graph.loaders()
     graph.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
     for rounds in (0, 1, 2):
@@ -132,18 +133,18 @@ def schedules_compared() -> Graph:
 
 
 JANUS_NOTE = """\
-**Janus-Pro** by training-free methods: nobody publishes draft heads for it. `rows` draws it in \
-about 77 passes instead of 576 (approximate); `exact` in *Baseline Method* gives AR's own \
-picture.
+**Janus-Pro** without draft heads: nobody publishes any for it. `rows` draws it in about 77 \
+forward passes instead of 576 (approximate). `exact` in *Baseline Method* gives AR's picture; in \
+bf16, the default here, rounding can change some of its tokens.
 
-**The weights belong into the folder** `models/ssd_backbones/Janus-Pro-1B` (the name in *Load \
-Backbone*). Press **Run**: while they are not there, the message has a command that fetches them \
-with ComfyUI's own Python, tells size and licence and asks first. Or put all files of \
-[Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or \
+**Put the weights into the folder** `models/ssd_backbones/Janus-Pro-1B` (the name in *Load \
+Backbone*). If you press **Run** without them, the message shows a command that downloads them \
+with ComfyUI's own Python. It prints size and licence and asks before it starts. Or put all \
+files of [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or \
 [Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB) there by hand. Then \
 press R and Run.
 
-Little memory: dtype `int8`, or *offload*. No weights at hand: choose `postcard`."""
+If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
 
 
 def janus_pro() -> Graph:

@@ -16,12 +16,12 @@ class AcceptanceMap(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_AcceptanceMap", display_name="Acceptance Map (SSD)", category=CATEGORY,
-            description="Where drafts stood and where they were repaired, over the picture, and "
-                        "how many stood in each round.",
+            description="Shows over the picture where drafts were accepted and where they were "
+                        "repaired, and how many were accepted in each round.",
             inputs=[StatsType.Input("stats", tooltip="From SSD Sampler.")],
             outputs=[io.Image.Output(display_name="images",
-                                     tooltip="One sheet a picture: bright cells were accepted at "
-                                             "once, dark ones repaired.")])
+                                     tooltip="One sheet for each picture: bright cells were "
+                                             "accepted at once, dark ones were repaired.")])
 
     @classmethod
     @noted

@@ -14,11 +14,12 @@ class DecodeTokens(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_DecodeTokens", display_name="Decode Tokens (SSD)", category=CATEGORY,
-            description="Turns tokens into pixels with their own backbone; also where the "
-                        "sampler had no memory left to do so.",
-            inputs=[inputs.backbone(tooltip="The backbone that the tokens were made with."),
+            description="Turns tokens into pixels with the backbone that made them. Use it when "
+                        "the sampler ran out of memory in its last step.",
+            inputs=[inputs.backbone(tooltip="The backbone that made the tokens."),
                     TokensType.Input("tokens", tooltip="From SSD Sampler or Encode Image.")],
-            outputs=[io.Image.Output(display_name="images", tooltip="One picture a batch entry.")])
+            outputs=[io.Image.Output(display_name="images",
+                                     tooltip="One picture for each entry of the batch.")])
 
     @classmethod
     @noted

@@ -14,8 +14,9 @@ class Doctor(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_Doctor", display_name="Doctor (SSD)", category=CATEGORY,
-            description="One text for a bug report: versions, device, attention, the backbones "
-                        "and heads that were found, the last error. It needs no other node.",
+            description="Writes one text for a bug report: versions, device, attention backend, "
+                        "the backbones and heads that were found, and the last error. It works "
+                        "without any other node.",
             inputs=[], is_output_node=True,
             outputs=[io.String.Output(display_name="report",
                                       tooltip="The same text, for a node that saves or shows it.")],

@@ -19,21 +19,22 @@ class EncodeImage(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
-            description="Turns a picture into tokens, to keep its top rows and draw on below "
-                        "them. Never resizes: put an upscale or scale node before it.",
+            description="Turns a picture into tokens, so that the sampler can keep its top rows "
+                        "and draw new ones below. It never resizes: put a scale node before it.",
             inputs=[
-                inputs.backbone(tooltip="The backbone whose tokens are wanted."),
+                inputs.backbone(tooltip="The backbone that will use the tokens."),
                 io.Image.Input("image", tooltip="One or more pictures."),
                 io.Combo.Input("fit", options=[REFUSE, CROP, EXTEND], default=REFUSE,
-                               tooltip="refuse: only sizes that the backbone draws. crop: cut the "
-                                       "middle out of a larger picture. extend below: take the "
-                                       "right width and less height, and leave the rest for the "
-                                       "sampler to draw."),
+                               tooltip="refuse: accept only sizes that the backbone draws. crop: "
+                                       "cut out the middle of a larger picture. extend below: "
+                                       "accept a picture of the right width and less height; the "
+                                       "sampler draws the rest."),
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),
-                     io.Int.Output(display_name="rows", tooltip="Rows of tokens that the picture "
-                                                                "fills: for keep_rows."),
+                     io.Int.Output(display_name="rows", tooltip="How many rows of tokens the "
+                                                                "picture fills; connect it to "
+                                                                "keep_rows."),
                      io.String.Output(display_name="report", tooltip="What was done.")])
 
     @classmethod

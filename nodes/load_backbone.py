@@ -19,22 +19,22 @@ class LoadBackbone(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_LoadBackbone", display_name="Load Backbone (SSD)", category=CATEGORY,
-            description="Loads the model that draws a picture token by token: Janus-Pro, LlamaGen, "
-                        "Lumina-mGPT, Anole, Emu3 and Tar from your own files, or 'postcard', "
-                        "which is bundled and needs no download.",
+            description="Loads the model that draws a picture token by token. 'postcard' is "
+                        "bundled and needs no download. Janus-Pro, LlamaGen, Lumina-mGPT, Anole, "
+                        "Emu3 and Tar load from your own files.",
             inputs=[
                 io.Combo.Input("backbone", options=folders.shelf().choices(), default="postcard",
-                               tooltip="Bundled backbones, those found in the model folder "
-                                       "ssd_backbones, and known ones: choose one that is not "
-                                       "here yet, and the node says how to get it."),
+                               tooltip="Bundled backbones, those in the model folder "
+                                       "ssd_backbones, and known ones. If you choose one that is "
+                                       "not here yet, the node says how to get it."),
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
                                tooltip="Precision of the weights. auto = fp32 for small "
-                                       "backbones, else bf16 (without units for it: fp16 on a "
-                                       "card, fp32 on a CPU). int8 and int4 make layers smaller "
-                                       "still, and need torchao."),
+                                       "backbones, otherwise bf16 (or fp16 on a card and fp32 on a "
+                                       "CPU that lacks bf16). int8 and int4 need less memory, and "
+                                       "torchao."),
                 io.Boolean.Input("offload", default=False, optional=True,  # came later
-                                 tooltip="For cards with little memory: the model and its picture "
-                                         "decoder need not be on the card at the same time."),
+                                 tooltip="For cards with little memory: keeps only the model or "
+                                         "its picture decoder on the card at a time."),
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "

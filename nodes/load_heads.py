@@ -18,16 +18,17 @@ class LoadHeads(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_LoadHeads", display_name="Load Draft Heads (SSD)", category=CATEGORY,
-            description="Loads the small networks that draft cells and rows ahead of the "
-                        "backbone. Heads fit exactly one backbone.",
+            description="Loads draft heads: small networks that draft cells and rows, which the "
+                        "backbone then checks. Heads fit exactly one backbone.",
             inputs=[
                 inputs.backbone(tooltip="The backbone that these heads were made for."),
                 io.Combo.Input("heads", options=folders.heads_choices(), default=folders.AUTO,
-                               tooltip="'auto' = this backbone's own, where there are any; the "
-                                       "node says which. 'bundled' = those that must lie beside "
-                                       "the backbone, 'none' = no heads, else a file of the model "
-                                       "folder ssd_heads with its backbone in brackets. Heads of "
-                                       "another backbone are refused when the node runs."),
+                               tooltip="'auto' = this backbone's own heads if there are any; the "
+                                       "node says which. 'bundled' = the heads beside the "
+                                       "backbone. 'none' = no heads. The other entries are files "
+                                       "in the model folder ssd_heads, with their backbone in "
+                                       "brackets. Heads of another backbone are refused when the "
+                                       "node runs."),
             ],
             outputs=[HeadsType.Output(display_name="heads",
                                       tooltip="For SSD Sampler and Race.")],

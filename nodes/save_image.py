@@ -22,19 +22,20 @@ class SaveImage(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_SaveImage", display_name="Save Image (SSD)", category=CATEGORY,
-            description="Saves PNGs that carry the workflow, the settings as other tools read "
-                        "them, and the recipe with the tokens. ComfyUI's --disable-metadata "
-                        "leaves all of that out.",
+            description="Saves PNGs that contain the workflow, the settings in a form that other "
+                        "tools read, and the recipe with its tokens. ComfyUI's "
+                        "--disable-metadata leaves all of this out.",
             inputs=[
                 io.Image.Input("images", tooltip="The pictures to save."),
-                TokensType.Input("tokens", optional=True, tooltip="The sampler's tokens: checked "
-                                                                  "against its statistics."),
+                TokensType.Input("tokens", optional=True, tooltip="The sampler's tokens. They are "
+                                                                  "checked against its "
+                                                                  "statistics."),
                 StatsType.Input("stats", optional=True,
-                                tooltip="The sampler's statistics: what the recipe is made of. "
+                                tooltip="The sampler's statistics, from which the recipe is made. "
                                         "Without them only the workflow is saved."),
                 io.String.Input("filename_prefix", default="SSD",
-                                tooltip="Begins the file's name; may hold a folder and ComfyUI's "
-                                        "%year% %month% %day% patterns."),
+                                tooltip="Start of the file name. It may contain a folder and "
+                                        "ComfyUI's %year% %month% %day% patterns."),
             ],
             outputs=[], is_output_node=True)
 

@@ -7,7 +7,7 @@ export const TEXTS = {
     waiting: "Waiting: {ahead} runs are ahead of this one",
     stopped: "Stopped before the first row",
     failed: "Failed: {error}",
-    gone: "This run is no longer known: the server was started again, or the run ended long ago. "
+    gone: "Expired: the server was restarted, or the run ended long ago. "
       + "Finished pictures are in the history.",
     lost: "The server does not answer; trying again",
     secondsLeft: "about {seconds} s left",
@@ -31,7 +31,7 @@ export const TEXTS = {
     waiting: "等待中：前面还有 {ahead} 个任务",
     stopped: "在第一行之前已停止",
     failed: "失败：{error}",
-    gone: "此任务已不存在：服务器已重新启动，或任务早已结束。已完成的图像在历史记录中。",
+    gone: "已过期：服务器已重新启动，或任务早已结束。已完成的图像在历史记录中。",
     lost: "服务器没有响应，正在重试",
     secondsLeft: "约剩 {seconds} 秒",
     minutesLeft: "约剩 {minutes} 分钟",

@@ -43,13 +43,13 @@ test("AR itself is not said to be faster than AR", () => {
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
   const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: 1 });
   assert.equal(figures(panel(started({ ...ar, method: "ar" }), end), words),
-    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted · AR, identical by definition");
+    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted · AR itself");
 });
 
 test("an interrupted and a failed run say where they stopped", () => {
   const stopped = (reason) => figures(panel(started(), pass(), cancelled({ reason })), words);
   assert.match(stopped("interrupted"), /^stopped at row 1 · pass 3 of 9/);
-  assert.match(stopped("failed"), /^failed at row 1; the error message says why/);
+  assert.match(stopped("failed"), /^failed at row 1; see the error message/);
   assert.match(stopped("verdict"), /^stopped at row 1/);
 });
 
@@ -81,7 +81,7 @@ test("a quarter that ends inside a row is said at the row that completes it", ()
 
 test("another version gets one line that says what to do", () => {
   const line = problemText(fold(IDLE, started({ version: 2 })).problem, words);
-  assert.match(line, /protocol 1.*sends 2.*reload the page/);
+  assert.match(line, /protocol 1.*sends 2.*Reload the page/);
   assert.equal(problemText(null, words), "");
   assert.match(problemText(fold(IDLE, rows({ top: -1 })).problem, words), /rows: top/);
 });

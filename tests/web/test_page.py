@@ -121,7 +121,7 @@ def test_a_run_seen_from_the_middle_gives_figures_and_no_error(page, run, new_ru
 
 def test_what_cannot_be_read_is_one_line_of_text(page, run):
     feed(page, run.started(), {**run.rows(0, RED), "version": 2})
-    assert "reload the page" in text(page, "note")
+    assert "Reload the page" in text(page, "note")
     feed(page, None, "rubbish", {"version": 1})
     feed(page, run.rows(0, RED))
     assert page.locator(".ssd-note").is_hidden() and colour(page, 0) == RED

@@ -1,7 +1,11 @@
-"""AR's very picture for its seed, in fewer passes, with or without heads.
+"""AR's picture for its seed, in fewer forward passes, with or without heads.
 
 A window of cells slides along the raster. Every pass chooses all of its cells again with their
-fixed noise; what did not change from the front on is what AR would have chosen.
+fixed noise. Tokens at the front that did not change are final: AR would have chosen them too.
+
+That is identical in fp32. In half precision a pass over a window can round differently from a pass
+over one cell: in bf16 7 of 16 pictures of postcard were identical, with 98 % equal tokens on
+average and 87 % at worst (benchmarks/results/exact.md).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ test("ends are told where the preview cannot tell them", () => {
   assert.equal(text({ state: "cancelled" }), "Stopped before the first row");
   assert.equal(text({ state: "cancelled" }, true), "");
   assert.equal(text({ state: "done" }, true), "");
-  assert.match(text({ state: "gone" }, true), /no longer known/);
+  assert.match(text({ state: "gone" }, true), /Expired/);
 });
 
 const values = (template) => (template.match(/\{\w+\}/g) ?? []).sort();
