@@ -6,98 +6,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 try:
-    import gradio  # noqa: F401
-    import typer
+    from studio.start import run
 except ModuleNotFoundError as missing:
+    if missing.name not in ("gradio", "typer"):
+        raise
     sys.exit(f"gradio_app.py: {missing.name} is missing: run `python install.py app`, or "
              "`pip install gradio typer`, with this Python")
 
-from ssd_core import SSDError
-from studio.downloads import Downloads
-from studio.history import History
-from studio.jobs import Worker
-from studio.library import Library, trim
-from studio.runs import Nursery
-from studio.server import LOOPBACK, require_address, serve
-from studio.services import Services
-
-ROOT = Path(__file__).resolve().parent
-SHARED = ("gradio_app.py: other machines reach this app: who visits may draw, and sees all prompts "
-          "and pictures of the history\n")
-
-
-def main(
-    backbone: Annotated[str, typer.Option(help="Bundled name, folder or file.")] = "postcard",
-    heads: Annotated[str, typer.Option(
-        help="Folder or file; auto: those beside the backbone; none.")] = "auto",
-    models_dir: Annotated[Path, typer.Option(
-        help="Folder with ssd_backbones/NAME and ssd_heads/NAME.")] = ROOT / "models",
-    output_dir: Annotated[Path, typer.Option(
-        help="Where finished pictures are saved.")] = ROOT / "outputs",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, fp32, bf16, fp16, int8, int4.")] = "auto",
-    offload: Annotated[bool, typer.Option(
-        "--offload", help="Decoder and picture codec take turns on the card.")] = False,
-    host: Annotated[str, typer.Option(
-        help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(
-        min=1, max=65535, help="Default: the first free one from 7860.")] = None,
-    share: Annotated[bool, typer.Option(
-        "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
-    language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-) -> None:
-    """Open the app in a browser: everything runs on this machine."""
-    if language not in ("auto", "en", "zh"):
-        raise SSDError(f"language {language!r}: choose auto, en or zh")
-    require_address(host, port)
-    library = Library(models_dir, backbone, heads, device, dtype, offload)
-    library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
-    history = History(output_dir)
-    history.require_writable()
-    local = host in LOOPBACK and not share
-    if not local:
-        sys.stderr.write(SHARED)
-    services = Services(Worker(idle=trim), library, history, Nursery(library, history),
-                        Downloads(models_dir), language, local)
-    with private_cache():
-        serve(services, host, port, share, open_)
-
-
-@contextmanager
-def private_cache() -> Iterator[None]:
-    """Gradio's folder for uploads and pictures on show: this program's own, gone when it ends."""
-    with tempfile.TemporaryDirectory(prefix="ssd-studio-", ignore_cleanup_errors=True) as folder:
-        os.environ["GRADIO_TEMP_DIR"] = folder
-        yield
-
-
-def run() -> None:
-    """Exit code 2 and one line for what the user got wrong, as the command line has it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is open is closed
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(main)
-    try:
-        app()
-    except (SSDError, OSError) as error:
-        sys.stderr.write(f"gradio_app.py: {error}\n")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
 if __name__ == "__main__":
-    run()
+    run("gradio_app.py", Path(__file__).resolve().parent)

@@ -3,11 +3,11 @@
 import sys
 
 try:
-    from .cli import main
+    from .cli import run
 except ModuleNotFoundError as error:  # ComfyUI's nodes run without it, its commands do not
     if error.name not in ("typer", "rich"):
         raise
     sys.exit(f"error: the commands need the package {error.name}: pip install typer rich")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

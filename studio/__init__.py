@@ -1,1 +1,1 @@
-"""The Gradio app, opened by `python gradio_app.py`. page, tabs, server and words know gradio."""
+"""The Gradio app (`ssd app`). page, tabs, server and words know gradio."""

@@ -29,7 +29,9 @@ from .services import Services
 from .words import AUTO, language_of, translations
 
 HERE = Path(__file__).parent
-PREVIEW = HERE.parent / "web"
+PREVIEW = HERE / "web" / "core"  # where a wheel has it; in the repository it is ComfyUI's too
+if not PREVIEW.is_dir():
+    PREVIEW = HERE.parent / "web"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)

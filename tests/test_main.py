@@ -36,3 +36,10 @@ def test_transformers_is_imported_by_no_start_and_no_postcard():
               "sys.exit('transformers' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
     assert done.returncode == 0
+
+
+def test_the_app_takes_its_options_from_the_command_line():
+    pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+    done = subprocess.run([sys.executable, "-m", "ssd_core", "app", "--port", "0"], cwd=ROOT,
+                          text=True, capture_output=True, check=False)
+    assert done.returncode == 2 and "--port" in done.stderr

@@ -10,7 +10,19 @@ import typer
 
 from .. import __version__
 from ..errors import SSDError
-from . import backbones, bench, compare, convert, download, evaluate, fit, generate, plan, train
+from . import (
+    backbones,
+    bench,
+    compare,
+    convert,
+    download,
+    evaluate,
+    fit,
+    generate,
+    plan,
+    studio,
+    train,
+)
 from .options import takes_groups
 
 WRONG_INPUT, INTERRUPTED = 2, 130
@@ -24,6 +36,8 @@ for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"
                      (download, "download"), (fit, "fit"), (convert, "convert")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(train.app, name="train")
+app.command("app", add_help_option=False, context_settings={
+    "allow_extra_args": True, "ignore_unknown_options": True})(studio.command)
 
 
 def show_version(asked: bool) -> None:

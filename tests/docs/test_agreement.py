@@ -106,7 +106,7 @@ def test_the_table_of_templates_has_all_of_them():
 
 
 def test_the_options_of_the_app_are_listed():
-    tree = ast.parse((ROOT / "gradio_app.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "studio" / "start.py").read_text(encoding="utf-8"))
     entry = next(node for node in tree.body if getattr(node, "name", "") == "main")
     flags = {"--" + arg.arg.strip("_").replace("_", "-") for arg in entry.args.args}
     assert {flag for row in table(DOCS / "app.md", "option") for flag in codes(row[0])} == flags

@@ -110,7 +110,7 @@ def check_install(words: list[str]) -> None:
 
 
 def check_app(words: list[str]) -> None:
-    assert {word for word in words if word.startswith("--")} <= flags(ROOT / "gradio_app.py")
+    assert {word for word in words if word.startswith("--")} <= flags(ROOT / "studio" / "start.py")
 
 
 def check_benchmark(words: list[str]) -> None:
@@ -143,7 +143,8 @@ def nothing(words: list[str]) -> None:
 
 
 KINDS: dict[str, Callable[[list[str]], None]] = {
-    r"python install\.py": check_install, r"(?:\.venv/bin/)?python gradio_app\.py": check_app,
+    r"python install\.py": check_install,
+    r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
     r"python benchmarks/": check_benchmark, r"(?:\w+=\S+ )*python -m pytest": check_pytest,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
     r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}

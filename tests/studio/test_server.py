@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import urllib.error
 import urllib.request
 from inspect import unwrap
@@ -17,6 +16,7 @@ from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from studio import start  # noqa: E402
 from studio.server import refused  # noqa: E402
 from studio.tabs.shown import shown  # noqa: E402
 
@@ -115,11 +115,9 @@ def test_a_name_that_was_deleted_is_served_no_more(app, entry):
 
 def told_at_start(monkeypatch, capsys, *arguments):
     """What the program says on its way out, with exit code 2."""
-    import gradio_app
-    monkeypatch.setattr(gradio_app.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "argv", ["gradio_app.py", *arguments])
+    monkeypatch.setattr(start.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit, match="2"):
-        gradio_app.run()
+        start.run("gradio_app.py", arguments=arguments)
     return capsys.readouterr().err
 
 
@@ -139,7 +137,6 @@ def test_a_port_that_is_taken_is_told(app, monkeypatch, capsys):
                                               (["--host", "0.0.0.0"], False)])
 def test_what_gradio_keeps_is_private_and_gone_at_the_end(
         monkeypatch, capsys, tmp_path, arguments, local):
-    import gradio_app
     monkeypatch.setenv("GRADIO_TEMP_DIR", "as it was")
     seen = []
 
@@ -148,7 +145,7 @@ def test_what_gradio_keeps_is_private_and_gone_at_the_end(
         assert seen[0].is_dir() and services.local is local
         raise SSDError("enough")
 
-    monkeypatch.setattr(gradio_app, "serve", serve)
+    monkeypatch.setattr(start, "serve", serve)
     told = told_at_start(monkeypatch, capsys, "--output-dir", str(tmp_path), "--device", "cpu",
                          *arguments)
     assert "enough" in told and not seen[0].exists()

@@ -1,0 +1,36 @@
+"""`ssd app`: the Gradio app, found by its folder; its options are its own."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import typer
+
+from ..errors import SSDError
+
+PACKAGE = "ssd_studio"  # a wheel's name for the repository's folder `studio`
+BESIDE = Path(__file__).resolve().parents[2] / "studio"
+
+
+def command(context: typer.Context) -> None:
+    """Open the app in a browser; `ssd app --help` lists its options."""
+    if PACKAGE not in sys.modules and BESIDE.is_dir():
+        take_from(BESIDE)
+    try:
+        start = import_module(f"{PACKAGE}.start")
+    except ModuleNotFoundError as missing:
+        if missing.name != "gradio":
+            raise
+        raise SSDError("the app needs the package gradio: pip install gradio") from missing
+    start.run("ssd app", arguments=context.args)
+
+
+def take_from(folder: Path) -> None:
+    """Import a folder as the app's package, whatever else is called `studio` here."""
+    spec = spec_from_file_location(PACKAGE, folder / "__init__.py",
+                                   submodule_search_locations=[str(folder)])
+    sys.modules[PACKAGE] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
