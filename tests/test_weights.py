@@ -258,7 +258,7 @@ def test_loading_takes_little_more_than_the_weights_and_one_shard(large, wanted)
 
     Four files of 81 MiB each in float32, in a process of its own.
     """
-    script = Path(__file__).with_name("support.load_and_measure.py")
+    script = Path(__file__).parent / "support" / "load_and_measure.py"
     run = subprocess.run([sys.executable, script, large, wanted], capture_output=True, text=True,
                          check=True)
     measured = json.loads(run.stdout.splitlines()[-1])
