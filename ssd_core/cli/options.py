@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import Field, asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -16,20 +16,11 @@ import typer
 
 from ..engine.methods import METHODS, SSD, Method, default_method
 from ..errors import SSDError
+from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..model.sampling import Sampling
 from .specs import build_method
 
 MODELS = "models"  # where `download` puts backbones and the others look, unless told otherwise
-
-KNOB_HELP = {
-    "k_h": "Cells a horizontal group drafts.", "k_v": "Rows a block drafts.",
-    "rounds": "Verification rounds over a block.",
-    "incremental": "Further rounds for each further row of a block.",
-    "acceptance": "residual or coupled.", "draft_choice": "sample or argmax.",
-    "draft_temperature": "Temperature of the drafts, times --temperature.",
-    "fused_commit": "Let the commit ride with the next block's first round.",
-    "window": "Cells in the sliding window (by default the cheapest on the device).",
-    "drafts": "horizontal or vertical.", "draft": "distribution or copy."}
 
 Json = Annotated[bool, typer.Option(
     "--json", help="Print one JSON object as the last line; all else goes to stderr.")]
@@ -57,20 +48,6 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """How tokens are drawn."""
-
-    seed: int = flag(0, "Picture i of a batch uses seed + i.")
-    cfg: float | None = flag(None, "Guidance; 1 switches it off. Default: the backbone's own.")
-    temperature: float = flag(1.0, "0 takes the likeliest token.")
-    top_k: int = flag(0, "Keep the k likeliest tokens; 0 keeps all.")
-    top_p: float = flag(1.0, "Keep the likeliest tokens up to this mass; 1 keeps all.")
-
-    def sampling(self) -> Sampling:
-        return Sampling(**asdict(self))
-
-
-@dataclass(frozen=True)
 class Picture:
     """What to draw besides the prompt."""
 
@@ -94,17 +71,14 @@ class Picture:
         return [prompt] * self.batch
 
 
-def knob_fields() -> Iterator[tuple[str, Any, Field]]:
-    """Every knob of any method once, as an option that is None unless given."""
-    owners: dict[str, list[str]] = {}
-    kinds: dict[str, Any] = {}
-    for name, method in METHODS.items():
-        hints = get_type_hints(method)
-        for knob in fields(method):
-            owners.setdefault(knob.name, []).append(name)
-            kinds[knob.name] = hints[knob.name] | None
-    for knob, names in owners.items():
-        yield knob, kinds[knob], flag(None, f"{KNOB_HELP.get(knob, '')} ({', '.join(names)})")
+def as_flag(one: Described) -> tuple[str, Any, Field]:
+    """A knob as the field of a group: what is not given stays the method's or backbone's own."""
+    owners = f" ({', '.join(one.methods)})" if one.methods else ""
+    legal = "" if one.kind is bool else f" Legal: {one.range}."
+    default = one.default if not one.methods else None
+    usual = f" Default: {one.usual}." if default is None else ""  # else typer shows it
+    kind = one.kind | None if default is None else one.kind
+    return one.name, kind, flag(default, f"{one.knob.help}{legal}{usual}{owners}")
 
 
 def chosen_method(group: Any) -> Method:
@@ -118,8 +92,13 @@ def chosen_method(group: Any) -> Method:
 Knobs = dataclasses.make_dataclass(
     "Knobs", [("method", str | None, flag(None, f"{', '.join(METHODS)}. Default: "
                                           f"{default_method().name}, AR's picture in fewer passes; "
-                                          f"ssd where its knobs are given.")), *knob_fields()],
+                                          f"ssd where its knobs are given.")),
+              *map(as_flag, all_knobs().values())],
     namespace={"chosen": chosen_method, "__doc__": "The method and its knobs."}, frozen=True)
+Drawing = dataclasses.make_dataclass(
+    "Drawing", map(as_flag, sampling_knobs()), frozen=True,
+    namespace={"sampling": lambda group: Sampling(**asdict(group)),
+               "__doc__": "How tokens are drawn."})
 
 
 def takes_groups(command: Callable) -> Callable:

@@ -47,12 +47,9 @@ class Described:
             return ", ".join(knob.choices)
         if knob.above is not None:
             return f"above {knob.above:g} to {knob.high:g}"
-        return f"{knob.low:g} or more" if knob.high is None else f"{knob.low:g} to {knob.high}"
-
-    @property
-    def help(self) -> str:
-        """What it does, and what it is where nobody sets it."""
-        return f"{self.knob.help} Default: {self.usual}."
+        if knob.high is None:
+            return f"{knob.low:g} or more"
+        return f"{knob.low:g} to {knob.high:g}" if knob.high < 1 << 53 else "0 to 2^64 - 1"
 
     @property
     def usual(self) -> str:
@@ -60,6 +57,18 @@ class Described:
         if self.default is None:
             return self.knob.own
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
+
+
+def from_number(one: Described, value: Any, zero_is_own: bool = False) -> Any:
+    """What a widget's value means to its knob; None leaves it to its method or backbone.
+
+    -1 does so in every host. What was saved before that was agreed says it by 0: where 0 is not
+    legal, and where `zero_is_own` because the widget of that day said so.
+    """
+    if isinstance(value, str | bool) or not one.optional:
+        return value
+    zero = value == 0 and (zero_is_own or not one.knob.allows(0))
+    return None if zero or value < 0 else value
 
 
 def described(record: type) -> list[Described]:
