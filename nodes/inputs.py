@@ -13,17 +13,17 @@ from comfy_api.latest import io
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
-from ..ssd_core.front.knobs import all_knobs
+from ..ssd_core.engine.methods import SSD
+from ..ssd_core.front.knobs import described, sampling_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .schedules import AUTO, CUSTOM, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
+from .widgets import first, later
 
-LARGEST_SEED = 0xFFFFFFFFFFFFFFFF
 AUTO_SIZE = "auto"
 MOST_ROWS = 128  # no backbone here draws more rows of tokens
-MOST = {"k_h": 64, "k_v": 16, "r": 64, "i": 64}  # of the schedule's widgets
-ZERO_IS_PRESET = f"0 = the preset's own. Preset '{AUTO}' does not use it."
-ZERO_IS_ZERO = f"{ZERO_IS_PRESET} With preset '{CUSTOM}' 0 means none."
+SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # of SSD, on the sampler itself
+PRESETS_OWN = {"own": f"the preset's own (preset '{AUTO}' does not use it)"}
 
 
 def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
@@ -37,31 +37,24 @@ def heads() -> io.Input:
                 "runs as 'rows', which needs no heads, and the node says so.")
 
 
+def preset() -> io.Input:
+    return io.Combo.Input("preset", options=PRESETS, default=AUTO,
+                          tooltip=f"{AUTO} = the picture that AR draws, in fewer passes; right for "
+                                  f"every backbone. '{OWN}' = the connected backbone's own SSD "
+                                  "schedule; the names below it = those of the paper; "
+                                  f"{CUSTOM} = your numbers.")
+
+
 def schedule() -> list[io.Input]:
     """preset, k_h, k_v, r, i."""
-    def count(name: str, text: str, zero: str = ZERO_IS_PRESET) -> io.Input:
-        return io.Int.Input(name, default=0, min=0, max=MOST[name], tooltip=f"{text} {zero}")
-
-    return [
-        io.Combo.Input("preset", options=PRESETS, default=AUTO,
-                       tooltip=f"{AUTO} = the picture that AR draws, in fewer passes; right for "
-                               f"every backbone. '{OWN}' = the connected backbone's own SSD "
-                               "schedule; the names below it = those of the paper; "
-                               f"{CUSTOM} = your numbers, where r = 0 only drafts."),
-        count("k_h", "Cells a horizontal group drafts on the first row."),
-        count("k_v", "Rows a block drafts at once."),
-        count("r", "Verification rounds over a block (b in the paper when k_v is above 1): "
-                   "more rounds, better pictures, more passes.", ZERO_IS_ZERO),
-        count("i", "Further rounds for each further row of a block; matters when k_v is above 1.",
-              ZERO_IS_ZERO),
-    ]
+    return [preset(), *first((one for one in described(SSD) if one.name in SCHEDULE),
+                             **dict.fromkeys(SCHEDULE, PRESETS_OWN))]
 
 
-def acceptance() -> io.Input:
-    return io.Combo.Input(
-        "acceptance", options=list(all_knobs()["acceptance"].knob.choices), default="residual",
-        tooltip="residual: the paper's rule. coupled: chooses again with the seed's own noise. "
-                "With both, rounds stop early once nothing changes.")
+def ssd() -> list[io.Input]:
+    """preset, then every knob of SSD."""
+    return [preset(), *first(described(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
+            *later(described(SSD))]
 
 
 def prompts() -> list[io.Input]:
@@ -79,20 +72,12 @@ def prompts() -> list[io.Input]:
 
 def sampling() -> list[io.Input]:
     """seed, cfg, temperature, top_k, top_p."""
-    return [
-        io.Int.Input("seed", default=7, min=0, max=LARGEST_SEED, control_after_generate=True,
-                     tooltip="Taken literally. Picture n of a batch is the picture of seed + n."),
-        io.Float.Input("cfg", default=0.0, min=0.0, max=100.0, step=0.5,
-                       tooltip="Guidance. 0 = the backbone's own; 1 and anything between 0 and 1 "
-                               "= none, which halves the work; more follows the prompt closer."),
-        io.Float.Input("temperature", default=1.0, min=0.0, max=100.0, step=0.05,
-                       tooltip="0 always takes the likeliest token; 1 samples as trained."),
-        io.Int.Input("top_k", default=0, min=0, max=65536,
-                     tooltip="Sample from the k likeliest tokens only. 0 = all."),
-        io.Float.Input("top_p", default=1.0, min=0.01, max=1.0, step=0.01,
-                       tooltip="Sample from the likeliest tokens that make up this share. "
-                               "1 = all."),
-    ]
+    return first(sampling_knobs(), seed={"default": 7, "control_after_generate": True})
+
+
+def more_sampling() -> list[io.Input]:
+    """What sampling has besides; the last widgets of a node."""
+    return later(sampling_knobs())
 
 
 @cache

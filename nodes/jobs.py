@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -12,6 +13,7 @@ from ..ssd_core.engine.decode import generate, prompt_branches
 from ..ssd_core.engine.events import Event, Finished
 from ..ssd_core.engine.methods import SSD, Method
 from ..ssd_core.errors import SSDError
+from ..ssd_core.front.knobs import sampling_knobs
 from ..ssd_core.front.labels import label, without_heads
 from ..ssd_core.front.recipe import make_recipe
 from ..ssd_core.model.sampling import Sampling
@@ -19,6 +21,7 @@ from ..ssd_core.weights.fit import run_bytes, widest_pass
 from .schedules import AUTO, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import Loaded, LoadedBackbone, LoadedHeads
+from .widgets import values_of
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,12 @@ def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
                        "the backbone that Load Draft Heads has")
 
 
-def sampling_of(seed: int, cfg: float, temperature: float, top_k: int, top_p: float) -> Sampling:
-    """Sampling from the widgets: cfg 0 means the backbone's own, up to 1 that there is none."""
-    return Sampling(seed, max(cfg, 1.0) if cfg else None, temperature, top_k, top_p)
+def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
+    """Sampling from the widgets; a cfg between 0 and 1 means that there is no guidance."""
+    knobs = values_of(sampling_knobs(), widgets)
+    if knobs["cfg"] is not None:
+        knobs["cfg"] = max(knobs["cfg"], 1.0)
+    return Sampling(**knobs)
 
 
 def size_of(text: str) -> tuple[int, int] | None:
@@ -119,16 +125,14 @@ def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.
     return None if keep is None else keep.for_backbone(model.module)
 
 
-def chosen_method(method: Method | None, widgets: tuple, model: LoadedBackbone,
-                  heads: LoadedHeads | None) -> tuple[Method, str | None]:
-    """The resolved method of a run, and a note where it is not what the widgets say.
-
-    widgets: preset, k_h, k_v, r, i; what they hold does not matter where a method is connected.
-    """
+def chosen_method(method: Method | None, preset: str, widgets: Mapping[str, Any],
+                  model: LoadedBackbone, heads: LoadedHeads | None) -> tuple[Method, str | None]:
+    """The resolved method of a run, and a note where it is not what the widgets say: these do
+    not matter where a method is connected."""
     if method is not None:
         note = "the connected method draws: preset, k_h, k_v, r and i of this node are not used"
         return method.resolved(model.module.preset), note
-    method, note = method_of(*widgets), idle_knobs(*widgets)
+    method, note = method_of(preset, widgets), idle_knobs(preset, widgets)
     if heads is None and isinstance(method, SSD):
         method = without_heads(method)
         note = ("there are no draft heads: drawn by 'rows', the same schedule without heads "

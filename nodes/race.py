@@ -29,7 +29,8 @@ class Race(io.ComfyNode):
                 MethodType.Input("method_b", optional=True,
                                  tooltip="Right. Default: what preset 'auto' of SSD "
                                          "Sampler draws with."),
-                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview()],
+                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
+                *inputs.more_sampling()],
             outputs=[
                 io.Image.Output(display_name="image_a", tooltip="The left picture."),
                 io.Image.Output(display_name="image_b", tooltip="The right picture."),
@@ -44,11 +45,11 @@ class Race(io.ComfyNode):
 
     @classmethod
     @noted
-    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, seed: int,
-                cfg: float, temperature: float, top_k: int, top_p: float, size: str, preview: str,
-                heads: weights.LoadedHeads | None = None, method_a: Method | None = None,
-                method_b: Method | None = None) -> io.NodeOutput:
-        sampling = jobs.sampling_of(seed, cfg, temperature, top_k, top_p)
+    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
+                preview: str, heads: weights.LoadedHeads | None = None,
+                method_a: Method | None = None, method_b: Method | None = None,
+                **widgets: int | float | str | bool) -> io.NodeOutput:
+        sampling = jobs.sampling_of(widgets)
         racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,
                            prompt, negative.strip() or None, jobs.size_of(size))
                   for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]

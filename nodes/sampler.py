@@ -27,7 +27,7 @@ class Sampler(io.ComfyNode):
                 *inputs.schedule(), *inputs.prompts(), *inputs.sampling(), inputs.size(),
                 io.Int.Input("batch_size", default=1, min=1, max=64,
                              tooltip="Pictures drawn together, with seeds seed, seed + 1 ..."),
-                inputs.preview(), keep, keep_rows],
+                inputs.preview(), keep, keep_rows, *inputs.more_sampling()],
             outputs=[
                 io.Image.Output(display_name="images", tooltip="The pictures."),
                 TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode Tokens."),
@@ -43,14 +43,13 @@ class Sampler(io.ComfyNode):
 
     @classmethod
     @noted
-    def execute(cls, backbone: weights.LoadedBackbone, preset: str, k_h: int, k_v: int, r: int,
-                i: int, prompt: str, negative: str, seed: int, cfg: float, temperature: float,
-                top_k: int, top_p: float, size: str, batch_size: int, preview: str,
-                keep_rows: int, heads: weights.LoadedHeads | None = None,
-                method: Method | None = None, keep: TokenPictures | None = None) -> io.NodeOutput:
-        chosen, note = jobs.chosen_method(method, (preset, k_h, k_v, r, i), backbone, heads)
-        job = jobs.Job(backbone, heads, chosen,
-                       jobs.sampling_of(seed, cfg, temperature, top_k, top_p), prompt,
+    def execute(cls, backbone: weights.LoadedBackbone, preset: str, prompt: str, negative: str,
+                size: str, batch_size: int, preview: str, keep_rows: int,
+                heads: weights.LoadedHeads | None = None, method: Method | None = None,
+                keep: TokenPictures | None = None,
+                **widgets: int | float | str | bool) -> io.NodeOutput:
+        chosen, note = jobs.chosen_method(method, preset, widgets, backbone, heads)
+        job = jobs.Job(backbone, heads, chosen, jobs.sampling_of(widgets), prompt,
                        negative.strip() or None, jobs.size_of(size), batch_size,
                        jobs.kept(keep, keep_rows, backbone), keep_rows, note)
         done, = running.run([job], previews.Place.of(cls.hidden), preview)

@@ -20,17 +20,17 @@ class Schedule(io.ComfyNode):
             inputs=[
                 inputs.backbone(True, "Plan for this backbone; without one for the preset's own "
                                       "grid."),
-                *inputs.schedule(), inputs.acceptance()],
+                *inputs.ssd()],
             outputs=plan_outputs())
 
     @classmethod
     @noted
-    def execute(cls, preset: str, k_h: int, k_v: int, r: int, i: int, acceptance: str,
-                backbone: weights.LoadedBackbone | None = None) -> io.NodeOutput:
-        method = schedules.method_of(preset, k_h, k_v, r, i, acceptance)
+    def execute(cls, preset: str, backbone: weights.LoadedBackbone | None = None,
+                **widgets: int | float | str | bool) -> io.NodeOutput:
+        method = schedules.method_of(preset, widgets)
         plan, text = schedules.plan_for(method, preset, backbone and backbone.module,
                                         mm.get_torch_device().type)
-        idle = schedules.idle_knobs(preset, k_h, k_v, r, i)
+        idle = schedules.idle_knobs(preset, widgets)
         return io.NodeOutput(method, plan.passes or plan.passes_max,
                              f"{text}\nnote: {idle}" if idle else text)
 

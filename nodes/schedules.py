@@ -1,8 +1,11 @@
-"""From widgets to methods, and their plans. Knows the engine, not ComfyUI."""
+"""From widgets to methods, and their plans."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any
 
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
@@ -10,8 +13,11 @@ from ..ssd_core.engine.methods import METHODS, PAPER_PRESETS, SSD, Method, defau
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
+from ..ssd_core.front.knobs import all_knobs, described
 from ..ssd_core.front.labels import plan_text
+from ..ssd_core.front.workflow import WIDGETS
 from ..ssd_core.model.grid import Grid
+from .widgets import values_of
 
 AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
@@ -20,46 +26,42 @@ GRIDS = {"Janus-Pro": Grid(24, 24), "Lumina-mGPT": Grid(48, 48, True), "Emu3": G
 BASELINES = [name for name in METHODS if name != SSD.name]
 
 
-def method_of(preset: str, k_h: int = 0, k_v: int = 0, r: int = 0, i: int = 0,
-              acceptance: str = "residual") -> Method:
-    """What these widgets mean; 0 is the preset's own.
+def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) -> Method:
+    """What a preset and widgets mean. A number of -1 is the preset's own.
 
-    `custom` takes r and i as they stand; no draft has 0 cells or rows, so 0 stays the backbone's
-    own for k_h and k_v. What is left None, the backbone's preset fills in.
+    `custom` has none of its own: what is left None, the backbone's preset fills in. With the
+    others r and i of 0 are also the preset's own, as in workflows from before -1 meant that.
     """
     if preset not in PRESETS:
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
     if preset == AUTO:
         return default_method()
-    given = {"k_h": k_h or None, "k_v": k_v or None, "rounds": r, "incremental": i}
-    if preset != CUSTOM:
-        own = NAMED.get(preset)
-        given = {name: value or getattr(own, name, None) for name, value in given.items()}
-    return SSD(**given, acceptance=acceptance)
+    knobs = values_of(described(SSD), widgets, zero_is_own=preset != CUSTOM)
+    own = {f.name: getattr(NAMED.get(preset), f.name, None) for f in fields(Preset)}
+    return SSD(**{**{one.name: own[one.name] for one in described(SSD) if one.name in own},
+                  **{name: value for name, value in knobs.items() if value is not None}})
 
 
-def idle_knobs(preset: str, k_h: int, k_v: int, r: int, i: int) -> str | None:
+def idle_knobs(preset: str, widgets: Mapping[str, Any]) -> str | None:
     """A note about numbers that were set, but that preset `auto` does not use."""
-    knobs = {"k_h": k_h, "k_v": k_v, "r": r, "i": i}
-    idle = [f"{name} {value}" for name, value in knobs.items() if value]
+    given = values_of(described(SSD), widgets, zero_is_own=True)
+    usual = {one.name: one.default for one in described(SSD)}
+    idle = [f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
+            if value != usual[name]]
     if preset != AUTO or not idle:
         return None
     return (f"preset {AUTO} does not use {', '.join(idle)}: choose '{OWN}' or '{CUSTOM}' to draw "
             "with them")
 
 
-def baseline(name: str, **knobs: int | str | bool) -> Method:
-    """The method with those of the knobs that it has; 0 or less leaves a number to the method.
-
-    r and i count from 0, so for them only -1 does.
-    """
+def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
+    """The method with those of the widgets' knobs that it has; -1 leaves a number to it."""
     if name not in METHODS:
         raise SSDError(f"method {name!r}: choose one of {', '.join(BASELINES)}")
+    knobs = values_of(all_knobs(BASELINES).values(), widgets)
     own = {f.name for f in fields(METHODS[name])}
-    least = {"rounds": 0, "incremental": 0}
-    given = {knob: value for knob, value in knobs.items()
-             if knob in own and (isinstance(value, str) or value >= least.get(knob, 1))}
-    return METHODS[name](**given)
+    return METHODS[name](**{knob: value for knob, value in knobs.items()
+                            if knob in own and value is not None})
 
 
 def plan_for(method: Method, preset: str, backbone: Backbone | None,

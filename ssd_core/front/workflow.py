@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..files import ASSETS
+from .knobs import all_knobs
 
 TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
@@ -20,8 +21,6 @@ SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
 BUNDLED = "postcard"  # the backbone that brings its own heads
 CUSTOM = "custom"  # the preset that takes every number as it stands
 WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets have another name
-IMPLIED = {"draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": False,
-           "acceptance": "residual"}  # what a node without the widget takes
 GAP = 60  # px
 
 
@@ -70,7 +69,12 @@ def known(node: Mapping, wanted: Mapping) -> dict:
 def missing(node: Mapping, wanted: Mapping) -> list[str]:
     """What differs from what the node takes by itself, and has no widget there."""
     return [f"{name} = {value}" for name, value in wanted.items()
-            if name not in node["widgets_values_named"] and value != IMPLIED.get(name)]
+            if name not in node["widgets_values_named"] and value != default_of(name)]
+
+
+def default_of(knob: str) -> object:
+    """What a node without the knob's widget takes."""
+    return all_knobs()[knob].default if knob in all_knobs() else None
 
 
 def note(recipe: Mapping, lost: list[str]) -> str:

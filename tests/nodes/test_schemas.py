@@ -65,9 +65,56 @@ def test_saved_workflows_keep_their_widgets(pack, node):
 
 @pytest.mark.parametrize("node", IDS)
 def test_execute_takes_exactly_the_inputs(pack, node):
-    code = inspect.unwrap(pack.nodes[node].execute.__func__).__code__
-    taken = code.co_varnames[1 : code.co_argcount]
-    assert sorted(taken) == sorted(i.id for i in pack.schemas[node].inputs)
+    """By name, but for the knobs, which come as one mapping."""
+    taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
+    named = {name for name, one in taken.items() if one.kind is one.POSITIONAL_OR_KEYWORD}
+    inputs = [i.id for i in pack.schemas[node].inputs]
+    knobs = knob_widgets(pack) if "widgets" in taken else set()
+    assert named - {"cls"} <= set(inputs) and not named & knobs
+    assert set(inputs) - named == knobs & set(inputs)
+
+
+def knob_widgets(pack):
+    """Names of the widgets of all knobs."""
+    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    return {widgets.name_of(one)
+            for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
+
+
+@pytest.mark.parametrize(("node", "methods"), [
+    ("SSD_Schedule", ["ssd"]), ("SSD_BaselineMethod", ["ar", "mtp", "strict", "rows", "exact"])])
+def test_every_knob_of_a_method_can_be_reached(pack, node, methods):
+    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    inputs = {i.id for i in pack.schemas[node].inputs}
+    assert {widgets.name_of(one) for one in front.all_knobs(methods).values()} <= inputs
+    every = {name for row in (["ssd"], ["ar", "mtp", "strict", "rows", "exact"]) for name in row}
+    assert every == set(pack.module("ssd_core.engine.methods").METHODS)
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+def test_every_sampling_knob_can_be_reached(pack, node):
+    knobs = pack.module("ssd_core.front.knobs").sampling_knobs()
+    assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}
+
+
+def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):
+    """Each widget of a knob that may be left alone starts there and goes down to -1."""
+    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    own = {widgets.name_of(one) for one in [*front.all_knobs().values(), *front.sampling_knobs()]
+           if one.optional}
+    found = [slot for node in ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race")
+             for slot in pack.schemas[node].inputs if slot.id in own]
+    assert {slot.id for slot in found} == own
+    for slot in found:
+        assert slot.min == -1 == slot.default and "-1 =" in slot.tooltip, slot.id
+
+
+def test_the_order_of_saved_values_names_every_knob(pack):
+    """A new knob goes to the end of LATER, so that the next one comes after it."""
+    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    known = [*widgets.FIRST, *widgets.LATER]
+    names = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
+    assert set(known) == names and len(known) == len(names)
 
 
 def test_importing_the_pack_asks_for_nothing(pack):

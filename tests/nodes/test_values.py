@@ -16,31 +16,59 @@ def schedules(pack):
     return pack.module("nodes.schedules")
 
 
+def numbers(k_h=-1, k_v=-1, r=-1, i=-1):
+    """Widgets of a schedule; -1 leaves a number to the preset."""
+    return {"k_h": k_h, "k_v": k_v, "r": r, "i": i}
+
+
 def test_auto_is_the_products_own_method_whatever_the_numbers(schedules, pack):
     exact = pack.module("ssd_core.engine.methods").Exact()
-    assert schedules.method_of("auto") == schedules.method_of("auto", 3, 2, 1, 1) == exact
-    assert schedules.idle_knobs("auto", 0, 0, 0, 0) is None
-    assert "k_h 3, i 1" in schedules.idle_knobs("auto", 3, 0, 0, 1)
-    assert schedules.idle_knobs("custom", 3, 0, 0, 1) is None
+    assert schedules.method_of("auto") == schedules.method_of("auto", numbers(3, 2, 1, 1)) == exact
+    assert schedules.idle_knobs("auto", numbers()) is None
+    assert schedules.idle_knobs("auto", numbers(0, 0, 0, 0)) is None  # an older workflow's
+    assert "k_h 3, i 1" in schedules.idle_knobs("auto", numbers(k_h=3, i=1))
+    assert schedules.idle_knobs("custom", numbers(k_h=3, i=1)) is None
 
 
 def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
     preset = pack.module("ssd_core.engine.methods").PAPER_PRESETS["Lumina-mGPT"]
     own = schedules.method_of(schedules.OWN).resolved(preset)
     assert (own.k_h, own.k_v, own.rounds, own.incremental) == (5, 2, 5, 4)
-    mine = schedules.method_of(schedules.OWN, 0, 3, 0, 0).resolved(preset)
+    assert schedules.method_of("custom", numbers()).resolved(preset) == own
+    mine = schedules.method_of(schedules.OWN, numbers(k_v=3)).resolved(preset)
     assert (mine.k_h, mine.k_v, mine.rounds, mine.incremental) == (5, 3, 5, 4)
-    literal = schedules.method_of("custom", 0, 0, 0, 0).resolved(preset)
+    literal = schedules.method_of("custom", numbers(r=0, i=0)).resolved(preset)
     assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (5, 2, 0, 0)
 
 
-@pytest.mark.parametrize(("widgets", "knobs"), [
-    (("postcard", 0, 0, 0, 0), (5, 1, 2, 0)), (("Janus-Pro", 3, 0, 0, 0), (3, 1, 2, 0)),
-    (("Lumina-mGPT", 0, 0, 0, 0), (5, 2, 5, 4)), (("Lumina-mGPT", 0, 0, 9, 1), (5, 2, 9, 1)),
-    (("Emu3", 0, 0, 0, 0), (5, 1, 6, 0)), (("custom", 5, 1, 0, 0), (5, 1, 0, 0))])
-def test_zero_is_the_presets_own_and_custom_is_literal(schedules, widgets, knobs):
-    method = schedules.method_of(*widgets)
+@pytest.mark.parametrize(("preset", "widgets", "knobs"), [
+    ("postcard", numbers(), (5, 1, 2, 0)), ("Janus-Pro", numbers(k_h=3), (3, 1, 2, 0)),
+    ("Lumina-mGPT", numbers(), (5, 2, 5, 4)), ("Lumina-mGPT", numbers(r=9, i=1), (5, 2, 9, 1)),
+    ("Emu3", numbers(), (5, 1, 6, 0)), ("custom", numbers(5, 1, 0, 0), (5, 1, 0, 0))])
+def test_minus_one_is_the_presets_own_and_custom_is_literal(schedules, preset, widgets, knobs):
+    method = schedules.method_of(preset, widgets)
     assert (method.k_h, method.k_v, method.rounds, method.incremental) == knobs
+
+
+@pytest.mark.parametrize("preset", ["postcard", "Janus-Pro", "Lumina-mGPT", "Emu3"])
+def test_zeros_of_an_older_workflow_still_mean_the_presets_own(schedules, preset):
+    assert schedules.method_of(preset, numbers(0, 0, 0, 0)) == schedules.method_of(preset)
+    literal = schedules.method_of("custom", numbers(0, 0, 0, 0))
+    assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (None, None, 0, 0)
+
+
+def test_zeros_of_an_older_baseline_and_sampler_still_mean_their_own(pack):
+    old = {"k_h": 0, "k_v": 0, "r": -1, "i": -1, "window": 0}
+    for method in ("exact", "rows", "strict", "mtp", "ar"):
+        assert pack.run("SSD_BaselineMethod", method=method, **old)[0] == (
+            pack.run("SSD_BaselineMethod", method=method)[0])
+    assert pack.module("nodes.jobs").sampling_of({**sampling_widgets(pack), "cfg": 0}).cfg is None
+
+
+def sampling_widgets(pack):
+    """The sampler's widgets for sampling at their defaults."""
+    return {i.id: i.default for i in pack.schemas["SSD_Sampler"].inputs
+            if i.id in ("seed", "cfg", "temperature", "top_k", "top_p")}
 
 
 @pytest.mark.parametrize(("preset", "passes", "paper"), [
@@ -62,9 +90,18 @@ def test_r_and_i_of_a_baseline_count_from_zero(pack):
 
 
 @pytest.mark.parametrize("knob", [
-    {"k_h": 2}, {"k_v": 2}, {"r": 0}, {"i": 3}, {"acceptance": "coupled"}, {"draft": "copy"}])
+    {"k_h": 2}, {"k_v": 2}, {"r": 0}, {"i": 3}, {"acceptance": "coupled"}, {"draft": "copy"},
+    {"fused_commit": True}])
 def test_every_knob_of_rows_arrives(pack, knob):
     plain, changed = (pack.run("SSD_BaselineMethod", method="rows", **k)[0] for k in ({}, knob))
+    assert plain != changed
+
+
+@pytest.mark.parametrize("knob", [
+    {"k_h": 2}, {"k_v": 2}, {"r": 1}, {"i": 3}, {"acceptance": "coupled"}, {"fused_commit": True},
+    {"draft_choice": "argmax"}, {"draft_temperature": 0.5}])
+def test_every_knob_of_a_schedule_arrives(pack, knob):
+    plain, changed = (pack.run("SSD_Schedule", preset="postcard", **k)[0] for k in ({}, knob))
     assert plain != changed
 
 
@@ -96,9 +133,9 @@ def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
 def test_no_click_on_cfg_leads_to_something_illegal(pack):
     widget = next(i for i in pack.schemas["SSD_Sampler"].inputs if i.id == "cfg")
     steps = int((widget.max - widget.min) / widget.step)
-    sampling = [pack.module("nodes.jobs").sampling_of(7, widget.min + n * widget.step, 1.0, 0, 1.0)
-                for n in range(steps + 1)]
-    assert [one.cfg for one in sampling[:5]] == [None, 1.0, 1.0, 1.5, 2.0]
+    sampling = [pack.module("nodes.jobs").sampling_of(
+        {**sampling_widgets(pack), "cfg": widget.min + n * widget.step}) for n in range(steps + 1)]
+    assert [one.cfg for one in sampling[:7]] == [None, None, None, 1.0, 1.0, 1.5, 2.0]
     assert sampling[-1].cfg == 100
 
 

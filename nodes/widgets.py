@@ -1,0 +1,64 @@
+"""Knobs as widgets: made from their descriptions, in the order that saved workflows rely on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from comfy_api.latest import io
+
+from ..ssd_core.front.knobs import OWN_NUMBER, Described, from_number
+from ..ssd_core.front.workflow import WIDGETS
+
+# Saved values are positional. These widgets came first, in this order, on every node that has
+# them; whatever else a method has comes after all other widgets of its node, and may be missing.
+FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts", "draft",
+         "seed", "cfg", "temperature", "top_k", "top_p")
+LATER = ("fused_commit", "draft_choice", "draft_temperature")  # append, never insert
+CAN_HIDE = "advanced" in inspect.signature(io.Int.Input.__init__).parameters  # not in 0.3.64
+
+
+def name_of(one: Described) -> str:
+    """The widget's name."""
+    return WIDGETS.get(one.name, one.name)
+
+
+def first(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
+    """Widgets of those knobs that were there from the start; extra: arguments by knob."""
+    known = sorted((one for one in knobs if one.name in FIRST), key=lambda k: FIRST.index(k.name))
+    return [widget(one, **extra.get(one.name, {})) for one in known]
+
+
+def later(knobs: Iterable[Described]) -> list[io.Input]:
+    """Widgets of all other knobs. Optional, because workflows from before lack them."""
+    others = [one for one in knobs if one.name not in FIRST]
+    others.sort(key=lambda k: LATER.index(k.name) if k.name in LATER else len(LATER))
+    return [widget(one, optional=True) for one in others]
+
+
+def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.Input:
+    """about: stands before the help; own: what -1 means here, where not what the knob says."""
+    own_number = f"{OWN_NUMBER} = {own or one.knob.own}." if one.optional else ""
+    options: dict[str, Any] = {"default": OWN_NUMBER if one.default is None else one.default,
+                               "tooltip": " ".join(filter(None, (about, one.knob.help,
+                                                                 own_number))), **extra}
+    if CAN_HIDE and one.knob.shown == "expert":
+        options["advanced"] = True
+    if one.kind is bool:
+        return io.Boolean.Input(name_of(one), **options)
+    if one.kind is str:
+        return io.Combo.Input(name_of(one), options=list(one.knob.choices), **options)
+    least = OWN_NUMBER if one.optional else one.low
+    if one.kind is int:
+        return io.Int.Input(name_of(one), min=least, max=one.high, **options)
+    return io.Float.Input(name_of(one), min=float(least), max=float(one.high),
+                          step=one.knob.step, **{**options, "default": float(options["default"])})
+
+
+def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],
+              zero_is_own: bool = False) -> dict[str, Any]:
+    """Knobs by their own names from widgets by theirs; None is the method's or backbone's own."""
+    return {one.name: from_number(one, widgets[name_of(one)],
+                                  zero_is_own and one.name in ("rounds", "incremental"))
+            for one in knobs if name_of(one) in widgets}
