@@ -43,4 +43,4 @@ def knob_inputs() -> list[io.Input]:
     """One widget for every knob of any baseline; each method takes those it has."""
     knobs = list(all_knobs(schedules.BASELINES).values())
     about = {one.name: {"about": f"{', '.join(one.methods)}:"} for one in knobs}
-    return [*first(knobs, **about), *later(knobs)]
+    return [*first(knobs, **about), *later(knobs, **about)]

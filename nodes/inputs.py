@@ -42,7 +42,7 @@ def preset() -> io.Input:
                           tooltip=f"{AUTO} = the picture that AR draws, in fewer passes; right for "
                                   f"every backbone. '{OWN}' = the connected backbone's own SSD "
                                   "schedule; the names below it = those of the paper; "
-                                  f"{CUSTOM} = your numbers.")
+                                  f"{CUSTOM} = your numbers; r or i of 0 works only there.")
 
 
 def schedule() -> list[io.Input]:

@@ -30,11 +30,11 @@ def first(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Inp
     return [widget(one, **extra.get(one.name, {})) for one in known]
 
 
-def later(knobs: Iterable[Described]) -> list[io.Input]:
+def later(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
     """Widgets of all other knobs. Optional, because workflows from before lack them."""
     others = [one for one in knobs if one.name not in FIRST]
     others.sort(key=lambda k: LATER.index(k.name) if k.name in LATER else len(LATER))
-    return [widget(one, optional=True) for one in others]
+    return [widget(one, optional=True, **extra.get(one.name, {})) for one in others]
 
 
 def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.Input:

@@ -12,7 +12,7 @@ from PIL import Image
 from ssd_core import methods
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.front.recipe import save_png
-from ssd_core.front.workflow import TEMPLATE, node_of, workflow_of
+from ssd_core.front.workflow import TEMPLATE, WIDGETS, node_of, workflow_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SSD = methods.SSD()
@@ -104,9 +104,23 @@ def test_other_methods_come_from_baseline_method(method, expected):
 
 
 def test_what_no_node_can_say_is_told_in_the_note():
-    text = widgets(workflow_of(recipe(methods.SSD(draft_temperature=0.5), keep_rows=12)),
+    """Such as a knob of a newer version."""
+    made = recipe(methods.SSD(), keep_rows=12)
+    text = widgets(workflow_of({**made, "knobs": {**made["knobs"], "tree": 3}}),
                    "MarkdownNote")["text"]
-    assert "draft_temperature = 0.5" in text and "top 12 rows" in text
+    assert "tree = 3" in text and "top 12 rows" in text
+
+
+@pytest.mark.parametrize("method", [
+    methods.SSD(fused_commit=True, draft_choice="argmax", draft_temperature=0.5),
+    methods.Rows(fused_commit=True, draft="copy"), methods.Exact(window=24),
+    methods.Strict(drafts="vertical"), methods.MTP(rounds=2)], ids=str)
+def test_every_knob_has_a_widget_somewhere(method):
+    graph = workflow_of(recipe(method))
+    assert "No node has a widget" not in widgets(graph, "MarkdownNote")["text"]
+    told = widgets(graph, linked_method(graph))
+    for knob, value in recipe(method)["knobs"].items():
+        assert value in (told[WIDGETS.get(knob, knob)], None)
 
 
 def test_without_heads_there_is_nothing_that_loads_some():

@@ -1,5 +1,6 @@
 """Help pages and locales say what the nodes' schemas say, in both languages."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -7,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from ssd_core.engine.methods import METHODS
+from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.front.workflow import WIDGETS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -48,6 +53,30 @@ def strings(value):
 
 def test_the_english_locale_says_what_the_schemas_say(schemas):
     assert locale("en") == schemas
+
+
+def test_generated_texts_are_as_generated():
+    path = ROOT / "benchmarks" / "knob_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    generated = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generated)
+    stale = [str(file.relative_to(ROOT)) for file, text in generated.pages().items()
+             if file.read_text(encoding="utf-8") != text]
+    assert stale == [], "run python benchmarks/knob_pages.py"
+
+
+@pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race"])
+def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(schemas, node):
+    """What -1 or 0 or 1 means, and whose knob it is: at least each of them is told."""
+    knobs = {WIDGETS.get(one.name, one.name)
+             for one in [*all_knobs().values(), *sampling_knobs()]}
+    names = "|".join(METHODS)
+    chinese = locale("zh")[node]["inputs"]
+    told = rf"-1 =|(?<![\w.])[01](?![\w.])|\b(?:{names})\b"
+    for name in knobs & set(chinese):
+        english = set(re.findall(told, schemas[node]["inputs"][name]["tooltip"]))
+        ascii_only = re.sub(r"[^\x00-\x7f]", " ", chinese[name]["tooltip"])
+        assert english <= set(re.findall(told, ascii_only)), (node, name)
 
 
 def test_every_text_of_a_schema_is_there_in_chinese(schemas):
