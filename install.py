@@ -5,7 +5,8 @@
                               more arguments go to the app (--port 8000, --share ...)
     python install.py download NAME --models-dir FOLDER
                               fetches a backbone with the Python that runs this, such as ComfyUI's
-    python install.py test    makes the same .venv and runs the tests; more arguments go to pytest
+    python install.py test    makes the same .venv and runs the tests; more arguments go to pytest;
+                              --fast leaves out the slow ones: two minutes instead of twenty-five
 
 pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept. What
 will be downloaded is told before; what pip prints is shown where it fails, or with --verbose.
@@ -33,7 +34,8 @@ STAMP = VENV / "ssd-installed.txt"
 OLDEST_PYTHON = (3, 10)
 TESTED_TORCH = "2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-VERBOSE = "--verbose"
+VERBOSE, FAST = "--verbose", "--fast"
+NOT_SLOW = ("-m", "not slow")
 # About how much is downloaded, in MB, on Linux with Python 3.11.
 SIZES = {"app": 100, "app,dev": 220}
 TORCH_MB, TORCH_CUDA_MB = 200, 3500
@@ -145,7 +147,13 @@ def test(arguments: list[str]) -> int:
     """Ruff, then pytest, whose summary stays the last line."""
     prepare("app,dev", VERBOSE in arguments)
     return run([script("ruff"), "check", "."]) or run(
-        [script("pytest"), "-q", *without_verbose(arguments)])
+        [script("pytest"), "-q", *pytest_arguments(arguments)])
+
+
+def pytest_arguments(arguments: list[str]) -> list[str]:
+    """`--fast` in pytest's words; all else as it is."""
+    others = [argument for argument in without_verbose(arguments) if argument != FAST]
+    return [*(NOT_SLOW if FAST in arguments else ()), *others]
 
 
 def without_verbose(arguments: list[str]) -> list[str]:

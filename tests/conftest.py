@@ -19,6 +19,12 @@ settings.load_profile("engine")
 torch.set_num_threads(1)
 
 
+def pytest_itemcollected(item):
+    """What drives a browser is slow, wherever it is; all else that is slow carries the mark."""
+    if "chromium" in item.fixturenames:
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT

@@ -172,6 +172,11 @@ def test_further_arguments_go_to_pytest(install, commands):
     assert commands[-2][1:] == ["check", "."] and commands[-1][1:] == ["-q", "-k", "plan"]
 
 
+def test_the_fast_lane_leaves_out_what_is_marked_slow(install, commands):
+    assert install.main(["test", "--fast", "-k", "plan"]) == 0
+    assert commands[-1][1:] == ["-q", "-m", "not slow", "-k", "plan"]
+
+
 def test_failures_are_one_line(install, commands, monkeypatch, capsys):
     monkeypatch.setattr(install, "run", lambda *a, **k: 1)
     assert install.main(["app"]) == 1

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from ..engine.events import Event
 
+Clock = Callable[[], float]
 
-def timed(run: Iterator[Event]) -> Generator[tuple[float, Event], None, None]:
+
+def timed(run: Iterator[Event], clock: Clock = time.perf_counter
+          ) -> Generator[tuple[float, Event], None, None]:
     """(seconds, event): seconds is the time spent inside the run so far, its consumers left out."""
     seconds = 0.0
     while True:
-        begin = time.perf_counter()
+        begin = clock()
         event = next(run, None)
-        seconds += time.perf_counter() - begin
+        seconds += clock() - begin
         if event is None:
             return
         yield seconds, event
 
 
-def race(runs: Sequence[Generator[Event, None, None]]
+def race(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
          ) -> Generator[tuple[int, float, Event], None, None]:
     """(panel, seconds, event): the run whose own clock is behind takes the next step.
 
@@ -28,7 +31,7 @@ def race(runs: Sequence[Generator[Event, None, None]]
     closing it closes them all.
     """
     clocks = dict.fromkeys(range(len(runs)), 0.0)
-    steps = [timed(run) for run in runs]
+    steps = [timed(run, clock) for run in runs]
     try:
         while clocks:
             panel = min(clocks, key=clocks.__getitem__)

@@ -12,13 +12,12 @@ from support.comfyui_server import comfyui
 HOME = os.environ.get("COMFYUI_PATH")
 
 
-def pytest_collection_modifyitems(items):
-    if HOME is None:
-        here = Path(__file__).parent
-        for item in items:
-            if here in item.path.parents:
-                item.add_marker(pytest.mark.skip(
-                    reason="COMFYUI_PATH names no ComfyUI to start (see tests/comfyui/README.md)"))
+def pytest_itemcollected(item):
+    if Path(__file__).parent in item.path.parents:
+        item.add_marker(pytest.mark.slow)
+        if HOME is None:
+            item.add_marker(pytest.mark.skip(
+                reason="COMFYUI_PATH names no ComfyUI to start (see tests/comfyui/README.md)"))
 
 
 @pytest.fixture(scope="session")

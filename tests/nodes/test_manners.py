@@ -104,6 +104,8 @@ def test_the_registry_finds_what_it_needs():
 
 def test_what_is_published_is_what_runs():
     ignored = (ROOT / ".comfyignore").read_text(encoding="utf-8").split()
-    assert "tests/" in ignored
+    kept_out = {".ci/", ".github/", "benchmarks/", "docs/", "tests/", ".pre-commit-config.yaml"}
+    assert kept_out == set(ignored), "and each is there to be kept out"
+    assert all((ROOT / name).exists() for name in kept_out)
     for needed in ("nodes", "ssd_core", "web", "workflows", "locales", "__init__.py", "LICENSE"):
         assert not {needed, f"{needed}/"} & set(ignored)

@@ -1,0 +1,89 @@
+"""CI, publishing and pre-commit: the files can be read, and what they call is there."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="pyyaml is not installed (the extra `dev`)")
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+# What a step may call besides the files of this repository.
+TOOLS = {"python", "bash"}
+
+
+def read(path: Path) -> dict:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def steps(path: Path) -> list[dict]:
+    return [step for job in read(path)["jobs"].values() for step in job["steps"]]
+
+
+def files_named(command: str) -> set[str]:
+    """Paths in a command: words with a folder or an ending of ours."""
+    return {word for word in command.split()
+            if re.fullmatch(r"[\w.]+(?:/[\w.]+)+|\w+\.(?:py|toml|txt)", word)
+            and not word.startswith(".venv/")}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_calls_what_is_there(path):
+    for step in steps(path):
+        if command := step.get("run"):
+            assert command.split()[0] in TOOLS
+            named = files_named(command)
+            assert named and all((ROOT / name).is_file() for name in named), command
+        else:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@\w+", step["uses"])
+
+
+def test_every_supported_python_and_system_runs_the_fast_lane_and_one_runs_all():
+    jobs = read(ROOT / ".github/workflows/ci.yml")["jobs"]
+    matrix = jobs["fast"]["strategy"]["matrix"]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'requires-python = ">=(.+?)"', project).group(1)
+    assert matrix["python"][0] == oldest
+    assert {run["os"].split("-")[0] for run in matrix["include"]} == {"windows", "macos"}
+    assert "--fast" in jobs["fast"]["steps"][-1]["run"]
+    assert jobs["full"]["steps"][-1]["run"] == "bash .ci/run"
+    assert "install.py test\n" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_a_tag_publishes_after_it_was_checked():
+    path = ROOT / ".github/workflows/publish.yml"
+    assert read(path)[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as true
+    names = [step.get("run") or step["uses"] for step in steps(path)]
+    check = next(i for i, name in enumerate(names) if "release.py" in name)
+    assert names[check + 1].startswith("Comfy-Org/publish-node-action@")
+    assert "secrets." in steps(path)[check + 1]["with"]["personal_access_token"]
+
+
+@pytest.fixture
+def complaint():
+    spec = importlib.util.spec_from_file_location("release", ROOT / ".github" / "release.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.complaint
+
+
+def test_only_the_version_itself_is_published_and_only_by_somebody(complaint):
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.+)"', project, re.M).group(1)
+    ready = re.sub(r'^PublisherId = ".*"', 'PublisherId = "somebody"', project, flags=re.M)
+    assert complaint(f"v{version}", ready) is None
+    assert version in complaint("v99.0.0", ready)
+    empty = re.sub(r'^PublisherId = ".*"', 'PublisherId = ""', project, flags=re.M)
+    assert "PublisherId" in complaint(f"v{version}", empty)
+
+
+def test_pre_commit_runs_the_programs_of_the_environment():
+    hooks = [hook for repo in read(ROOT / ".pre-commit-config.yaml")["repos"]
+             for hook in repo["hooks"]]
+    own = {hook["id"]: hook["entry"] for hook in hooks if "entry" in hook}
+    assert "ruff" in own
+    for entry in own.values():
+        assert entry.startswith(".venv/bin/python ")
+        assert all((ROOT / name).is_file() for name in files_named(entry)), entry
