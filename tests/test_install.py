@@ -47,6 +47,13 @@ def test_one_version_everywhere():
     assert f'version = "{ssd_core.__version__}"' in text
 
 
+def test_the_app_asks_for_a_gradio_below_the_next_major_version_and_is_tested_with_it():
+    gradio = pytest.importorskip("gradio", reason="gradio is not installed")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    least, below = map(int, re.search(r'"gradio>=(\d+)\.0,<(\d+)"', text).groups())
+    assert least <= int(gradio.__version__.split(".")[0]) < below == least + 1
+
+
 def test_requirements_are_floors_without_torch(install):
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     listed = re.search(r"^dependencies = \[(.*?)\]", text, re.S | re.M).group(1)

@@ -100,15 +100,12 @@ def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
-    session = get_session()
-    if callable(session.stream):
-        with session.stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
-            hf_raise_for_status(response)
-            yield response.status_code, response.iter_bytes()
-    else:
-        with session.get(url, headers=headers, timeout=TIMEOUT, stream=True) as response:
-            hf_raise_for_status(response)
-            yield response.status_code, response.iter_content(PIECE)
+    session, options = get_session(), {"headers": headers, "timeout": TIMEOUT}
+    httpx = callable(session.stream)
+    with (session.stream("GET", url, **options) if httpx
+          else session.get(url, stream=True, **options)) as response:
+        hf_raise_for_status(response)
+        yield response.status_code, response.iter_bytes() if httpx else response.iter_content(PIECE)
 
 
 def network_errors() -> tuple[type[Exception], ...]:

@@ -1,6 +1,8 @@
 /**
  * <ssd-divider left="URL" right="URL" left-label right-label>: two pictures on top of each other;
  * left of a line that can be dragged stands the left one.
+ *
+ * Not gr.ImageSlider, which has one label for the pair and none for each picture.
  */
 
 import { make } from "./core/elements.js";
