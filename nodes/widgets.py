@@ -58,7 +58,10 @@ def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.I
 
 def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],
               zero_is_own: bool = False) -> dict[str, Any]:
-    """Knobs by their own names from widgets by theirs; None is the method's or backbone's own."""
+    """Knobs by their own names from widgets by theirs; None is the method's or backbone's own.
+
+    In workflows from before -1 meant that, 0 does: where it is not legal, and where zero_is_own.
+    """
     return {one.name: from_number(one, widgets[name_of(one)],
-                                  zero_is_own and one.name in ("rounds", "incremental"))
+                                  zero_is_own or not one.knob.allows(0))
             for one in knobs if name_of(one) in widgets}

@@ -7,51 +7,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from typing import Any
 
 from ssd_core import Plan, Sampling, SSDError, plan
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import METHODS, SSD, Method, default_method
+from ssd_core.front.knobs import (
+    OWN_NUMBER,
+    Described,
+    all_knobs,
+    from_number,
+    sampling_knobs,
+)
 from ssd_core.front.labels import without_heads
-from ssd_core.front.recipe import is_int, is_number, method_of
-from ssd_core.model.knobs import LARGEST
+from ssd_core.front.recipe import is_int, method_of
+from ssd_core.model.knobs import require_legal, typed
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
 
 MOST_PICTURES, LONGEST_TEXT = 64, 4000
 
 
-@dataclass(frozen=True)
-class Settings:
-    """All that can be chosen. A method takes of the knobs those that it has.
+KNOBS = {**all_knobs(), **{one.name: one for one in sampling_knobs()}}
+OLD_ZEROS = ("window", "cfg")  # 0 was "own" in what browsers remember from before -1 meant that
 
-    window None: the cheapest on the device; cfg None and size None: the backbone's own; size is
-    "WIDTHxHEIGHT". noise_version is chosen by nobody: it is the newest, or comes with the seed of
-    an old recipe.
+
+@dataclass(frozen=True)
+class Wish:
+    """What can be chosen besides the knobs.
+
+    size is "WIDTHxHEIGHT", None the backbone's own. noise_version is chosen by nobody: it is the
+    newest, or comes with the seed of an old recipe.
     """
 
     prompt: str = ""
     negative: str = ""
-    seed: int = 0
     pictures: int = 1
     method: str = default_method().name
-    k_h: int = 5
-    k_v: int = 1
-    rounds: int = 2
-    incremental: int = 0
-    acceptance: str = "residual"
-    fused_commit: bool = False
-    draft_choice: str = "sample"
-    draft_temperature: float = 1.0
-    draft: str = "distribution"
-    drafts: str = "horizontal"
-    window: int | None = None
-    cfg: float | None = None
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
     size: str | None = None
     noise_version: int = NEWEST
 
@@ -85,8 +79,7 @@ class Settings:
         return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
 
     def sampling(self) -> Sampling:
-        return Sampling(self.seed, self.cfg, self.temperature, self.top_k, self.top_p,
-                        self.noise_version)
+        return Sampling(**{f.name: getattr(self, f.name) for f in fields(Sampling)})
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None for the backbone's own."""
@@ -99,6 +92,19 @@ class Settings:
 
     def guided(self, preset: Preset) -> bool:
         return (preset.cfg if self.cfg is None else self.cfg) != 1
+
+
+def knob_field(one: Described) -> tuple[str, Any, Any]:
+    """A knob as a field. A schedule starts with numbers to be seen, the rest at its default."""
+    schedule = one.methods and one.default is None
+    default = getattr(Preset(), one.name, None) if schedule else one.default
+    return one.name, one.kind | None if one.optional else one.kind, field(default=default)
+
+
+Settings = make_dataclass(
+    "Settings", map(knob_field, KNOBS.values()), bases=(Wish,), frozen=True, namespace={
+        "__doc__": "All that can be chosen. A method takes of the knobs those that it has; None "
+                   "leaves one to the method or the backbone."})
 
 
 # Speed
@@ -144,20 +150,16 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 # To and from plain values
 
 TEXTS = ("prompt", "negative")
-CHOICES = ("method", "acceptance", "draft_choice", "draft", "drafts")
-COUNTS = ("seed", "pictures", "k_h", "k_v", "rounds", "incremental", "top_k", "window")
-NUMBERS = ("draft_temperature", "cfg", "temperature", "top_p")
-OWN = ("window", "cfg", "size")  # None, written 0 or "": the backbone's own
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """JSON without null: the seed as text (a browser's numbers end at 2^53), see OWN.
+    """JSON without null: the seed as text (a browser's numbers end at 2^53), -1 or "" for None.
 
     The noise version is written with its seed, and holds for no other.
     """
     raw = {**asdict(settings), "seed": str(settings.seed),
            "noise_version": f"{settings.noise_version}:{settings.seed}"}
-    return {name: {"size": ""}.get(name, 0) if value is None else value
+    return {name: ("" if name == "size" else OWN_NUMBER) if value is None else value
             for name, value in raw.items()}
 
 
@@ -182,21 +184,23 @@ def noise_version(raw: Mapping[str, Any], seed: int) -> int:
 
 def value_of(name: str, value: Any) -> Any:
     """A value as its field has it."""
-    if name in OWN and not value:
-        return None
-    if name in COUNTS:
+    if name in KNOBS:
+        return knob_value(KNOBS[name], value)
+    if name == "pictures":
         return whole(name, value)
-    if name in NUMBERS:
-        if not is_number(value):
-            raise SSDError(f"{name} {str(value)[:20]!r}: must be a number")
-        return value
-    if name == "fused_commit":
-        if not isinstance(value, bool):
-            raise SSDError(f"{name} {str(value)[:20]!r}: must be on or off")
-        return value
-    if not isinstance(value, str):
-        raise SSDError(f"{name} {str(value)[:20]!r}: must be text")
-    return value.strip() if name in TEXTS else value
+    if name == "size" and not value:
+        return None
+    text = typed(name, value, str)
+    return text.strip() if name in TEXTS else text
+
+
+def knob_value(one: Described, value: Any) -> Any:
+    """A knob's value; SSDError with the legal range where it is none."""
+    given = whole(one.name, value) if one.kind is int else typed(one.name, value, one.kind)
+    given = from_number(one, given, zero_is_own=one.name in OLD_ZEROS)
+    if given is not None:
+        require_legal(one.name, given, one.knob)
+    return given
 
 
 def whole(name: str, value: Any) -> int:
@@ -210,9 +214,6 @@ def whole(name: str, value: Any) -> int:
 
 def check(settings: Settings) -> None:
     """Raise SSDError for what no backbone could run."""
-    for name in COUNTS:
-        if name != "seed" and (getattr(settings, name) or 0) > LARGEST:
-            raise SSDError(f"{name}: must be at most {LARGEST:,}")
     settings.sampling()
     settings.pixels()
     settings._method().resolved(Preset())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ssd_core.front.knobs import all_knobs, sampling_knobs
+
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 
 TABLE: dict[str, tuple[str, str]] = {
@@ -53,8 +55,9 @@ TABLE: dict[str, tuple[str, str]] = {
     "draft": ("Draft source (rows)", "草稿来源（rows）"),
     "drafts": ("Draft direction (strict)", "草稿方向（strict）"),
     "draft_temperature": ("Draft temperature", "草稿温度"),
-    "window": ("Window (exact; 0: fastest here)", "窗口（exact；0：本机最快）"),
-    "cfg": ("Guidance (cfg; 0: the backbone's default)", "引导强度 cfg（0：主干模型默认值）"),
+    "window": ("Window (exact; -1: fastest here)", "窗口（exact；-1：本机最快）"),
+    "cfg": ("Guidance (cfg; -1: the backbone's default)",
+            "引导强度 cfg（-1：主干模型默认值）"),
     "temperature": ("Temperature", "温度"),
     "top_k": ("Top-k (0: off)", "Top-k（0：关闭）"),
     "top_p": ("Top-p (1: off)", "Top-p（1：关闭）"),
@@ -205,9 +208,15 @@ TABLE: dict[str, tuple[str, str]] = {
 }
 
 
+def labels() -> dict[str, tuple[str, str]]:
+    """All texts; a knob that has none here is called by its name, and described by its help."""
+    knobs = [*all_knobs().values(), *sampling_knobs()]
+    return {**{one.name: (f"{one.name}: {one.knob.help}",) * 2 for one in knobs}, **TABLE}
+
+
 def translations(forced: str = AUTO) -> gr.I18n:
     """Gradio's tables; a forced language is told to every browser."""
-    english, chinese = ({key: pair[n] for key, pair in TABLE.items()} for n in (0, 1))
+    english, chinese = ({key: pair[n] for key, pair in labels().items()} for n in (0, 1))
     if forced != AUTO:
         english = chinese = english if forced == ENGLISH else chinese
     return gr.I18n(**{"en": english, "zh": chinese, "zh-CN": chinese, "zh-TW": chinese})

@@ -59,16 +59,16 @@ class Described:
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
 
-def from_number(one: Described, value: Any, zero_is_own: bool = False) -> Any:
+def from_number(one: Described, value: Any, zero_is_own: bool) -> Any:
     """What a widget's value means to its knob; None leaves it to its method or backbone.
 
-    -1 does so in every host. What was saved before that was agreed says it by 0: where 0 is not
-    legal, and where `zero_is_own` because the widget of that day said so.
+    -1 does so in every host, and for a widget that steps by fractions whatever lies between it and
+    0. zero_is_own: what was saved before that was agreed on said it by 0.
     """
     if isinstance(value, str | bool) or not one.optional:
         return value
-    zero = value == 0 and (zero_is_own or not one.knob.allows(0))
-    return None if zero or value < 0 else value
+    own = OWN_NUMBER <= value < 0 or (value == 0 and zero_is_own)
+    return None if own else value
 
 
 def described(record: type) -> list[Described]:

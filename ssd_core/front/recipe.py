@@ -13,7 +13,6 @@ import base64
 import binascii
 import hashlib
 import json
-import math
 import struct
 import warnings
 import zlib
@@ -298,10 +297,6 @@ def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> objec
 
 def is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_number(value: object) -> bool:
-    return is_int(value) or isinstance(value, float) and math.isfinite(value)
 
 
 def is_count(value: object) -> bool:

@@ -14,6 +14,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST
 
 from ..errors import in_language
@@ -36,10 +37,7 @@ EXAMPLES = [
     "a purple tree on the left and a yellow tent on the right , in a green meadow , at noon",
 ]
 KNOBS = [f.name for f in fields(Settings)]
-METHOD_KNOBS = ("method", "k_h", "k_v", "rounds", "incremental", "acceptance", "fused_commit",
-                "draft_choice", "draft_temperature", "draft", "drafts", "window")
-CHOICES = {"acceptance": ["residual", "coupled"], "draft_choice": ["sample", "argmax"],
-           "draft": ["distribution", "copy"], "drafts": ["horizontal", "vertical"]}
+METHOD_KNOBS = ("method", *all_knobs())
 
 
 def takes_knobs(handler: Callable) -> Callable:
@@ -111,28 +109,12 @@ class Controls:
     def _expert(self, t: gr.I18n, start: Settings) -> None:
         self._add("method", gr.Dropdown(list(METHODS), value=start.method, label=t("method"),
                                         elem_id="method"))
-        with gr.Row():
-            self._number(t, "k_h", start)
-            self._number(t, "k_v", start)
-        with gr.Row():
-            self._number(t, "rounds", start)
-            self._number(t, "incremental", start)
-        for pair in (("acceptance", "draft_choice"), ("draft", "drafts")):
-            with gr.Row():
-                for name in pair:
-                    self._add(name, gr.Dropdown(CHOICES[name], value=getattr(start, name),
-                                                label=t(name), elem_id=name, min_width=110))
-        with gr.Row():
-            self._number(t, "draft_temperature", start, None)
-            self._number(t, "window", start)
-        self._add("fused_commit", gr.Checkbox(start.fused_commit, label=t("fused_commit"),
-                                              elem_id="fused_commit"))
-        with gr.Row():
-            self._number(t, "cfg", start, None)
-            self._number(t, "temperature", start, None)
-        with gr.Row():
-            self._number(t, "top_k", start)
-            self._number(t, "top_p", start, None)
+        sampling = [one for one in sampling_knobs() if one.name != "seed"]
+        for knobs in (list(all_knobs().values()), sampling):
+            for pair in (knobs[n : n + 2] for n in range(0, len(knobs), 2)):
+                with gr.Row():
+                    for one in pair:
+                        self._add(one.name, self._knob(t, one, start))
         # Never seen: the noise version of a restored picture, together with its seed.
         self._add("noise_version", gr.Textbox("", visible=False))
         self.own_size = (t("own_size"), "")
@@ -140,10 +122,15 @@ class Controls:
         self._add("size", gr.Dropdown(sizes, value="", label=t("size"), elem_id="size",
                                       allow_custom_value=True))
 
-    def _number(self, t: gr.I18n, name: str, start: Settings, precision: int | None = 0) -> None:
-        """Without limits: Gradio would refuse with no word about which number; `read` names it."""
-        self._add(name, gr.Number(getattr(start, name) or 0, label=t(name), precision=precision,
-                                  elem_id=name, min_width=110))
+    def _knob(self, t: gr.I18n, one: Described, start: Settings) -> gr.components.Component:
+        """Numbers without limits: Gradio would refuse one and not say which; `read` names it."""
+        value, own = getattr(start, one.name), {"label": t(one.name), "elem_id": one.name}
+        if one.kind is bool:
+            return gr.Checkbox(value, min_width=110, **own)
+        if one.knob.choices:
+            return gr.Dropdown(list(one.knob.choices), value=value, min_width=110, **own)
+        return gr.Number(OWN_NUMBER if value is None else value, min_width=110,
+                         precision=0 if one.kind is int else None, **own)
 
     def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
         """Choices for `size`, of a backbone with these sizes (width, height)."""

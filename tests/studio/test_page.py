@@ -75,8 +75,8 @@ def saved(services, number=1):
 
 
 @pytest.mark.parametrize("name, wrong", [
-    ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -1), ("incremental", -1),
-    ("draft_temperature", 0), ("window", -1), ("cfg", 1000), ("temperature", -1), ("top_k", -1),
+    ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -2), ("incremental", -2),
+    ("draft_temperature", 0), ("window", -2), ("cfg", 1000), ("temperature", -1), ("top_k", -1),
     ("top_p", 3), ("seed", "abc"), ("rounds", None)])
 def test_a_number_out_of_range_is_told_by_its_name(controls, name, wrong):
     method = {"window": "exact", "draft_temperature": "ssd"}.get(name, "ssd")
@@ -175,7 +175,7 @@ def test_another_backbone_is_told_whatever_the_knobs_hold(services, controls):
     told = dict(zip(KNOBS, controls.adopted(now.preset, now.sizes), strict=True))
     kept = {name for name, value in told.items() if value == SKIP}
     assert {"prompt", "seed", "method"} <= kept
-    assert (told["rounds"], told["cfg"], told["size"]["value"]) == (now.preset.rounds, 0, "")
+    assert (told["rounds"], told["cfg"], told["size"]["value"]) == (now.preset.rounds, -1, "")
 
 
 # History

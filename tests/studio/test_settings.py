@@ -13,9 +13,11 @@ from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
+from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.library import Loaded
 from studio.settings import (
+    KNOBS,
     STOPS,
     Settings,
     from_dict,
@@ -25,6 +27,7 @@ from studio.settings import (
     to_dict,
     with_preset,
 )
+from studio.words import TABLE
 
 SEEDS = st.integers(0, 2**64 - 1)
 LEGAL = st.builds(
@@ -62,7 +65,7 @@ def test_missing_values_have_their_defaults_and_strangers_are_ignored():
 @pytest.mark.parametrize(("name", "value"), [
     ("seed", "x"), ("seed", -1), ("seed", 2**64), ("seed", True), ("seed", "9" * 30),
     ("pictures", 0), ("pictures", 65), ("pictures", 1.5), ("method", "lightning"),
-    ("method", None), ("k_h", 0), ("k_h", None), ("rounds", -1), ("acceptance", "never"),
+    ("method", None), ("k_h", 0), ("k_h", None), ("rounds", -2), ("acceptance", "never"),
     ("draft_choice", 3), ("draft_temperature", 0), ("temperature", float("nan")),
     ("temperature", "hot"), ("top_p", 0), ("top_k", -1), ("cfg", 0.5), ("size", "big"),
     ("size", "1x" + "1" * 99), ("fused_commit", "yes"), ("prompt", 7), ("prompt", "x" * 5000),
@@ -72,6 +75,26 @@ def test_a_value_that_is_wrong_is_named_in_one_line(name, value):
     with pytest.raises(SSDError, match=name) as caught:
         from_dict({"method": method, name: value})
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+
+
+def test_minus_one_leaves_a_number_to_its_method_or_backbone():
+    raw = {"k_h": -1, "rounds": -1, "window": -1, "cfg": -1}
+    settings = from_dict({"method": "rows", **raw})
+    assert [getattr(settings, name) for name in raw] == [None] * 4
+    assert raw.items() <= to_dict(settings).items()
+    assert settings.method_on(Preset(rounds=4), heads=False).rounds == 4
+    assert settings.sampling().cfg is None
+
+
+def test_what_a_browser_remembers_from_before_still_reads():
+    """There 0 was the own window and the own guidance."""
+    old = from_dict({**to_dict(Settings(prompt="a sun")), "window": 0, "cfg": 0})
+    assert old == Settings(prompt="a sun")
+
+
+def test_every_knob_is_a_setting_and_has_words_of_its_own_in_both_languages():
+    assert {*all_knobs(), *(one.name for one in sampling_knobs())} <= set(TABLE)
+    assert set(KNOBS) <= {f.name for f in fields(Settings)}
 
 
 def test_fused_commit_without_rounds_is_refused():
