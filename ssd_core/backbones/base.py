@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,10 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
+from .codecs.codec import PictureCodec
 from .offload import Turns
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Backbone(nn.Module):
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
     turns: Turns | None = None  # with offload: whether decoder or codec is on the device
-    picture_codec: nn.Module  # decode: [B, R, C] -> pixels [B, 3, H, W] in -1..1; encode: back
+    picture_codec: PictureCodec
 
     @property
     def size(self) -> tuple[int, int]:
@@ -79,7 +83,8 @@ class Backbone(nn.Module):
             legal = ", ".join(f"{width}x{height}" for width, height in self.sizes)
             raise SSDError(f"size {size[0]}x{size[1]}: {self.name} draws {legal}")
         view = copy(self)
-        view.sizes = (tuple(size), *(other for other in self.sizes if other != tuple(size)))
+        others = [other for other in self.sizes if other != tuple(size)]
+        view.sizes = ((size[0], size[1]), *others)
         view.lay_out()
         return view
 
@@ -124,7 +129,7 @@ class Backbone(nn.Module):
         """[rows, P] int64 -> [rows, P, d]."""
         raise NotImplementedError
 
-    def awake(self, module: nn.Module) -> nn.Module:
+    def awake(self, module: M) -> M:
         """The decoder or the picture codec, on the device: with offload they take turns there."""
         if self.turns is not None:
             self.turns.take(module)

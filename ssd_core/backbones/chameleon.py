@@ -17,7 +17,7 @@ from .base import Preset
 from .codecs.find import draws, read_codec
 from .prompts.text import read_text, require_length
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import head_key, read_constants
+from .reading.decoder_config import claimed, head_key, read_constants
 from .reading.weights import Concat, Slice, Source, decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
@@ -132,18 +132,18 @@ def code_name(code: int) -> str:
     return "IMGIMG" + "".join("ABCDEFGHIJ"[int(digit)] for digit in str(code)) + "Z"
 
 
-def norm_sources(checkpoint: Checkpoint, sources: dict[str, Source],
+def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
                  shape: DecoderShape) -> dict[str, Source]:
     """Norms for every head, which a file has once for all of them, for groups or for each.
 
-    sources: own names and keys. Raises SSDError where norms are grouped in more than one way.
+    keys: by own names. Raises SSDError where norms are grouped in more than one way.
     """
     spread: dict[str, Source] = {}
     for kind, heads in (("q_norm", shape.heads), ("k_norm", shape.kv_heads)):
-        own = {name: key for name, key in sources.items() if kind in name}
+        own = {name: key for name, key in keys.items() if kind in name}
         rows = rows_of_all(checkpoint, own.values())
         each, uneven = divmod(heads, rows)
-        spread |= own if uneven else {name: Concat(tuple(
+        spread |= {**own} if uneven else {name: Concat(tuple(
             Slice(key, head // each, head // each + 1) for head in range(heads)))
             for name, key in own.items()}
     return spread
@@ -181,9 +181,10 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         target = target_of(checkpoint)
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
-    head = head_key(checkpoint, HEAD, EMBEDDING)
+    head = claimed(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
     sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
-    norms = {name: key for name, key in sources.items() if "_norm_" in name}
+    norms = {name: key for name, key in sources.items()
+             if "_norm_" in name and isinstance(key, str)}
     sources |= norm_sources(checkpoint, norms, shape)
     backbone.load(checkpoint, sources, device, dtype)
     backbone.picture_codec = codec

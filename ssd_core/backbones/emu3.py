@@ -18,7 +18,7 @@ from .codecs.movq import movq_of
 from .prompts.text import Text, read_text, require_length
 from .prompts.tiktoken_text import read_tiktoken
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import head_key, number, read_constants
+from .reading.decoder_config import claimed, head_key, number, read_constants
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
@@ -76,10 +76,10 @@ class Emu3(SharedVocabulary):
         self.sizes = tuple(size_for(ratio, area) for ratio in RATIOS)
         self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
 
-    @property
-    def prompt_limit(self) -> int:
-        """What a training sequence has left beside the picture."""
-        return SLOTS - END - self.grid.slots
+    def lay_out(self) -> None:
+        """A prompt has what the picture leaves of a training sequence."""
+        self.prompt_limit = SLOTS - END - self.drawn_grid().slots
+        super().lay_out()
 
     def in_template(self, words: str) -> list[int]:
         """Words, then begin-of-image and the grid's size in digits."""
@@ -146,7 +146,8 @@ def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Emu3:
     """A backbone from any of the layouts; the codec first, since it may be what is missing."""
-    layout, config = layout_of(checkpoint), checkpoint.config()
+    layout = claimed(layout_of(checkpoint), checkpoint, FAMILY)
+    config = checkpoint.config()
     own = config.get("text_config")
     own = own if isinstance(own, dict) else config
     query = f"{layout.prefix}layers.0.self_attn.q_proj.weight"

@@ -123,16 +123,16 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     names = next(names for names in LAYOUTS if names.codes in checkpoint.shapes)
     config = section(checkpoint, names.config)
     constants = read_constants(checkpoint, config, THETA, EPS)
-    sources = parameter_sources(names)
-    words, hidden = two_sizes(checkpoint, sources["word_embedding"])
+    own = parameter_sources(names)
+    words, hidden = two_sizes(checkpoint, own["word_embedding"])
     heads = number(checkpoint, config, "num_attention_heads", hidden // HEAD_DIM or 1)
     shape = decoder_shape(checkpoint, names.decoder, int(heads), config=config, eps=constants.eps)
-    codes, width = two_sizes(checkpoint, sources["head"])
+    codes, width = two_sizes(checkpoint, own["head"])
     with torch.device("meta"):
         backbone = Janus(shape, words, codes, width)
     backbone.name = SIZES.get(hidden, "janus-pro")
     backbone.read_with(read_text(checkpoint.path("tokenizer.json"), words))
-    sources |= decoder_sources(names.decoder, shape.layers)
+    sources = {**own, **decoder_sources(names.decoder, shape.layers)}
     prints = fill(backbone, sources, checkpoint, device, dtype)
     with torch.device("meta"):
         aligner = Aligner(codes, two_sizes(checkpoint, names.codes)[1], hidden)
@@ -143,7 +143,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     backbone.picture_codec = read_codec(
         checkpoint, device, f"get the complete model, its codec of {codes} codes too",
         draws(codes))
-    patch = backbone.picture_codec.shape.patch
+    patch = backbone.picture_codec.patch
     backbone.sizes = ((GRID.columns * patch, GRID.rows * patch),)
     slots = PROMPT_LIMIT + GRID.slots
     backbone.angles = sequence_angles(slots, shape.head_dim, constants.theta).to(device)

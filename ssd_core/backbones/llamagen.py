@@ -19,8 +19,17 @@ from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import head_key
-from .reading.weights import HF, LLAMAGEN, Names, decoder_shape, decoder_sources, fill, two_sizes
+from .reading.decoder_config import claimed, head_key
+from .reading.weights import (
+    HF,
+    LLAMAGEN,
+    Names,
+    Source,
+    decoder_shape,
+    decoder_sources,
+    fill,
+    two_sizes,
+)
 
 FAMILY = "LlamaGen"
 HIDDEN, NO_TEXT = -1, -2  # in place of a text's ids: nothing, and the learned features
@@ -62,7 +71,7 @@ class LlamaGen(Backbone):
 
     def lay_out(self) -> None:
         width, height = self.size
-        patch = self.picture_codec.shape.patch
+        patch = self.picture_codec.patch
         self.grid = Grid(height // patch, width // patch)
         y, x = self.grid.coordinates.T
         cells = axial_angles(y, x, self.decoder.shape.head_dim)
@@ -129,8 +138,8 @@ class TextLlamaGen(LlamaGen):
         """[SLOTS, width] of one row: zeros where hidden, then the text's or the learned ones."""
         if NO_TEXT in ids:
             return self.no_text
-        ids = tuple(i for i in ids if i != HIDDEN)
-        seen = self.reader.features(ids, self.dtype).to(self.no_text)
+        said = tuple(i for i in ids if i != HIDDEN)
+        seen = self.reader.features(said, self.dtype).to(self.no_text)
         return F.pad(seen, (0, 0, SLOTS - len(seen), 0))
 
 
@@ -153,14 +162,15 @@ def layout_of(checkpoint: Checkpoint) -> Layout | None:
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> LlamaGen:
     """Read a LlamaGen; SSDError names the file and what is wrong with it."""
-    layout = layout_of(checkpoint)
+    layout = claimed(layout_of(checkpoint), checkpoint, FAMILY)
     codes, hidden = two_sizes(checkpoint, layout.head)
     shape = decoder_shape(checkpoint, layout.prefix, HEADS.get(hidden, max(hidden // 64, 1)),
                           layout.layers, checkpoint.config(), "interleaved", EPS)
     backbone, conditions = with_conditions(checkpoint, layout.prefix, shape, codes)
-    sources = {"code_embedding": layout.embedding, "norm": f"{layout.prefix}norm.weight",
-               "head": layout.head, **conditions,
-               **decoder_sources(layout.prefix, shape.layers, layout.layers)}
+    sources: dict[str, Source] = {
+        "code_embedding": layout.embedding, "norm": f"{layout.prefix}norm.weight",
+        "head": layout.head, **conditions,
+        **decoder_sources(layout.prefix, shape.layers, layout.layers)}
     backbone.sha256 = fill(backbone, sources, checkpoint, device, dtype).hexdigest()
     kind, other = backbone.kinds
     backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"
@@ -201,5 +211,5 @@ def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
     if table:
         told = [round((table[0] - backbone.condition_slots) ** 0.5)]
     sides = [side for side in told[:1] if side in backbone.sides] or backbone.sides
-    patch = backbone.picture_codec.shape.patch
+    patch = backbone.picture_codec.patch
     return tuple((side * patch, side * patch) for side in sides)

@@ -77,13 +77,16 @@ class Postcard(Backbone):
                 nn.init.normal_(weight, std=0.0 if zero else 0.02, generator=generator)
 
     def refresh_tables(self) -> None:
+        """Set what `tables` makes."""
+        self.angles, self.positions = self.tables()
+
+    def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Rotary angles on the weights' device, and the position table from today's weights."""
         y, x = GRID.coordinates.T
         prompt = torch.arange(PROMPT_LENGTH)  # lies above the picture: row -2, one column a word
         angles = axial_angles(torch.cat((torch.full_like(prompt, -2), y)),
                               torch.cat((prompt, x)), self.decoder.shape.head_dim)
-        self.angles = angles.to(self.device)
-        self.positions = self.position_table()
+        return angles.to(self.device), self.position_table()
 
     def position_table(self) -> torch.Tensor:
         """[slots, d]: the prompt's own positions, then row + column of the cell a slot predicts."""
@@ -154,7 +157,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
                        f"({str(error).splitlines()[0]}): reinstall the bundle") from error
     backbone.sha256 = sha256_of(tensors)
     codec = backbone.picture_codec.to(device)
-    backbone.picture_codec = None  # pixels stay in fp32 whatever the decoder's dtype
+    del backbone.picture_codec  # pixels stay in fp32 whatever the decoder's dtype
     backbone.to(device, dtype)
     backbone.picture_codec = codec
     return backbone.freeze()

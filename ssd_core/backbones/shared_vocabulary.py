@@ -69,9 +69,13 @@ class SharedVocabulary(Backbone):
         self.word_embedding = table(vocabulary.size)
         self.code_embedding, self.head = table(self.codes + self.row_end), table(self.codes)
 
-    def lay_out(self) -> None:
+    def drawn_grid(self) -> Grid:
+        """The cells of a picture of the present size."""
         width, height = self.size
-        self.grid = Grid(height // self.patch, width // self.patch, self.row_end)
+        return Grid(height // self.patch, width // self.patch, self.row_end)
+
+    def lay_out(self) -> None:
+        self.grid = self.drawn_grid()
         slots = self.prompt_limit + self.grid.slots
         self.angles = sequence_angles(slots, self.decoder.shape.head_dim, self.theta)
         self.angles = self.angles.to(self.device)

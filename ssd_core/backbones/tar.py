@@ -56,7 +56,7 @@ class Tar(Backbone):
 
     def lay_out(self) -> None:
         """One size a file; the row behind the last position is that of a slot never read."""
-        cells = self.size[0] // self.picture_codec.shape.patch
+        cells = self.size[0] // self.picture_codec.patch
         self.grid = Grid(cells, cells)
         self.positions = F.pad(self.slot_embedding[0], (0, 0, 0, 1))
 
@@ -80,7 +80,7 @@ class Tar(Backbone):
 
     def tokenize_codes(self, prompt: str) -> list[int]:
         codes = read_codes(Path(prompt.removeprefix(SCHEME)).expanduser())
-        limit = self.positions.shape[0] - self.grid.cells
+        limit = self.slot_embedding.shape[1] + 1 - self.grid.cells
         if len(codes) not in COUNTS or len(codes) > limit:
             legal = ", ".join(str(count) for count in COUNTS if count <= limit)
             raise SSDError(f"{prompt}: {len(codes)} codes, expected {legal}")
@@ -137,7 +137,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     backbone.picture_codec = read_codec(
         checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
         lambda found: draws(codes)(found) and "c2i" not in found.files[0].stem)
-    backbone.sizes = ((side * backbone.picture_codec.shape.patch,) * 2,)
+    backbone.sizes = ((side * backbone.picture_codec.patch,) * 2,)
     backbone.lay_out()
     return backbone.eval()
 

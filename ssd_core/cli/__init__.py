@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -27,7 +28,8 @@ from .options import takes_groups
 
 WRONG_INPUT, INTERRUPTED = 2, 130
 # What a wrong command line raises: click's own class, or the one of a typer that carries its own.
-UsageError = typer.BadParameter.__base__
+# BadParameter, of which there is but one, has all that is asked of it here.
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
@@ -59,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Anything else that fails is a fault of ours and leaves as the exception it is (exit code 1).
     """
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # consoles that lack a prompt's letters
+        if isinstance(stream, io.TextIOWrapper):  # consoles may lack a prompt's letters
+            stream.reconfigure(errors="backslashreplace")
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = typer.main.get_command(app).main(arguments, "ssd", standalone_mode=False) or 0

@@ -22,10 +22,10 @@ TELL_COSTS = ("self-distill", "heads")  # stages for any backbone: they may take
 class Stages(TyperGroup):
     """Stages are imported when they are asked for, so that other commands start fast."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:
         return list(STAGES)
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
         return stage_command(cmd_name) if cmd_name in STAGES else None
 
 

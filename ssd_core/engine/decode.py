@@ -77,7 +77,7 @@ def _run(device: torch.device, steps: Generator[Event, None, None]) -> Iterator[
 
 
 def _steps(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
-           keep: torch.Tensor | None, keep_rows: int) -> Iterator[Event]:
+           keep: torch.Tensor | None, keep_rows: int) -> Generator[Event, None, None]:
     yield Started(plan)
     state = allocate()
     prefill = state.prefill(keep, keep_rows)
@@ -167,20 +167,19 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
     return keep.expand(pictures, -1, -1)
 
 
-def plan(grid_or_backbone: Grid | Backbone, method: Method, keep_rows: int = 0,
+def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None) -> Plan:
-    """Count the passes of a method on a Grid or a backbone, without running anything.
+    """Count the passes of a method on a Grid, a backbone or a class of it, without running anything.
 
     heads: whether it may draft with any. device: the type of the one that will draw; by default
     the backbone's own, for a Grid a CPU.
     """
-    known = isinstance(grid_or_backbone, Grid)
-    grid, preset = ((grid_or_backbone, Preset()) if known
-                    else (grid_or_backbone.grid, grid_or_backbone.preset))
-    method = method.resolved(preset)
     device = device or device_of(grid_or_backbone)
-    usual = None if known else usual_passes(grid_or_backbone, method, heads, device,
-                                            keep_rows)
+    if isinstance(grid_or_backbone, Grid):
+        grid, usual, method = grid_or_backbone, None, method.resolved(Preset())
+    else:
+        grid, method = grid_or_backbone.grid, method.resolved(grid_or_backbone.preset)
+        usual = usual_passes(grid_or_backbone, method, heads, device, keep_rows)
     return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 
 

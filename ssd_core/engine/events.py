@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import torch
 
 from .plan import Plan
 
+T = TypeVar("T", bound="Told")
 
+
+@dataclass(frozen=True)
 class Told:
     """An event; inside a run its tensors may be views of what is still going to change."""
 
-    def handed_out(self) -> Told:
+    def handed_out(self: T) -> T:
         """The event for the caller: with tensors of its own, which may be written to."""
         own = {f.name: value.clone() for f in fields(self)
                if isinstance(value := getattr(self, f.name), torch.Tensor)}

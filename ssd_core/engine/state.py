@@ -100,7 +100,7 @@ class DecodeState:
     def prefill(self, kept: torch.Tensor | None, kept_rows: int) -> Pass:
         """Feed the prompts, and the kept rows' tokens [B, R, C] behind them, in one pass."""
         stop = kept_rows * self.grid.width
-        if kept_rows:
+        if kept is not None:
             picture = self.tokens[:, :-1].unflatten(1, (self.grid.rows, self.grid.width))
             picture[:, :kept_rows, : self.grid.columns] = kept[:, :kept_rows].to(picture)
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
@@ -143,6 +143,12 @@ class DecodeState:
         """What is the same in both branches of guidance: [B, ...] -> [rows, ...]."""
         return x if self.branches == 1 else x.repeat(self.branches, 1, 1)
 
+    @property
+    def draft_heads(self) -> DraftHeads:
+        """The heads of a method that drafts with them; a run without any does not get this far."""
+        assert self.heads is not None
+        return self.heads
+
     # Distributions
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
@@ -165,7 +171,7 @@ class DecodeState:
     def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
                     temperature: float = 1.0) -> torch.Tensor:
         """q [B, n, V] from the heads' estimates [rows, n, d], at `temperature` times the run's."""
-        return self.probs(self.heads.space.logits(self.backbone, estimate), slots, temperature)
+        return self.probs(self.draft_heads.space.logits(self.backbone, estimate), slots, temperature)
 
     def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
               sharpen: float = 1.0) -> torch.Tensor:

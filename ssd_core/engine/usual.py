@@ -73,7 +73,9 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     grid, key = backbone.grid, key_of(method.width(backbone.grid, device), heads)
     own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
     known = own[0] if own else bundled_for(backbone).get(key)
-    return known and max(1, round(known * (grid.rows - keep_rows) / grid.rows))
+    if known is None:
+        return None
+    return max(1, round(known * (grid.rows - keep_rows) / grid.rows))
 
 
 def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:

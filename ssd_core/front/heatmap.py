@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from ..engine.events import Event, Pass
@@ -21,22 +22,22 @@ class AcceptanceCount:
 
     def __init__(self, pictures: int, grid: Grid) -> None:
         self._shape = (pictures, grid.rows, grid.columns)
-        self._judgements: list[Pass] = []  # read when asked for: a run is not to wait for it
+        self._judgements: list[tuple[Pass, torch.Tensor]] = []  # read when asked for: a run is not to wait for it
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Pass) and event.accepted is not None:
-            self._judgements.append(event)
+            self._judgements.append((event, event.accepted))
 
     def share(self) -> np.ndarray:
         """[B, R, C] share of the judgements that a cell's token survived; NaN where none fell."""
         pictures, rows, columns = self._shape
         # One column more takes the forced row ends, which are no cells.
         judged, stood = np.zeros((2, pictures, rows, columns + 1))
-        for event in self._judgements:
+        for event, accepted in self._judgements:
             cells = event.cells[:, event.refed :].cpu().numpy()
             where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
             judged[where] += 1
-            stood[where] += event.accepted[:, event.refed :].cpu().numpy()
+            stood[where] += accepted[:, event.refed :].cpu().numpy()
         with np.errstate(invalid="ignore"):
             return (stood / judged)[:, :, :columns]
 
@@ -98,9 +99,9 @@ def curve(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int],
         spots = [(left + (n - 0.5) / most * (right - left), bottom - mean * (bottom - top))
                  for n, mean in sorted(points)]
         draw.line(spots, fill=colour, width=2)
-        for (x, y), (number, _) in zip(spots, sorted(points), strict=True):
+        for (x, y), (round_, _) in zip(spots, sorted(points), strict=True):
             draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
-            write(draw, (x - 4, bottom + 4), str(number))
+            write(draw, (x - 4, bottom + 4), str(round_))
         write(draw, (left + place * 84, bottom + LINE + 4), stage, colour)
 
 

@@ -111,7 +111,7 @@ class Preview:
         self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
-        if keep_rows:
+        if keep is not None:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
         self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
         self.seconds, self.spent, self.over = 0.0, 0.0, False
@@ -234,7 +234,7 @@ class Preview:
         """
         if self.over:
             return
-        if self.marks.pending:
+        if self.last is not None and self.marks.pending:
             self._tell_pass(self.last)
         if pictures is not None:
             self._send_rows(0, to_bytes(pictures), refined=True)

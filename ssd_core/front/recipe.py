@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -134,11 +135,13 @@ def pack(tokens: torch.Tensor) -> dict:
 def recipe_tokens(recipe: Mapping) -> torch.Tensor:
     """Tokens [R, C] int64 of a recipe; ValueError where they are no such thing."""
     packed = recipe.get("tokens")
-    shape = packed.get("shape") if isinstance(packed, dict) else None
+    shape, text = (packed.get("shape"), packed.get("data")) if is_mapping(packed) else (None, None)
     if not (isinstance(shape, list) and len(shape) == 2
             and all(is_int(side) and 1 <= side <= MAX_SIDE for side in shape)):
         raise ValueError("tokens have no shape")
-    data = base64.b64decode(require(packed, "data", is_text), validate=True)
+    if not is_text(text):
+        raise ValueError("tokens have no data")
+    data = base64.b64decode(text, validate=True)
     if len(data) != 4 * shape[0] * shape[1]:
         raise ValueError("tokens do not fill their shape")
     tokens = torch.from_numpy(np.frombuffer(data, "<i4").astype(np.int64)).view(*shape)
@@ -173,7 +176,7 @@ def kept_tokens(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
                            f"{backbone.name} takes {legal}: resize it first")
         pixels = np.array(image.convert("RGB"))
     reason = reason_to_encode(recipe, backbone, pixels)
-    if reason is None:
+    if recipe is not None and reason is None:
         return fitting(path, recipe_tokens(recipe), backbone)[None], "tokens from its recipe"
     picture = torch.from_numpy(pixels).float() / 255
     return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
@@ -241,7 +244,7 @@ def refuse_constant(name: str) -> float:
 
 def require_version(path: Path, recipe: Mapping) -> None:
     version = recipe.get("version")
-    if not (is_int(version) and 1 <= version <= VERSION):
+    if not is_int(version) or not 1 <= version <= VERSION:
         raise SSDError(f"{path}: its recipe has version {str(version)[:20]}, this program reads "
                        f"version {VERSION}: update it, or save the picture without metadata")
 
@@ -289,13 +292,12 @@ def method_of(recipe: Mapping) -> Method:
                    if f.name in recipe["knobs"]})
 
 
-def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> object:
+def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> None:
     if key not in mapping or not kind(mapping[key]):
         raise ValueError(f"{key} is missing or of the wrong kind")
-    return mapping[key]
 
 
-def is_int(value: object) -> bool:
+def is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -307,7 +309,7 @@ def is_given(value: object) -> bool:
     return value is not None
 
 
-def is_text(value: object) -> bool:
+def is_text(value: object) -> TypeGuard[str]:
     """Whether it is text that can be written: half a surrogate pair cannot."""
     return isinstance(value, str) and is_unicode(value)
 
@@ -316,7 +318,7 @@ def is_text_or_none(value: object) -> bool:
     return value is None or is_text(value)
 
 
-def is_mapping(value: object) -> bool:
+def is_mapping(value: object) -> TypeGuard[dict]:
     return isinstance(value, dict)
 
 

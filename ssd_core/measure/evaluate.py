@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
@@ -48,7 +48,7 @@ class Run:
     """One method on all prompts: tokens [n, R, C] and the statistics of every batch."""
 
     tokens: torch.Tensor
-    stats: list[dict]
+    stats: list[Mapping]
 
 
 class Trial:
@@ -77,7 +77,7 @@ class Trial:
 
 
 def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, captions: list[str],
-               batch: int, sampling: Sampling) -> tuple[torch.Tensor, list[dict]]:
+               batch: int, sampling: Sampling) -> tuple[torch.Tensor, list[Mapping]]:
     """Tokens [n, R, C] and the statistics of every batch; prompt i uses seed + i."""
     tokens, runs = [], []
     for a in range(0, len(captions), batch):
@@ -146,7 +146,7 @@ def with_errors(measured: dict[str, list[float]]) -> dict[str, float]:
     return out
 
 
-def mean_acceptance(runs: list[dict], name: str) -> dict[str, float]:
+def mean_acceptance(runs: list[Mapping], name: str) -> dict[str, float]:
     """Mean over batches of a mapping of the statistics."""
     keys = dict.fromkeys(key for run in runs for key in run[name])
     return {key: mean([run[name][key] for run in runs if key in run[name]]) for key in keys}

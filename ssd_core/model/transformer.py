@@ -66,6 +66,11 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
 class DecoderLayer(nn.Module):
     """Pre-norm attention with fused q, k, v, then a SwiGLU with fused gate and up; no biases."""
 
+    q_norm_weight: nn.Parameter  # these four where the shape has qk_norm
+    q_norm_bias: nn.Parameter
+    k_norm_weight: nn.Parameter
+    k_norm_bias: nn.Parameter
+
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
         d, width = shape.hidden, shape.head_dim
@@ -140,7 +145,7 @@ class Decoder(nn.Module):
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
-        weight = self.layers[0].qkv
+        weight = self.layers[0].get_parameter("qkv")
         s = self.shape
         return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, weight.dtype, weight.device,
                        group=s.heads // s.kv_heads)

@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones import postcard
+from ..backbones.base import Backbone
 from ..backbones.codecs.vq import VQTokenizer
-from ..backbones.postcard import PROMPT_LENGTH, Postcard
+from ..backbones.postcard import Postcard
 from ..files import read_safetensors, written_whole
 from ..postcards import WORDS
 from . import tokenizer as tokenizer_stage
@@ -70,13 +71,13 @@ def tokenised(codec: VQTokenizer, painted: np.ndarray, path: Path) -> torch.Tens
     return torch.from_numpy(np.load(path)).long()
 
 
-def hidden_states(backbone: Postcard, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """h_pre [B, R*C, d] of teacher-forced pictures: element c predicts cell c.
 
     prompts: [B, P] ids; tokens: [B, R*C].
     """
     x = torch.cat((backbone.embed_prompt(prompts), backbone.embed(tokens[:, :-1])), dim=1)
-    return backbone(x)[:, PROMPT_LENGTH - 1 :]
+    return backbone(x)[:, prompts.shape[1] - 1 :]
 
 
 def loss_of(backbone: Postcard, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -103,7 +104,7 @@ def learn_to_draw(backbone: Postcard, probe: SceneProbe, tokens: torch.Tensor,
     optimizers = muon_and_adamw(backbone.decoder, [p for p in weights if id(p) not in inside],
                                 recipe.rate)
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", model, optimizers, generator)
-    recent = deque(maxlen=100)
+    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("backbone", recipe.steps, checkpoint, every=100,
                                report=lambda: f"nll {mean(recent):.3f}"):
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)

@@ -61,7 +61,7 @@ def train(recipe: ClassifierRecipe) -> dict:
     weights = list(model.parameters())
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.01)])
     checkpoint = Checkpoint(recipe.out / "classifier.ckpt", model, optimizers, generator)
-    recent = deque(maxlen=50)
+    recent: deque[float] = deque(maxlen=50)
     for step in training_steps("classifier", recipe.steps, checkpoint,
                                report=lambda: f"loss {mean(recent):.3f}"):
         pick = torch.randint(len(painted), (recipe.batch,), generator=generator).tolist()

@@ -6,7 +6,7 @@ Knows nothing about drawing or learning.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +30,10 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def pick(self, numbers: list[int]) -> Pictures:
+    def pick(self, numbers: Sequence[int]) -> Pictures:
         """These pictures, in this order."""
-        return Pictures(self.tokens[numbers], tuple(self.prompts[i] for i in numbers), self.size)
+        prompts = tuple(self.prompts[i] for i in numbers)
+        return Pictures(self.tokens[list(numbers)], prompts, self.size)
 
     def parts(self, count: int) -> Iterator[Pictures]:
         """All pictures, up to `count` at a time."""
@@ -53,11 +54,12 @@ def read_pictures(path: Path, backbone: Backbone) -> Pictures:
         raise SSDError(f"{path}: drawn by another backbone than the loaded {backbone.name}; remove "
                        f"{path.parent} and run 'train self-distill' again")
     try:
-        size = tuple(json.loads(metadata.get("size", json.dumps(backbone.size))))
+        width, height = json.loads(metadata.get("size", json.dumps(backbone.size)))
+        size = (width, height)
         prompts = prompts_of(tensors, metadata, backbone)
         grid, tokens = backbone.resized(size).grid, tensors["tokens"]
         whole = tuple(tokens.shape) == (len(prompts), grid.rows, grid.columns)
-        whole = whole and 0 <= tokens.min() and tokens.max() < backbone.codes
+        whole = whole and bool(0 <= tokens.min() and tokens.max() < backbone.codes)
     except (KeyError, TypeError, ValueError, RuntimeError):
         whole = False
     if not whole:

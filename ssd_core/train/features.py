@@ -25,6 +25,9 @@ class FeatureNet(nn.Module):
     mean, covariance: the Gaussian of real postcards' features, once the classifier is trained.
     """
 
+    mean: torch.Tensor
+    covariance: torch.Tensor
+
     def __init__(self, channels: int = 64, features: int = 48) -> None:
         super().__init__()
         self.features = features

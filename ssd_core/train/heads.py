@@ -197,7 +197,7 @@ def descend(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: P
     optimizers = remember_rates([torch.optim.AdamW(weights, rate, betas=(0.9, 0.95),
                                                    weight_decay=0.01)])
     checkpoint = Checkpoint(recipe.file.with_suffix(".ckpt"), heads, optimizers, generator)
-    recent = deque(maxlen=100)
+    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("heads", steps, checkpoint,
                                report=lambda: f"loss {mean(recent):.3f}"):
         pick = torch.randint(len(drawn), (recipe.batch,), generator=generator)

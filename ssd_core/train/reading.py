@@ -67,8 +67,9 @@ class SceneProbe(nn.Module):
         if said is not None:
             told = told.masked_fill(~said[:, None], -100)
         count = len(told) if said is None else said.sum().clamp(min=1)
-        return sum(F.cross_entropy(part, told[:, i], reduction="sum")
-                   for i, part in enumerate(self(state))) / count
+        parts = (F.cross_entropy(part, told[:, i], reduction="sum")
+                 for i, part in enumerate(self(state)))
+        return sum(parts, state.new_zeros(())) / count
 
     @torch.no_grad()
     def share_told(self, state: torch.Tensor, told: torch.Tensor) -> float:
@@ -82,9 +83,10 @@ class SceneProbe(nn.Module):
 
 def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
     """Ids [B, P] -> the state [B, d] of the last prompt slot after the reading layers."""
-    x = backbone.embed_prompt(prompts) + backbone.positions[:PROMPT_LENGTH]
+    angles, positions = backbone.tables()
+    x = backbone.embed_prompt(prompts) + positions[:PROMPT_LENGTH]
     for index, layer in enumerate(backbone.decoder.layers[:LAYERS]):
-        x = layer(x, backbone.angles[:PROMPT_LENGTH], index, None)
+        x = layer(x, angles[:PROMPT_LENGTH], index, None)
     return x[:, -1]
 
 
@@ -108,14 +110,14 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
     optimizers = muon_and_adamw(reading, others, rate)
     weights = [*reading.parameters(), *others]
     checkpoint = Checkpoint(path, nn.ModuleList((backbone, probe)), optimizers, generator)
-    device, right = backbone.device, deque(maxlen=50)
+    device = backbone.device
+    right: deque[float] = deque(maxlen=50)
     for step in training_steps("reading", steps, checkpoint,
                                report=lambda: f"fields read {mean(right):.3f}"):
         seeds = torch.randint(HELD_OUT, (batch,), generator=generator).tolist()
         prompts = torch.tensor([backbone.tokenize(fresh_caption(seed, step)) for seed in seeds])
         told = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
         set_rate(optimizers, cosine(step, steps, warmup=50))
-        backbone.refresh_tables()
         with mixed_precision(str(device)):
             state = read(backbone, prompts.to(device))
         descend(probe.loss(state, told), optimizers, weights)

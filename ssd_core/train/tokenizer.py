@@ -43,9 +43,10 @@ class Codebook:
 
     def __init__(self, model: VQTokenizer, decay: float = 0.99) -> None:
         self.model, self.decay = model, decay
-        codes, dim = model.codebook.shape
-        model.register_buffer("usage", torch.ones(codes))
-        model.register_buffer("sums", model.codebook.detach().clone())
+        self.usage = torch.ones(len(model.codebook), device=model.codebook.device)
+        self.sums = model.codebook.detach().clone()
+        model.register_buffer("usage", self.usage)  # so that they come back with a checkpoint
+        model.register_buffer("sums", self.sums)
 
     @torch.no_grad()
     def start(self, latents: torch.Tensor, generator: torch.Generator) -> None:
@@ -58,22 +59,21 @@ class Codebook:
             book = torch.where(count > 0, torch.zeros_like(book).index_add_(0, owner, latents)
                                / count.clamp(min=1), book)
         self.model.codebook.copy_(book)
-        self.model.usage.fill_(1.0)
-        self.model.sums.copy_(book)
+        self.usage.fill_(1.0)
+        self.sums.copy_(book)
 
     @torch.no_grad()
     def follow(self, latents: torch.Tensor, owner: torch.Tensor, revive: bool,
                generator: torch.Generator) -> None:
         """Move every code towards the mean of the latents [n, dim] it owns."""
-        m = self.model
-        count = torch.bincount(owner, minlength=len(m.usage)).float()
-        m.usage.lerp_(count, 1 - self.decay)
-        m.sums.lerp_(torch.zeros_like(m.sums).index_add_(0, owner, latents), 1 - self.decay)
-        dead = m.usage < 0.05
+        count = torch.bincount(owner, minlength=len(self.usage)).float()
+        self.usage.lerp_(count, 1 - self.decay)
+        self.sums.lerp_(torch.zeros_like(self.sums).index_add_(0, owner, latents), 1 - self.decay)
+        dead = self.usage < 0.05
         if revive and dead.any():
             pick = torch.randint(len(latents), (int(dead.sum()),), generator=generator)
-            m.sums[dead], m.usage[dead] = latents[pick], 1.0
-        m.codebook.copy_(m.sums / m.usage.clamp(min=1e-3)[:, None])
+            self.sums[dead], self.usage[dead] = latents[pick], 1.0
+        self.model.codebook.copy_(self.sums / self.usage.clamp(min=1e-3)[:, None])
 
 
 def crops(painted: np.ndarray, recipe: TokenizerRecipe, generator: torch.Generator) -> torch.Tensor:
@@ -111,7 +111,8 @@ def train(recipe: TokenizerRecipe) -> dict:
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
     checkpoint = Checkpoint(recipe.out / "tokenizer.ckpt", model, optimizers, generator)
-    free, recent = recipe.steps // 8, deque(maxlen=100)
+    free = recipe.steps // 8
+    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("tokenizer", recipe.steps, checkpoint,
                                report=lambda: f"psnr {psnr_of(mean(recent)):.2f}"):
         batch = crops(painted, recipe, generator).to(recipe.device)
@@ -149,7 +150,9 @@ def psnr_of(mse_signed: float) -> float:
 @torch.no_grad()
 def held_out_metrics(model: VQTokenizer, count: int) -> dict:
     """PSNR in dB (of the mean error), share of claims that survive, codes in use."""
-    errors, kept, used = [], [], set()
+    errors: list[float] = []
+    kept: list[bool] = []
+    used: set[int] = set()
     for seed in range(HELD_OUT, HELD_OUT + count):
         picture, caption, _ = postcard(seed)
         signed = to_signed(picture[None])

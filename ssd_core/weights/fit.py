@@ -7,10 +7,10 @@ low. Knows nothing of what else is on the device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -230,7 +230,7 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
 
 def stored_dtype(backbone: Backbone) -> str:
     """How the layers' weights are held: those of int8 and int4 call themselves bf16 or fp32."""
-    weight = backbone.decoder.layers[0].qkv
+    weight = backbone.decoder.layers[0].get_parameter("qkv")
     each = stored_bytes(weight) / weight.numel()
     return "int4" if each < 0.75 else "int8" if each < 1.5 else SHORT_NAMES[backbone.dtype]
 
@@ -329,26 +329,40 @@ def advice(run: Run, free: int | None) -> str:
 
 def changes(run: Run) -> Iterator[tuple[str, Run]]:
     """Every change alone, then ever more of them together, in the order they are to be tried."""
-    steps = [(words, change) for words, change in STEPS if altered(run, change) is not None]
-    for words, change in steps:
-        yield words, replace(run, setting=replace(run.setting, **change))
-    for some in list(accumulate(([step] for step in steps), list.__add__))[1:]:
-        merged = {key: value for _, change in some for key, value in change.items()}
-        named = {tuple(change): words for words, change in some}  # the last word on each setting
-        yield " plus ".join(named.values()), replace(run, setting=replace(run.setting, **merged))
+    steps = [step for step in STEPS if helps(step, run)]
+    for step in steps:
+        yield step.words, step.taken(run)
+    for count in range(2, len(steps) + 1):
+        named = {step.setting: step for step in steps[:count]}  # the last word on each setting
+        together = run
+        for step in named.values():
+            together = step.taken(together)
+        yield " plus ".join(step.words for step in named.values()), together
 
 
-STEPS = (("dtype bf16", {"dtype": "bf16"}), ("batch 1", {"batch": 1}),
-         ("int8 weights", {"dtype": "int8"}), ("int4 weights", {"dtype": "int4"}),
-         ("offloading decoder and codec in turn", {"offload": True}),
-         ("cfg 1 (no guidance)", {"guided": False}))
+class Step(NamedTuple):
+    """One change that may make a run smaller."""
+
+    words: str
+    setting: str
+    change: Callable[[Setting], Setting]
+
+    def taken(self, run: Run) -> Run:
+        return replace(run, setting=self.change(run.setting))
 
 
-def altered(run: Run, change: dict) -> Run | None:
-    """The run with a change that makes it smaller; None where it would not."""
-    changed = replace(run, setting=replace(run.setting, **change))
-    possible = run.on_card or "offload" not in change
-    return changed if possible and changed.needed < run.needed else None
+STEPS = (Step("dtype bf16", "dtype", lambda setting: replace(setting, dtype="bf16")),
+         Step("batch 1", "batch", lambda setting: replace(setting, batch=1)),
+         Step("int8 weights", "dtype", lambda setting: replace(setting, dtype="int8")),
+         Step("int4 weights", "dtype", lambda setting: replace(setting, dtype="int4")),
+         Step("offloading decoder and codec in turn", "offload",
+              lambda setting: replace(setting, offload=True)),
+         Step("cfg 1 (no guidance)", "guided", lambda setting: replace(setting, guided=False)))
+
+
+def helps(step: Step, run: Run) -> bool:
+    possible = run.on_card or step.setting != "offload"
+    return possible and step.taken(run).needed < run.needed
 
 
 def gib(count: int) -> str:

@@ -34,7 +34,8 @@ def quantiser(kind: str, device: torch.device) -> Become:
         require_int4(device)
 
     def become(weight: torch.Tensor) -> torch.Tensor:
-        holder = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
+        rows, columns = weight.shape
+        holder = nn.Linear(columns, rows, bias=False, device="meta")
         holder.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
         try:
             torchao.quantize_(holder, config(kind, weight))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import nn
 
 from ...errors import SSDError
+from .codec import PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
@@ -42,7 +42,7 @@ class Layout:
             name = re.sub(pattern, replacement, name)
         return self.prefix + name
 
-    def keys(self, codec: nn.Module) -> dict[str, str]:
+    def keys(self, codec: PublishedCodec) -> dict[str, str]:
         """{own name: file key} of everything a codec (also one on the meta device) holds."""
         levels = len(codec.shape.multipliers)
         return {name: self.key(name, levels) for name in codec.state_dict()}
@@ -68,8 +68,8 @@ def count(shapes: Shapes, layout: Layout, template: str) -> int:
     return number
 
 
-def measured(shapes: Shapes, layout: Layout) -> dict[str, object]:
-    """Fields of a VQGANShape that shapes tell, read off the encoder and the codebook."""
+def measured(shapes: Shapes, layout: Layout) -> VQGANShape:
+    """What shapes tell of a codec, read off the encoder and the codebook."""
     def size(name: str, axis: int = 0) -> int:
         key = layout.key(name, 0)
         if key not in shapes or len(shapes[key]) <= axis or not shapes[key][axis]:
@@ -79,17 +79,17 @@ def measured(shapes: Shapes, layout: Layout) -> dict[str, object]:
     number = partial(count, shapes, layout)
     channels = size("encoder.conv_in.weight")
     levels = range(number("encoder.down.{}.blocks.0.conv1.weight"))
-    return {
-        "channels": channels, "res_blocks": number("encoder.down.0.blocks.{}.conv1.weight"),
-        "multipliers": tuple(size(f"encoder.down.{i}.blocks.0.conv1.weight") // channels
-                             for i in levels),
-        "z_channels": size("encoder.conv_out.weight"), "codes": size("codebook"),
-        "code_dim": size("codebook", 1),
-        "attention_levels": tuple(i for i in levels
-                                  if number(f"encoder.down.{i}.attentions.{{}}.query.weight"))}
+    return VQGANShape(
+        channels=channels, res_blocks=number("encoder.down.0.blocks.{}.conv1.weight"),
+        multipliers=tuple(size(f"encoder.down.{i}.blocks.0.conv1.weight") // channels
+                          for i in levels),
+        z_channels=size("encoder.conv_out.weight"), codes=size("codebook"),
+        code_dim=size("codebook", 1),
+        attention_levels=tuple(i for i in levels
+                               if number(f"encoder.down.{i}.attentions.{{}}.query.weight")))
 
 
-def checked_keys(codec: nn.Module, layout: Layout, shapes: Shapes) -> dict[str, str]:
+def checked_keys(codec: PublishedCodec, layout: Layout, shapes: Shapes) -> dict[str, str]:
     """`layout.keys`, where a file holds exactly this codec's tensors; else SSDError says which.
 
     A projection may be a 1 x 1 convolution in one and a Linear in the other. What belongs to
@@ -112,7 +112,7 @@ def checked_keys(codec: nn.Module, layout: Layout, shapes: Shapes) -> dict[str, 
     return keys
 
 
-def load_weights(codec: nn.Module, keys: Mapping[str, str],
+def load_weights(codec: PublishedCodec, keys: Mapping[str, str],
                  read: Callable[[str], torch.Tensor]) -> None:
     """Give a codec on the meta device its weights: `read(file key)`, one tensor at a time.
 

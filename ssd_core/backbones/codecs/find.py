@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from ...errors import SSDError
 from ..reading.checkpoint import Checkpoint
+from .codec import PublishedCodec
 from .files import CODEBOOK_KEY, Shapes, load_weights
 from .vqgan import vqgan_of
 
-Build = Callable[[Shapes], tuple[nn.Module, dict[str, str]]]
+Build = Callable[[Shapes], tuple[PublishedCodec, dict[str, str]]]
 
 
 def holds_codec(checkpoint: Checkpoint) -> bool:
@@ -32,7 +32,7 @@ def draws(codes: int) -> Callable[[Checkpoint], bool]:
 
 def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
                claims: Callable[[Checkpoint], bool] = holds_codec,
-               build: Build = vqgan_of) -> nn.Module:
+               build: Build = vqgan_of) -> PublishedCodec:
     """The codec in a backbone's files or in those beside them that `claims` takes; float32.
 
     build: `vqgan_of`, or another that makes a codec and its keys from shapes. Raises SSDError with

@@ -7,7 +7,7 @@ Weights and pixels are float32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import torch
@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
+from .codec import PublishedCodec, VQGANShape
 from .files import Layout, Shapes, checked_keys, count, measured, prefix_of
-from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, VQGANShape, nearest_codes
+from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,11 @@ class SpatialNorm(nn.Module):
         return self.norm(x).mul_(self.scale(condition)).add_(self.shift(condition))
 
 
-class MoVQ(nn.Module):
+class MoVQ(PublishedCodec):
     """Tokens [B, R, C] to pixels and back, for grids of any size."""
 
     def __init__(self, shape: MoVQShape) -> None:
-        super().__init__()
-        self.shape = shape
+        super().__init__(shape)
         self.encoder, self.time_encoder = Encoder(shape), TimeEncoder(shape)
         self.time_decoder = TimeDecoder(shape)
         self.decoder = Decoder(shape, partial(SpatialNorm, shape.code_dim))
@@ -131,7 +131,7 @@ class MoVQ(nn.Module):
         self.from_code = CausalConv(shape.code_dim, shape.z_channels, (3, 1, 1))
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pixels [B, 3, H, W] in -1..1, sides divisible by `shape.patch` -> codes [B, R, C]."""
+        """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
         latents = self.to_code(self.time_encoder(self.encoder(pictures.float())))[:, :, 0]
         return nearest_codes(latents.permute(0, 2, 3, 1), self.codebook)
 
@@ -171,7 +171,7 @@ def layout_of(shapes: Shapes) -> Layout:
 def shape_of(shapes: Shapes) -> MoVQShape:
     """Sizes of the codec in a file, from its tensors' shapes. Raises SSDError where one lacks."""
     layout = layout_of(shapes)
-    return MoVQShape(**measured(shapes, layout),
+    return MoVQShape(**asdict(measured(shapes, layout)),
                      halvings=count(shapes, layout, "time_encoder.convs.{}.weight"))
 
 

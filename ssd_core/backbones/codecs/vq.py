@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from .codec import PictureCodec
+
 PATCH = 8
 
 
@@ -26,8 +28,10 @@ class Residual(nn.Module):
         return x + self.back(F.silu(self.wide(F.silu(self.norm(x)))))
 
 
-class VQTokenizer(nn.Module):
+class VQTokenizer(PictureCodec):
     """Encoder, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1."""
+
+    patch = PATCH
 
     def __init__(self, codes: int = 512, dim: int = 16, channels: int = 128) -> None:
         super().__init__()

@@ -7,49 +7,17 @@ the rows of `LAYOUTS`. It knows no file, no device and no backbone. Weights and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
+from .codec import GROUPS, PublishedCodec, VQGANShape
 from .files import CODEBOOK_KEY, Layout, Shapes, checked_keys, measured, prefix_of
 
-GROUPS = 32
 CELLS_AT_ONCE = 2048  # whose distances to all codes are held in memory together
-
-
-@dataclass(frozen=True)
-class VQGANShape:
-    """Sizes of a VQGAN; level 0 is the finest, each further one halves height and width.
-
-    `normalised`: codes and latents are brought to unit length (l2) before they are compared.
-    """
-
-    channels: int = 128
-    multipliers: tuple[int, ...] = (1, 1, 2, 2, 4)
-    res_blocks: int = 2
-    z_channels: int = 256
-    codes: int = 16384
-    code_dim: int = 8
-    normalised: bool = False
-    attention_levels: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.multipliers or self.channels % GROUPS or min(self.multipliers) < 1:
-            raise SSDError(f"a picture codec of {self.channels} channels times {self.multipliers}: "
-                           f"expected levels, and multiples of {GROUPS} channels")
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Channels of every level."""
-        return tuple(self.channels * multiplier for multiplier in self.multipliers)
-
-    @property
-    def patch(self) -> int:
-        """Pixels of a cell's side."""
-        return 2 ** (len(self.multipliers) - 1)
 
 
 class Norm(nn.GroupNorm):
@@ -207,12 +175,11 @@ def nearest_codes(latents: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor
     return torch.cat(nearest).view(latents.shape[:-1])
 
 
-class VQGAN(nn.Module):
+class VQGAN(PublishedCodec):
     """Tokens [B, R, C] to pixels and back, for grids of any size."""
 
     def __init__(self, shape: VQGANShape) -> None:
-        super().__init__()
-        self.shape = shape
+        super().__init__(shape)
         self.encoder, self.decoder = Encoder(shape), Decoder(shape)
         self.codebook = nn.Parameter(torch.randn(shape.codes, shape.code_dim))
         self.to_code = nn.Conv2d(shape.z_channels, shape.code_dim, 1)
@@ -227,7 +194,7 @@ class VQGAN(nn.Module):
         return self.unit(F.embedding(tokens, self.codebook)).permute(0, 3, 1, 2)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pixels [B, 3, H, W] in -1..1, sides divisible by `shape.patch` -> codes [B, R, C]."""
+        """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
         latents = self.to_code(self.encoder(pictures.float())).permute(0, 2, 3, 1)
         return nearest_codes(self.unit(latents), self.unit(self.codebook))
 
@@ -278,7 +245,7 @@ def shape_of(shapes: Shapes) -> VQGANShape:
     level (LlamaGen's) do it, those that count from the finest (taming's) do not.
     """
     layout = layout_of(shapes)
-    return VQGANShape(**measured(shapes, layout), normalised=not layout.up_reversed)
+    return replace(measured(shapes, layout), normalised=not layout.up_reversed)
 
 
 def vqgan_of(shapes: Shapes) -> tuple[VQGAN, dict[str, str]]:

@@ -40,8 +40,16 @@ class TarLanguage:
 
     @cached_property
     def text(self) -> Text:
-        rows = read_json(self.folder / "config.json").get("vocab_size", 0)
-        return read_text(self.folder / "tokenizer.json", rows)
+        folder = self.found()
+        rows = read_json(folder / "config.json").get("vocab_size", 0)
+        return read_text(folder / "tokenizer.json", rows)
+
+    def found(self) -> Path:
+        """`folder`. Raises SSDError where there is none."""
+        if self.folder is None:
+            raise SSDError(f"{self.root}: Tar's language model is missing: put csuhan/Tar-1.5B "
+                           "into its subfolder Tar-1.5B")
+        return self.folder
 
     @cached_property
     def code_ids(self) -> torch.Tensor:
@@ -81,11 +89,12 @@ class TarLanguage:
         except ImportError as error:
             raise SSDError("Tar's language model needs the library transformers: "
                            "pip install transformers") from error
+        folder = self.found()
         try:
-            model = Qwen2ForCausalLM.from_pretrained(self.folder, torch_dtype=dtype,
+            model = Qwen2ForCausalLM.from_pretrained(folder, torch_dtype=dtype,
                                                      local_files_only=True)
         except Exception as error:  # whatever the library makes of a damaged file
-            raise SSDError(f"{self.folder}: Tar's language model cannot be read "
+            raise SSDError(f"{folder}: Tar's language model cannot be read "
                            f"({first_line(error)}): get it again") from error
         return model.requires_grad_(False).eval()
 

@@ -35,13 +35,14 @@ class Checkpoint:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
         self.become: Callable[[str, torch.Tensor], torch.Tensor] = lambda name, value: value
-        self.shapes: Mapping[str, tuple[int, ...]]
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}
-        self.shapes, self.metadata = {}, {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.metadata: dict[str, str] = {}
         for path in files:
-            self._take_in(path, self._opened(path).shapes)
-            self.metadata |= self._open[1].metadata
+            file = self._opened(path)
+            self._take_in(path, file.shapes)
+            self.metadata |= file.metadata
         self._require_indexed()
         self.close()
 
@@ -53,8 +54,9 @@ class Checkpoint:
             self.shapes[name], self._file_of[name] = shape, path
 
     def _require_indexed(self) -> None:
-        index = index_of(self.files[0])
-        for name, file in (weight_map(index) if index else {}).items():
+        if (index := index_of(self.files[0])) is None:
+            return
+        for name, file in weight_map(index).items():
             if (found := self._file_of.get(name)) is None or found.name != file:
                 raise SSDError(f"{self.folder / file}: tensor {name} is not in it, though "
                                f"{index.name} says so: get the file again")

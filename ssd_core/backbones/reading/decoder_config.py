@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ...errors import SSDError
 from .checkpoint import Checkpoint
 
 ROTARY = ("rope_scaling", "rope_parameters")  # the later one counts
 SILU = (None, "silu", "swish")  # two names of one function
+Layout = TypeVar("Layout")
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
         return head if {head, embedding} <= set(checkpoint.shapes) else None
     parts = (checkpoint.config(), section(checkpoint, "text_config"))
     return embedding if any(part.get("tie_word_embeddings") is True for part in parts) else None
+
+
+def claimed(layout: Layout | None, checkpoint: Checkpoint, family: str) -> Layout:
+    """The layout of a family's files. Raises SSDError where they belong to another model."""
+    if layout is None:
+        raise SSDError(f"{checkpoint.files[0]}: these are not {family}'s tensors")
+    return layout
 
 
 def refusal(checkpoint: Checkpoint, why: str) -> SSDError:

@@ -1,0 +1,68 @@
+"""What a picture codec is to a backbone, and the sizes of those that are read from published files.
+
+It knows no file, no device and no backbone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ...errors import SSDError
+
+GROUPS = 32
+
+
+class PictureCodec(nn.Module):
+    """Tokens [B, R, C] to pixels [B, 3, H, W] of about -1..1 and back."""
+
+    patch: int  # pixels of a cell's side
+
+    def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class VQGANShape:
+    """Sizes of a VQGAN; level 0 is the finest, each further one halves height and width.
+
+    `normalised`: codes and latents are brought to unit length (l2) before they are compared.
+    """
+
+    channels: int = 128
+    multipliers: tuple[int, ...] = (1, 1, 2, 2, 4)
+    res_blocks: int = 2
+    z_channels: int = 256
+    codes: int = 16384
+    code_dim: int = 8
+    normalised: bool = False
+    attention_levels: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.multipliers or self.channels % GROUPS or min(self.multipliers) < 1:
+            raise SSDError(f"a picture codec of {self.channels} channels times {self.multipliers}: "
+                           f"expected levels, and multiples of {GROUPS} channels")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Channels of every level."""
+        return tuple(self.channels * multiplier for multiplier in self.multipliers)
+
+    @property
+    def patch(self) -> int:
+        """Pixels of a cell's side."""
+        return 2 ** (len(self.multipliers) - 1)
+
+
+class PublishedCodec(PictureCodec):
+    """A codec whose sizes come from the tensors of a published file."""
+
+    def __init__(self, shape: VQGANShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.patch = shape.patch
