@@ -125,7 +125,8 @@ def packed(numbers: int, scales: int) -> SimpleNamespace:
 @pytest.mark.parametrize("numbers, scales, dtype", [(64, 2, "int8"), (32, 2, "int4")])
 def test_quantised_weights_are_seen(numbers, scales, dtype):
     weight = packed(numbers, scales)
-    backbone = SimpleNamespace(decoder=SimpleNamespace(layers=[SimpleNamespace(qkv=weight)]))
+    backbone = SimpleNamespace(decoder=SimpleNamespace(
+        layers=[SimpleNamespace(get_parameter={"qkv": weight}.get)]))
     assert fit_module.stored_bytes(weight) == numbers + 4 * scales
     assert fit_module.stored_dtype(backbone) == dtype
     assert fit_module.stored_dtype(MockBackbone()) == "fp32"

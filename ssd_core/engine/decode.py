@@ -169,7 +169,7 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
 
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None) -> Plan:
-    """Count the passes of a method on a Grid, a backbone or a class of it, without running anything.
+    """Count the passes of a method on a Grid or a backbone, without running anything.
 
     heads: whether it may draft with any. device: the type of the one that will draw; by default
     the backbone's own, for a Grid a CPU.

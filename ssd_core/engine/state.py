@@ -171,7 +171,8 @@ class DecodeState:
     def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
                     temperature: float = 1.0) -> torch.Tensor:
         """q [B, n, V] from the heads' estimates [rows, n, d], at `temperature` times the run's."""
-        return self.probs(self.draft_heads.space.logits(self.backbone, estimate), slots, temperature)
+        logits = self.draft_heads.space.logits(self.backbone, estimate)
+        return self.probs(logits, slots, temperature)
 
     def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
               sharpen: float = 1.0) -> torch.Tensor:

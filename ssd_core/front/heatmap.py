@@ -22,7 +22,8 @@ class AcceptanceCount:
 
     def __init__(self, pictures: int, grid: Grid) -> None:
         self._shape = (pictures, grid.rows, grid.columns)
-        self._judgements: list[tuple[Pass, torch.Tensor]] = []  # read when asked for: a run is not to wait for it
+        # Read when asked for: a run is not to wait for it.
+        self._judgements: list[tuple[Pass, torch.Tensor]] = []
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Pass) and event.accepted is not None:

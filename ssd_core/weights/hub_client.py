@@ -70,7 +70,8 @@ def files_of(source: Source, revision: str | None) -> list[HubFile]:
                        "here, look for a newer version of this software")
     wanted = [name for name in there
               if any(fits(name, pattern) for pattern in (*source.files, *source.extras))]
-    return [described(source, info.sha or revision or "main", there[name]) for name in sorted(wanted)]
+    commit = info.sha or revision or "main"
+    return [described(source, commit, there[name]) for name in sorted(wanted)]
 
 
 def fits(name: str, pattern: str) -> bool:

@@ -33,8 +33,11 @@ LFS_POINTER = b"version https://git-lfs"
 class TensorFile(Protocol):
     """An open file; its tensors may be views into it, so copy what is to outlive it."""
 
-    shapes: Mapping[str, tuple[int, ...]]
-    metadata: Mapping[str, str]
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
+
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
 
     def tensor(self, name: str) -> torch.Tensor:
         """CPU, in the file's dtype."""
