@@ -20,7 +20,7 @@ from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .events import Event, Finished, Started
 from .heads import DraftHeads
-from .methods import Method
+from .methods import Method, Resolved
 from .plan import Plan
 from .state import DecodeState
 from .usual import usual_passes
@@ -76,7 +76,7 @@ def _run(device: torch.device, steps: Generator[Event, None, None]) -> Iterator[
             yield event.handed_out()
 
 
-def _steps(allocate: Callable[[], DecodeState], method: Method, plan: Plan,
+def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
            keep: torch.Tensor | None, keep_rows: int) -> Generator[Event, None, None]:
     yield Started(plan)
     state = allocate()
@@ -127,7 +127,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 
-def check_heads(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
+def check_heads(method: Resolved, backbone: Backbone, heads: DraftHeads | None) -> None:
     if heads is not None and method.uses_heads:
         heads.require_backbone(backbone)
     needed = method.heads_needed(backbone.grid)

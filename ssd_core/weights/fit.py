@@ -17,7 +17,7 @@ from torch import nn
 
 from ..backbones.base import Backbone, Preset
 from ..engine.heads import DraftHeads
-from ..engine.methods import Exact, Method
+from ..engine.methods import Method, Resolved
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.noise import HELD_NUMBERS
@@ -111,7 +111,7 @@ class Run:
     """The parts of a run's memory, in bytes, for one setting."""
 
     figures: Figures
-    method: Method
+    method: Resolved
     setting: Setting
     head_parameters: int = 0
     keep_rows: int = 0
@@ -133,8 +133,8 @@ class Run:
 
     @property
     def activations(self) -> int:
-        cells = widest_pass(self.method, self.figures.grid,
-                            "cuda" if self.on_card else "cpu")
+        device = "cuda" if self.on_card else "cpu"
+        cells = self.method.widest_pass(self.figures.grid, device)
         return activation_bytes(self.figures, self.setting, cells, self.keep_rows)
 
     @property
@@ -250,20 +250,11 @@ def codec_channels(codec: nn.Module, patch: int) -> float:
     return max(channels, default=0) / patch**2
 
 
-def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) -> int:
+def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None) -> int:
     """Of the heads that are loaded, else of those that the method cannot do without."""
     if heads is not None:
         return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
     return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
-
-
-def widest_pass(method: Method, grid: Grid, device: str = "cuda") -> int:
-    """Slots that a resolved method feeds at once in one row, at most; device: its type, by default
-    the one with the widest windows."""
-    rows = (getattr(method, "k_v", 0) or 0) * (1 + getattr(method, "fused_commit", False))
-    group = (getattr(method, "k_h", 0) or 0) + 1 + grid.row_end  # the row end rides along
-    window = method.width(grid, device) if isinstance(method, Exact) else 0
-    return min(max(rows * grid.width, group, window), grid.slots)
 
 
 # Bytes

@@ -1,7 +1,7 @@
 """Decoding methods: one frozen dataclass a file, one row here."""
 
 from .ar import AR
-from .base import Method
+from .base import Method, Resolved
 from .exact import Exact
 from .mtp import MTP
 from .rows import Rows
@@ -18,5 +18,5 @@ def default_method() -> Method:
     return Exact()
 
 
-__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Rows", "Strict",
-           "default_method"]
+__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Resolved", "Rows",
+           "Strict", "default_method"]

@@ -10,11 +10,11 @@ from ...model.grid import Grid
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
-from .base import Method, make_plan
+from .base import Resolved, group_slots, make_plan
 
 
 @dataclass(frozen=True)
-class AR(Method):
+class AR(Resolved):
     """Choose a cell, feed it, go on."""
 
     name: ClassVar[str] = "ar"
@@ -23,6 +23,9 @@ class AR(Method):
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = (grid.rows - first_row) * grid.columns
         return make_plan(grid, first_row, passes, passes, PAPER_AR_PASSES.get(grid))
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return group_slots(grid, 0)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         grid = state.grid

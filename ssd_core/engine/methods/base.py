@@ -1,7 +1,8 @@
 """What a decoding method is, and the two steps that several methods share.
 
-A method is a frozen dataclass of knobs with two verbs: `plan` counts its passes before anything
-runs, `steps` takes a DecodeState through the picture and yields one event a pass.
+A method is a frozen dataclass of knobs. Those left None take the backbone's preset (`resolved`);
+what has all of them counts its passes before anything runs (`plan`), and takes a DecodeState
+through the picture and yields one event a pass (`steps`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -25,13 +26,12 @@ from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 
-M = TypeVar("M", bound="Method")
-Draft = Callable[[DecodeState, int, int], torch.Tensor | None]
+Draft = Callable[[DecodeState, int, int], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Method:
-    """Knobs left None take the backbone's preset."""
+    """A user's wish: knobs left None take the backbone's preset."""
 
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
@@ -40,16 +40,30 @@ class Method:
     def __post_init__(self) -> None:
         check_knobs(self)
 
-    def resolved(self: M, preset: Preset) -> M:
+    def resolved(self, preset: Preset) -> Resolved:
         """The same method with every knob known; raises SSDError where knobs do not go together."""
-        known = {f.name: getattr(preset, f.name) for f in fields(self)
-                 if getattr(self, f.name) is None and hasattr(preset, f.name)}
-        method = replace(self, **known)
-        method.check()
-        return method
+        raise NotImplementedError
+
+    def known(self, preset: Preset) -> dict[str, Any]:
+        """The value of every knob; the preset's where it is None."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(preset, name) if value is None else value
+                for name, value in own.items()}
+
+
+class Resolved(Method):
+    """A method that can run. One whose knobs are never None derives from this alone; the others
+    have a class of this kind beside them, which says anew what types its knobs have."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check()
+
+    def resolved(self, preset: Preset) -> Resolved:
+        return self
 
     def check(self) -> None:
-        """Raise SSDError where resolved knobs do not go together."""
+        """Raise SSDError where knobs do not go together."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
         """(k_h, k_v) that the heads must reach; None where none are needed."""
@@ -58,12 +72,22 @@ class Method:
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         raise NotImplementedError
 
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        """Slots that one pass feeds in one row at most; device: its type, by default the one with
+        the widest windows."""
+        raise NotImplementedError
+
     def choice(self, grid: Grid, device: str) -> str:
         """In words, what the method chooses by itself for a type of device; may be empty."""
         return ""
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         raise NotImplementedError
+
+
+def group_slots(grid: Grid, k: int) -> int:
+    """Slots of a group of one chosen and up to k drafted cells; a row end rides along."""
+    return min(k + 1 + grid.row_end, grid.slots)
 
 
 def make_plan(grid: Grid, first_row: int, passes: int | None, passes_max: int,
@@ -112,7 +136,7 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
     cells = (not is_row_end(state.grid, s) for s in range(slot + 1, stop))
-    estimates = [head(hidden, embedding) for head in state.heads.horizontal[: stop - slot - 1]]
+    estimates = [head(hidden, embedding) for head in state.draft_heads.horizontal[: stop - slot - 1]]
     return torch.cat([estimates[max(d, 1) - 1] for d in accumulate(cells)], dim=1)
 
 
@@ -121,7 +145,7 @@ def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
     embedding = state.both(state.backbone.embed(state.tokens[:, above]))
-    return torch.cat([head(hidden, embedding) for head in state.heads.vertical[:rows]], dim=1)
+    return torch.cat([head(hidden, embedding) for head in state.draft_heads.vertical[:rows]], dim=1)
 
 
 # Rounds

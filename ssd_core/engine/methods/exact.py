@@ -21,7 +21,7 @@ from ...model.sampling import choose
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, make_plan, require
+from .base import Resolved, make_plan, require
 from .knobs import knob
 from .window import known, sliding_window
 
@@ -37,7 +37,7 @@ def cheapest_window(grid: Grid, device: str) -> int:
 
 
 @dataclass(frozen=True)
-class Exact(Method):
+class Exact(Resolved):
     """Chooses a window of cells again in every pass."""
 
     window: int | None = knob(None, "Cells that a pass looks at.", low=1, shown="basic",
@@ -54,6 +54,9 @@ class Exact(Method):
     def width(self, grid: Grid, device: str) -> int:
         """Cells a pass looks at; device: its type."""
         return self.window or cheapest_window(grid, device)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return min(self.width(grid, device), grid.slots)
 
     def choice(self, grid: Grid, device: str) -> str:
         if self.window is not None:

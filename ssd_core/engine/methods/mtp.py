@@ -9,11 +9,21 @@ from typing import ClassVar
 
 import torch
 
+from ...backbones.base import Preset
 from ...model.grid import Grid
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, group_passes, groups, horizontal_states, make_plan, sample_draft
+from .base import (
+    Method,
+    Resolved,
+    group_passes,
+    group_slots,
+    groups,
+    horizontal_states,
+    make_plan,
+    sample_draft,
+)
 from .knobs import cells_drafted, verification_rounds
 
 
@@ -26,6 +36,15 @@ class MTP(Method):
     name: ClassVar[str] = "mtp"
     uses_heads: ClassVar[bool] = True
 
+    def resolved(self, preset: Preset) -> Resolved:
+        return ResolvedMTP(**self.known(preset))
+
+
+class ResolvedMTP(Resolved, MTP):
+    """MTP with its knobs known."""
+
+    k_h: int
+
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0
 
@@ -35,6 +54,9 @@ class MTP(Method):
         passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
         paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
         return make_plan(grid, first_row, passes, passes, paper)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return group_slots(grid, self.k_h)
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""

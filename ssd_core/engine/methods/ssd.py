@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -22,10 +22,12 @@ from ..state import DecodeState
 from .base import (
     Block,
     Method,
+    Resolved,
     commit,
     drafted_cells,
     group_bounds,
     group_passes,
+    group_slots,
     groups,
     horizontal_states,
     make_plan,
@@ -61,12 +63,19 @@ class RowSchedule(Method):
         False, "Merge the commit of a block with the next block's first round: saves one pass a "
                "block.")
 
-    def resolved(self, preset: Preset):
+    def known(self, preset: Preset) -> dict[str, Any]:
         """i follows the preset only where b does as well; a b of one's own has i = 0."""
-        method = self
-        if self.incremental is None and self.rounds is not None:
-            method = replace(self, incremental=0)
-        return Method.resolved(method, preset)
+        own = preset if self.rounds is None else replace(preset, incremental=0)
+        return super().known(own)
+
+
+class ResolvedSchedule(Resolved, RowSchedule):
+    """A schedule with its knobs known; what drafts is left to `ssd` and `rows`."""
+
+    k_h: int
+    k_v: int
+    rounds: int
+    incremental: int
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
@@ -77,6 +86,10 @@ class RowSchedule(Method):
             self._block_passes(grid, len(rows), rows.stop == grid.rows)
             for rows in blocks(max(1, first_row), grid.rows, self.k_v))
         return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        block = self.k_v * (1 + self.fused_commit) * grid.width
+        return max(min(block, grid.slots), group_slots(grid, self.k_h))
 
     def _first_row_passes(self, grid: Grid, first_row: int) -> int:
         if first_row:
@@ -181,6 +194,13 @@ class SSD(RowSchedule):
         high=10, step=0.05)
     name: ClassVar[str] = "ssd"
     uses_heads: ClassVar[bool] = True
+
+    def resolved(self, preset: Preset) -> Resolved:
+        return ResolvedSSD(**self.known(preset))
+
+
+class ResolvedSSD(ResolvedSchedule, SSD):
+    """SSD with its knobs known."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)

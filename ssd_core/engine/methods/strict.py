@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import torch
 
+from ...backbones.base import Preset
 from ...model.grid import Grid
 from ...model.noise import Purpose
 from ...model.sampling import choose
@@ -18,7 +19,7 @@ from .. import accept
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, make_plan
+from .base import Method, Resolved, group_slots, make_plan
 from .knobs import cells_drafted, knob
 from .window import known, sliding_window
 
@@ -34,11 +35,23 @@ class Strict(Method):
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
 
+    def resolved(self, preset: Preset) -> Resolved:
+        return ResolvedStrict(**self.known(preset))
+
+
+class ResolvedStrict(Resolved, Strict):
+    """Strict with its knobs known."""
+
+    k_h: int
+
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return group_slots(grid, self.k_h)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         yield from sliding_window(state, first_row * state.grid.width, self.k_h + 1, self.guess,
@@ -63,7 +76,7 @@ class Strict(Method):
             estimate = self._horizontal(state, ahead, frontier)
         if by_row.any():
             source = above.clamp(min=0)
-            vertical = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+            vertical = state.draft_heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
             both = by_row.repeat(state.branches, 1)[..., None]
             estimate = torch.where(both, vertical, estimate)
         return state.draft_probs(estimate, ahead)
@@ -72,7 +85,7 @@ class Strict(Method):
                     frontier: torch.Tensor) -> torch.Tensor:
         """h estimates [rows, n, d]: head d for the d-th cell behind each picture's frontier."""
         hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
-        heads = state.heads.horizontal[: self.k_h]
+        heads = state.draft_heads.horizontal[: self.k_h]
         estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
         cells = ahead > frontier
         if state.forced is not None:

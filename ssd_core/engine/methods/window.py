@@ -8,23 +8,25 @@ frontier moves there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 
 from ..events import Pass
 from ..state import DecodeState
 
-Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], torch.Tensor | None]
-Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+Drafted = TypeVar("Drafted")
+Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
+Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], torch.Tensor]
 
 
-def sliding_window(state: DecodeState, first: int, window: int, guess: Guess,
-                   judge: Judge) -> Iterator[Pass]:
+def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Drafted],
+                   judge: Judge[Drafted]) -> Iterator[Pass]:
     """Fill slots first.. of every picture.
 
-    guess(state, slots [B, n], frontier [B]) writes guesses behind the frontier and returns their
-    draft_probs [B, n - 1, V] or None. After the pass over `slots`,
-    judge(state, slots, frontier, draft_probs) writes corrected tokens to slots + 1 and returns how
+    guess(state, slots [B, n], frontier [B]) writes guesses behind the frontier and returns what
+    `judge` has to know of them, such as their draft_probs [B, n - 1, V]. After the pass over
+    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns how
     many guesses [B] stood.
     """
     state.choose(first)
@@ -34,10 +36,10 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess,
         count = min(window, state.slots - lowest)
         starts = frontier.clamp(max=state.slots - count)
         slots = starts[:, None] + state.noise.slots[:count]
-        draft_probs = guess(state, slots, frontier)
+        drafted = guess(state, slots, frontier)
         state.clock.lap("draft")
         state.feed_at(slots)
-        stood = judge(state, slots, frontier, draft_probs)
+        stood = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= state.slots - 1
         frontier = (starts + 1 + stood).clamp(max=state.slots)
         lowest = int(frontier.min())
