@@ -17,7 +17,7 @@ from ..ssd_core.front.knobs import sampling_knobs
 from ..ssd_core.front.labels import label, without_heads
 from ..ssd_core.front.recipe import make_recipe
 from ..ssd_core.model.sampling import Sampling
-from ..ssd_core.weights.fit import run_bytes, widest_pass
+from ..ssd_core.weights.fit import run_bytes
 from .schedules import AUTO, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import Loaded, LoadedBackbone, LoadedHeads
@@ -67,7 +67,7 @@ class Job:
         module = self.backbone
         cfg = module.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         longest = max(map(len, prompt_branches(module, [self.prompt], self.negative, cfg)))
-        return run_bytes(module, self.pictures, cfg != 1, widest_pass(self.method, module.grid),
+        return run_bytes(module, self.pictures, cfg != 1, self.method.widest_pass(module.grid),
                          self.keep_rows, longest)
 
     def events(self) -> Generator[Event, None, None]:

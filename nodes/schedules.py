@@ -9,7 +9,8 @@ from typing import Any
 
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
-from ..ssd_core.engine.methods import METHODS, PAPER_PRESETS, SSD, Method, default_method
+from ..ssd_core.backbones.presets import PAPER
+from ..ssd_core.engine.methods import METHODS, PAPER_PRESETS, SSD, Exact, Method, default_method
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
@@ -22,7 +23,6 @@ from .widgets import values_of
 AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
 PRESETS = [AUTO, OWN, *NAMED, CUSTOM]
-GRIDS = {"Janus-Pro": Grid(24, 24), "Lumina-mGPT": Grid(48, 48, True), "Emu3": Grid(90, 90, True)}
 BASELINES = [name for name in METHODS if name != SSD.name]
 
 
@@ -70,11 +70,12 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
 
     device: the type of the one that will draw; a backbone may be elsewhere until then.
     """
-    grid = GRIDS.get(preset, GRID) if backbone is None else backbone.grid
+    paper = PAPER[preset].grid if preset in PAPER else GRID
+    grid = paper if backbone is None else backbone.grid
     own = NAMED.get(preset, Postcard.preset) if backbone is None else backbone.preset
-    if backbone is None and (getattr(method, "window", None) or 0) > grid.slots:
-        method = replace(method, window=None)  # a larger backbone may well have that many cells
+    if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
+        method = Exact()  # a larger backbone may well have that many cells
     resolved = method.resolved(own)
-    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device),
-                   usual=backbone and usual_passes(backbone, resolved, True, device))
+    usual = None if backbone is None else usual_passes(backbone, resolved, True, device)
+    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device), usual=usual)
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

@@ -23,7 +23,6 @@ from ssd_core.weights.fit import (
     fit,
     mask_bytes,
     run_bytes,
-    widest_pass,
 )
 
 GIB = 2**30
@@ -205,7 +204,7 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
     assume(getattr(method, "window", 0) <= grid.slots)
     told = events(backbone, method, heads=random_heads(backbone))
     fed = [event.cells.shape[1] for event in told if type(event).__name__ == "Pass"][1:]
-    assert max(fed) <= widest_pass(method, grid)
+    assert max(fed) <= method.widest_pass(grid)
 
 
 # Advice

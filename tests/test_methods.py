@@ -10,6 +10,7 @@ from scipy import stats
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
+from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.state import DecodeState
@@ -505,8 +506,9 @@ def plain_outcome(name: str) -> list:
 
 def test_presets_fill_in_what_is_not_said():
     backbone, _ = scene(False)
-    assert methods.SSD().resolved(backbone.preset) == methods.SSD(3, 1, 2, 0)
+    other = Preset(9, 9, 9, 9)
+    assert methods.SSD().resolved(backbone.preset) == methods.SSD(3, 1, 2, 0).resolved(other)
     assert methods.Strict().resolved(backbone.preset).k_h == 3
     lumina = methods.PAPER_PRESETS["Lumina-mGPT"]
-    assert methods.SSD().resolved(lumina) == methods.SSD(5, 2, 5, 4)
-    assert methods.SSD(rounds=9).resolved(lumina) == methods.SSD(5, 2, 9, 0)
+    assert methods.SSD().resolved(lumina) == methods.SSD(5, 2, 5, 4).resolved(other)
+    assert methods.SSD(rounds=9).resolved(lumina) == methods.SSD(5, 2, 9, 0).resolved(other)

@@ -7,7 +7,6 @@ nothing else, so a mock of thirty lines can stand in for eight billion weights.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -20,19 +19,9 @@ from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
 from .offload import Turns
+from .presets import Preset
 
 M = TypeVar("M", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A backbone's own defaults: the SSD schedule (paper, Table 9), sampling and guidance."""
-
-    k_h: int = 5
-    k_v: int = 1
-    rounds: int = 2
-    incremental: int = 0
-    cfg: float = 1.0
 
 
 def empty(*sizes: int) -> nn.Parameter:

@@ -13,7 +13,7 @@ import torch
 
 from ..errors import SSDError
 from ..model.transformer import DecoderShape
-from .base import Preset
+from . import presets
 from .codecs.find import draws, read_codec
 from .prompts.text import read_text, require_length
 from .reading.checkpoint import Checkpoint
@@ -53,7 +53,7 @@ class Chameleon(SharedVocabulary):
 class Lumina(Chameleon):
     """Lumina-mGPT: the size stands in the text and, in steps of 32 px, behind begin-of-image."""
 
-    preset = Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0)
+    preset = presets.LUMINA
 
     def tokenize(self, prompt: str) -> list[int]:
         text, (width, height) = self.vocabulary.text, self.size
@@ -71,7 +71,7 @@ class Anole(Chameleon):
     """Anole: 512 x 512 px, begin-of-image right behind the prompt's end of turn."""
 
     name = "anole-7b"
-    preset = Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=3.0)
+    preset = presets.ANOLE
     sizes = ((512, 512),)
 
     def tokenize(self, prompt: str) -> list[int]:

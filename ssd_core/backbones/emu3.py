@@ -12,7 +12,7 @@ import torch
 
 from ..errors import SSDError
 from ..model.transformer import DecoderShape
-from .base import Preset
+from . import presets
 from .codecs.find import draws, read_codec
 from .codecs.movq import movq_of
 from .prompts.text import Text, read_text, require_length
@@ -68,7 +68,7 @@ class Emu3(SharedVocabulary):
 
     name = "emu3-gen"
     patch = PATCH
-    preset = Preset(k_h=5, k_v=1, rounds=6, cfg=3.0)
+    preset = presets.EMU3
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float,
                  area: float = AREA) -> None:

@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, sequence_angles
-from .base import Backbone, Preset, empty
+from . import presets
+from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.text import Text, read_text, require_length
 from .reading.checkpoint import Checkpoint
@@ -23,7 +23,7 @@ from .reading.decoder_config import number, read_constants, section
 from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "Janus-Pro"
-GRID = Grid(24, 24)  # the only one it was trained on
+GRID = presets.PAPER["Janus-Pro"].grid  # the only one it was trained on
 PROMPT_LIMIT = 1024
 TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
@@ -58,7 +58,7 @@ class Janus(Backbone):
 
     grid = GRID
     prompt_limit = PROMPT_LIMIT
-    preset = Preset(k_h=5, k_v=1, rounds=2, cfg=5.0)
+    preset = presets.JANUS
     text: Text
 
     def __init__(self, shape: DecoderShape, words: int, codes: int, head_width: int) -> None:

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape, axial_angles
-from .base import Backbone, Preset, empty
+from . import presets
+from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of
@@ -85,7 +86,7 @@ class ClassLlamaGen(LlamaGen):
     condition_slots = prompt_limit = 1
     kinds, sides = ("c2i", "t2i"), (24, 16)
     takes_negative = False
-    preset = Preset(cfg=4.0)
+    preset = presets.LLAMAGEN_CLASSES
 
     def __init__(self, shape: DecoderShape, codes: int, classes: int) -> None:
         super().__init__(shape, codes)
@@ -110,7 +111,7 @@ class TextLlamaGen(LlamaGen):
 
     condition_slots = prompt_limit = SLOTS
     kinds, sides = ("t2i", "c2i"), (16, 32)
-    preset = Preset(cfg=7.5)
+    preset = presets.LLAMAGEN_TEXT
     reader: FlanT5
 
     def __init__(self, shape: DecoderShape, codes: int, width: int) -> None:

@@ -22,7 +22,8 @@ from ..model.grid import Grid
 from ..model.processor import likes_columns
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.wording import lonely, quoted
-from .base import Backbone, Preset
+from . import presets
+from .base import Backbone
 from .codecs.vq import PATCH, VQTokenizer
 from .reading.checkpoint import Checkpoint
 
@@ -53,7 +54,7 @@ class Postcard(Backbone):
     grid = GRID
     sizes = ((GRID.columns * PATCH, GRID.rows * PATCH),)
     prompt_limit = PROMPT_LENGTH - 2
-    preset = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0)
+    preset = presets.POSTCARD
 
     def __init__(self, words: tuple[str, ...], codes: int = 512,
                  shape: DecoderShape = SHAPE) -> None:

@@ -18,7 +18,8 @@ import torch.nn.functional as F
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape
-from .base import Backbone, Preset, empty
+from . import presets
+from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts import ta_tok
 from .prompts.tar_language import COUNT, TarLanguage
@@ -40,7 +41,7 @@ class Tar(Backbone):
 
     prompt_limit = max(COUNTS)
     takes_negative = False
-    preset = Preset(cfg=4.0)
+    preset = presets.TAR
     read: Callable[[tuple[int, ...]], torch.Tensor]  # codes to features [n, width]
     ta_tok_codes: int
     language: TarLanguage

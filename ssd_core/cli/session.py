@@ -66,7 +66,7 @@ class Bars:
     """One progress bar a run, over its passes, on stderr where that is a terminal."""
 
     def __init__(self) -> None:
-        self.bar: tqdm | None = None
+        self.bar = tqdm(disable=True)
 
     def __call__(self, label: str, event: Event) -> None:
         if isinstance(event, Started):
@@ -85,7 +85,9 @@ def decode(loaded: Loaded, prompts: Sequence[str], method: Method, sampling: Sam
     bars = Bars()
     for event in generate(loaded.backbone, prompts, method, loaded.heads, sampling, **options):
         bars(label, event)
-    return event
+        if isinstance(event, Finished):
+            return event
+    raise RuntimeError("a run ended before it had finished")
 
 
 def pictures(backbone: Backbone, tokens: torch.Tensor) -> torch.Tensor:

@@ -32,5 +32,7 @@ def take_from(folder: Path) -> None:
     """Import a folder as the app's package, whatever else is called `studio` here."""
     spec = spec_from_file_location(PACKAGE, folder / "__init__.py",
                                    submodule_search_locations=[str(folder)])
+    if spec is None or spec.loader is None:
+        raise SSDError(f"{folder}: the app is incomplete: reinstall it")
     sys.modules[PACKAGE] = module = module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -31,7 +31,8 @@ WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
              negative: str | None = None, size: tuple[int, int] | None = None,
-             keep: torch.Tensor | None = None, keep_rows: int = 0) -> Iterator[Event]:
+             keep: torch.Tensor | None = None,
+             keep_rows: int = 0) -> Generator[Event, None, None]:
     """Decode one picture a prompt, all of them together, and yield the events of the run.
 
     size: (width, height) in px, one of backbone.sizes. keep: tokens [B or 1, R, C] whose first
@@ -65,7 +66,7 @@ def alone(device: torch.device) -> Iterator[None]:
         yield
 
 
-def _run(device: torch.device, steps: Generator[Event, None, None]) -> Iterator[Event]:
+def _run(device: torch.device, steps: Generator[Event, None, None]) -> Generator[Event, None, None]:
     """The events of a run, each step alone: what the caller does in between is left as it is."""
     with closing(steps):
         while True:

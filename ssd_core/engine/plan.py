@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from ..model.grid import Grid
+from ..backbones.presets import PAPER
 
-# What the paper counts for AR (its Tables 1 and 6): Lumina-mGPT's two guidance branches one after
-# the other, row ends included; Emu3's row ends included.
-PAPER_AR_PASSES = {Grid(24, 24): 576, Grid(48, 48, True): 4704, Grid(90, 90, True): 8190}
+PAPER_AR_PASSES = {setting.grid: setting.ar_passes for setting in PAPER.values()}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import fields
 import torch
 
 from ..engine.methods import AR, SSD, Method, Rows
+from ..engine.methods.ssd import RowSchedule
 from ..engine.plan import Plan
 from .compare import verdict
 
@@ -24,7 +25,7 @@ def without_heads(method: SSD) -> Rows:
 def label(method: Method) -> str:
     """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
     rounds, words = getattr(method, "rounds", None), [method.name]
-    if getattr(method, "k_v", 1) > 1:
+    if isinstance(method, RowSchedule) and (method.k_v or 1) > 1:
         words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
     elif rounds is not None:
         words.append(f"r={rounds}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,13 +12,13 @@ from ..backbones.base import Backbone, Preset
 from ..engine.decode import check_heads, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
-from ..engine.methods import AR, SSD, Method
+from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..model.knobs import typed
 from ..model.sampling import Sampling
-from ..weights.fit import run_bytes, widest_pass
+from ..weights.fit import run_bytes
 from . import labels
 from .compare import identical_share, verdict
 from .pixels import pixels
@@ -30,7 +30,7 @@ FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule witho
 
 
 def resolved_method(method: Method, preset: Preset, heads: bool,
-                    fall_back: bool = True) -> tuple[Method, str | None]:
+                    fall_back: bool = True) -> tuple[Resolved, str | None]:
     """The method that will run on a backbone with this preset, and a note where it is another.
 
     Without heads SSD's schedule runs as `rows`, its training-free sibling, unless fall_back is
@@ -108,7 +108,7 @@ class Request:
         """Raise SSDError for whatever is wrong; nothing is computed."""
         self.events().close()
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """The run. Raises SSDError, before it begins, for whatever is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
@@ -147,10 +147,11 @@ class Request:
     @property
     def bytes_needed(self) -> int:
         """Memory beyond the weights: keys and values, the widest pass, or a picture's pixels."""
-        cfg = self.sampling.cfg
+        cfg = self.backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
+        method = self.method.resolved(self.backbone.preset)
         return run_bytes(self.backbone, self.pictures, cfg != 1,
-                         widest_pass(self.method, self.backbone.grid), self.keep_rows, longest)
+                         method.widest_pass(self.backbone.grid), self.keep_rows, longest)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
@@ -258,7 +259,7 @@ class Result:
     def stamp(self) -> list[str]:
         """Three short lines below its picture, of a run that has finished."""
         return labels.stamp(self.request.label, self.request.method, self.request.backbone.dtype,
-                            self.stats, self.share)
+                            self.stats or {}, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:

@@ -70,7 +70,7 @@ def knob(default: Any, help: str, *, low: float | None = None, above: float | No
     return dataclasses.field(default=default, metadata={"knob": described})
 
 
-def check_knobs(record: Any) -> None:
+def check_knobs(record: object) -> None:
     """Raise SSDError for the first field of a frozen dataclass of a wrong type or out of range.
 
     Numbers of other libraries, such as numpy's, are kept as Python's own.

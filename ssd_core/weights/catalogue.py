@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..backbones.base import Preset
-from ..engine.methods import PAPER_PRESETS
+from ..backbones import presets
+from ..backbones.presets import Preset
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.transformer import DecoderShape
@@ -102,8 +102,8 @@ def janus(billions: str, shape: DecoderShape, about: float) -> tuple[KnownBackbo
     pickled = Source(f"deepseek-ai/Janus-Pro-{billions}", ("pytorch_model*.bin",))
     original = KnownBackbone(
         f"Janus-Pro-{billions}", "Janus-Pro", f"Janus-Pro {billions}", (pickled,),
-        int(about * GB), DEEPSEEK, Grid(24, 24), shape, 16384, 102400, PAPER_PRESETS["Janus-Pro"],
-        "DeepSeek's own files; .bin, read as plain tensors only")
+        int(about * GB), DEEPSEEK, presets.PAPER["Janus-Pro"].grid, shape, 16384, 102400,
+        presets.JANUS, "DeepSeek's own files; .bin, read as plain tensors only")
     port = Source(f"deepseek-community/Janus-Pro-{billions}", ("*.safetensors",))
     return original, replace(
         original, name=f"Janus-Pro-{billions}-hf", title=f"Janus-Pro {billions}, transformers port",
@@ -116,7 +116,8 @@ def llamagen(name: str, side: int, shape: DecoderShape, about: float,
     source = Source("FoundationVision/LlamaGen", (file, "vq_ds16_c2i.pt"), (LICENCE,))
     return KnownBackbone(
         f"LlamaGen-c2i-{name}-{side * 16}", "LlamaGen", f"LlamaGen {name}, {side * 16} px",
-        (source,), int(about * GB), MIT, Grid(side, side), shape, 16384, 1001, Preset(cfg=4.0),
+        (source,), int(about * GB), MIT, Grid(side, side), shape, 16384, 1001,
+        presets.LLAMAGEN_CLASSES,
         "draws the 1000 classes of ImageNet, not free text", prompt_slots=1)
 
 
@@ -127,7 +128,7 @@ def llamagen_t2i(stage: int, side: int) -> KnownBackbone:
     return KnownBackbone(
         f"LlamaGen-t2i-XL-{side * 16}", "LlamaGen", f"LlamaGen XL from text, {side * 16} px",
         (own, FLAN_T5_XL), int(14.8 * GB), MIT, Grid(side, side), LLAMAGEN["XL"],
-        16384, 120, Preset(cfg=7.5), "most of the download is the text encoder, flan-T5-XL "
+        16384, 120, presets.LLAMAGEN_TEXT, "most of the download is the text encoder, flan-T5-XL "
         "(Apache-2.0)", prompt_slots=120)
 
 
@@ -136,7 +137,7 @@ def lumina(side: int) -> KnownBackbone:
     return KnownBackbone(
         f"Lumina-mGPT-7B-{side}", "Lumina-mGPT", f"Lumina-mGPT 7B, {side} px", (own, CHAMELEON_VQ),
         int(14.3 * GB), CHAMELEON, Grid(side // 16, side // 16, True), CHAMELEON_7B, 8192, 65536,
-        PAPER_PRESETS["Lumina-mGPT"], "its card names no licence; the picture codec comes from "
+        presets.LUMINA, "its card names no licence; the picture codec comes from "
         "another repository", codec_parameters=68_700_000)
 
 
@@ -144,7 +145,7 @@ def tar(side: int) -> KnownBackbone:
     own = Source("csuhan/TA-Tok", (f"ar_dtok_lp_{side}px.pth", "ta_tok.pth"), (LICENCE,))
     return KnownBackbone(
         f"Tar-AR-DTok-{side}", "Tar", f"Tar AR-DTok, {side} px", (own, LLAMAGEN_T2I_VQ),
-        None, APACHE, Grid(side // 16, side // 16), TAR, 16384, 0, Preset(cfg=4.0),
+        None, APACHE, Grid(side // 16, side // 16), TAR, 16384, 0, presets.TAR,
         "draws from TA-Tok codes; Tar's language model, which makes them from text, is not part "
         "of it", prompt_slots=729)
 
@@ -163,7 +164,7 @@ LLAMAGEN = {name: DecoderShape(layers, hidden, heads, heads, hidden // heads, ff
 ANOLE = KnownBackbone(
     "Anole-7B", "Anole", "Anole 7B", (Source("leloy/Anole-7b-v0.1-hf", ("*.safetensors",)),),
     int(14.3 * GB), CHAMELEON, Grid(32, 32), CHAMELEON_7B, 8192, 65536,
-    replace(PAPER_PRESETS["Lumina-mGPT"], cfg=3.0), "its card says Apache-2.0, the weights it was "
+    presets.ANOLE, "its card says Apache-2.0, the weights it was "
     "made from do not", codec_parameters=68_700_000)
 
 EMU3_GEN = KnownBackbone(
@@ -172,7 +173,7 @@ EMU3_GEN = KnownBackbone(
             ("*.json", "*.tiktoken", "*.txt", LICENCE)),
      Source("BAAI/Emu3-VisionTokenizer", ("*.safetensors",), folder="vq"),
      Source("Emu3-community/Emu3-Gen-hf", (), ("tokenizer.json",))),
-    int(35.1 * GB), APACHE, Grid(90, 90, True), EMU3, 32768, 184622, PAPER_PRESETS["Emu3"],
+    int(35.1 * GB), APACHE, presets.PAPER["Emu3"].grid, EMU3, 32768, 184622, presets.EMU3,
     "float32 files, cast while loading; tokenizer.json comes from the transformers port", patch=8,
     codec_parameters=270_700_000, codec_channels=512)
 

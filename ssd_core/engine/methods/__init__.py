@@ -1,16 +1,19 @@
 """Decoding methods: one frozen dataclass a file, one row here."""
 
+from ...backbones.presets import PAPER
 from .ar import AR
 from .base import Method, Resolved
 from .exact import Exact
 from .mtp import MTP
 from .rows import Rows
-from .ssd import PAPER_PRESETS, SSD
+from .ssd import SSD
 from .strict import Strict
 
 METHODS: dict[str, type[Method]] = {
     method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact)
 }
+
+PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
 
 
 def default_method() -> Method:

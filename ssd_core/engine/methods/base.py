@@ -136,7 +136,8 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
     cells = (not is_row_end(state.grid, s) for s in range(slot + 1, stop))
-    estimates = [head(hidden, embedding) for head in state.draft_heads.horizontal[: stop - slot - 1]]
+    heads = state.draft_heads.horizontal[: stop - slot - 1]
+    estimates = [head(hidden, embedding) for head in heads]
     return torch.cat([estimates[max(d, 1) - 1] for d in accumulate(cells)], dim=1)
 
 

@@ -218,10 +218,3 @@ class ResolvedSSD(ResolvedSchedule, SSD):
         draft_probs = state.draft_probs(estimate, slice(start, stop), self.draft_temperature)
         sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
         return draft_probs
-
-
-PAPER_PRESETS = {
-    "Janus-Pro": Preset(k_h=5, k_v=1, rounds=2, cfg=5.0),
-    "Lumina-mGPT": Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0),
-    "Emu3": Preset(k_h=5, k_v=1, rounds=6, cfg=3.0),
-}

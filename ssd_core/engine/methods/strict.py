@@ -76,7 +76,8 @@ class ResolvedStrict(Resolved, Strict):
             estimate = self._horizontal(state, ahead, frontier)
         if by_row.any():
             source = above.clamp(min=0)
-            vertical = state.draft_heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
+            head = state.draft_heads.vertical[0]
+            vertical = head(state.hidden_at(source), state.embedding_at(source))
             both = by_row.repeat(state.branches, 1)[..., None]
             estimate = torch.where(both, vertical, estimate)
         return state.draft_probs(estimate, ahead)

@@ -26,8 +26,8 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
 
     guess(state, slots [B, n], frontier [B]) writes guesses behind the frontier and returns what
     `judge` has to know of them, such as their draft_probs [B, n - 1, V]. After the pass over
-    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns how
-    many guesses [B] stood.
+    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and
+    returns how many guesses [B] stood.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)

@@ -1,0 +1,46 @@
+"""What every published model is run with by default, each figure in this one place.
+
+Backbones, the catalogue, plans and the nodes' lists of presets all read it here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..model.grid import Grid
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A backbone's own defaults: the SSD schedule (paper, Table 9), sampling and guidance."""
+
+    k_h: int = 5
+    k_v: int = 1
+    rounds: int = 2
+    incremental: int = 0
+    cfg: float = 1.0
+
+
+@dataclass(frozen=True)
+class PaperSetting:
+    """A model as the paper ran it; ar_passes: what the paper counts for AR (Tables 1 and 6)."""
+
+    grid: Grid
+    preset: Preset
+    ar_passes: int
+
+
+PAPER = {
+    "Janus-Pro": PaperSetting(
+        Grid(24, 24), Preset(k_h=5, k_v=1, rounds=2, cfg=5.0), 576),
+    # Both branches of guidance count, one after the other, and row ends.
+    "Lumina-mGPT": PaperSetting(
+        Grid(48, 48, True), Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0), 4704),
+    "Emu3": PaperSetting(
+        Grid(90, 90, True), Preset(k_h=5, k_v=1, rounds=6, cfg=3.0), 8190),
+}
+
+POSTCARD = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0)
+JANUS, LUMINA, EMU3 = (setting.preset for setting in PAPER.values())
+ANOLE = replace(LUMINA, cfg=3.0)
+LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)
