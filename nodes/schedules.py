@@ -17,7 +17,6 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.front.knobs import all_knobs, described
 from ..ssd_core.front.labels import plan_text
 from ..ssd_core.front.workflow import WIDGETS
-from ..ssd_core.model.grid import Grid
 from .widgets import values_of
 
 AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
