@@ -18,9 +18,9 @@ class BaselineMethod(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_BaselineMethod", display_name="Baseline Method (SSD)", category=CATEGORY,
-            description="Every other way to decode: ar (one token a pass), exact (AR's own "
-                        "picture in fewer passes), strict (AR's distribution), rows (no heads), "
-                        "mtp (horizontal heads only).",
+            description="All other decoding methods: ar (one token per forward pass), exact (AR's "
+                        "picture in fewer passes; identical in fp32), strict (another picture from "
+                        "AR's distribution), rows (SSD without heads), mtp (horizontal heads).",
             inputs=[
                 inputs.backbone(True, "Plan for this backbone; without one for a 24 x 24 grid."),
                 io.Combo.Input("method", options=schedules.BASELINES, default="ar",

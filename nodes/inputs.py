@@ -39,9 +39,9 @@ def heads() -> io.Input:
 
 def preset() -> io.Input:
     return io.Combo.Input("preset", options=PRESETS, default=AUTO,
-                          tooltip=f"{AUTO} = the picture that AR draws, in fewer passes; right for "
-                                  f"every backbone. '{OWN}' = the connected backbone's own SSD "
-                                  "schedule; the names below it = those of the paper; "
+                          tooltip=f"{AUTO} = AR's picture in fewer forward passes, identical in "
+                                  f"fp32; right for every backbone. '{OWN}' = the connected "
+                                  "backbone's own SSD schedule; the names below it = those of the paper; "
                                   f"{CUSTOM} = your numbers; r or i of 0 works only there.")
 
 
@@ -62,11 +62,11 @@ def prompts() -> list[io.Input]:
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
                         default="a red house on the left , a lake , at sunset",
-                        tooltip="What the picture shows. The report names words that the backbone "
-                                "does not know."),
+                        tooltip="What the picture should show. The report lists words that the "
+                                "backbone does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
-                        tooltip="What guidance leads away from; needs cfg above 1. Empty = the "
-                                "backbone's own unconditional prompt."),
+                        tooltip="What should not appear. Needs cfg above 1. Empty = the backbone's "
+                                "own unconditional prompt."),
     ]
 
 
@@ -91,26 +91,26 @@ def sizes() -> list[str]:
 
 def size() -> io.Input:
     return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE,
-                          tooltip="Width x height in pixels. auto = the backbone's own; a size it "
-                                  "cannot draw is refused with the sizes it can.")
+                          tooltip="Width x height in pixels. auto = the backbone's own. If it "
+                                  "cannot draw a size, the message lists those it can.")
 
 
 def preview() -> io.Input:
     return io.Combo.Input("preview", options=["auto", "on", "off"], default="auto",
-                          tooltip="Paint rows on the node while they are decoded, for about 3 % "
-                                  "of the run's time. auto = on when a browser queued the run; "
-                                  "ComfyUI's --preview-method does not matter here.")
+                          tooltip="Shows rows on the node while they are decoded, which takes "
+                                  "about 3 % of the run's time. auto = on if a browser queued the "
+                                  "run; ComfyUI's --preview-method does not matter here.")
 
 
 def keep() -> list[io.Input]:
     """keep (a link) goes with the links, keep_rows with the widgets."""
     return [
         TokensType.Input("keep", optional=True,
-                         tooltip="Tokens whose top rows stand: from a sampler or Encode Image."),
+                         tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
         io.Int.Input("keep_rows", default=0, min=0, max=MOST_ROWS,
-                     tooltip="How many rows of 'keep' stand, token for token; the rest is drawn "
-                             "anew below them. Pixels next to the seam may differ slightly: the "
-                             "decoder looks around."),
+                     tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
+                             "them are drawn again. Pixels next to the seam may differ slightly, "
+                             "because the decoder also uses the cells around them."),
     ]
 
 

@@ -21,8 +21,8 @@ class Race(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_Race", display_name="Race (SSD)", category=CATEGORY,
-            description="Two methods draw the same prompt with the same seed, each on its own "
-                        "clock: what is faster, and is it the same picture?",
+            description="Two methods draw the same prompt with the same seed and are timed "
+                        "separately. Shows which is faster, and whether the picture is the same.",
             inputs=[
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
@@ -35,7 +35,7 @@ class Race(io.ComfyNode):
                 io.Image.Output(display_name="image_a", tooltip="The left picture."),
                 io.Image.Output(display_name="image_b", tooltip="The right picture."),
                 io.Image.Output(display_name="side_by_side",
-                                tooltip="Both, stamped with seconds, passes and verdict."),
+                                tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured.")],
             hidden=previews.HIDDEN, **previews.RESENT)
 

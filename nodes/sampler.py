@@ -17,8 +17,8 @@ class Sampler(io.ComfyNode):
         keep, keep_rows = inputs.keep()
         return io.Schema(
             node_id="SSD_Sampler", display_name="SSD Sampler", category=CATEGORY,
-            description="Draws pictures row by row: whole rows are drafted, then checked and "
-                        "repaired by the backbone in a few passes. Watch them appear on the node.",
+            description="Draws pictures row by row: drafts whole rows, then checks and repairs "
+                        "them in a few forward passes. The rows appear on the node.",
             inputs=[
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method", optional=True,
@@ -33,8 +33,8 @@ class Sampler(io.ComfyNode):
                 TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode Tokens."),
                 StatsType.Output(display_name="stats",
                                  tooltip="For Acceptance Map and Save Image."),
-                io.String.Output(display_name="report", tooltip="Passes, seconds, acceptance, and "
-                                                                "whatever you should know.")],
+                io.String.Output(display_name="report", tooltip="Forward passes, seconds, "
+                                                                "acceptance rate and notes.")],
             hidden=previews.HIDDEN, **previews.RESENT)
 
     @classmethod

@@ -15,7 +15,7 @@ class Schedule(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_Schedule", display_name="SSD Schedule", category=CATEGORY,
-            description="How far to draft and how often to verify, and what that will cost, "
+            description="Sets how far ahead to draft and how often to verify, and shows the cost "
                         "before anything runs.",
             inputs=[
                 inputs.backbone(True, "Plan for this backbone; without one for the preset's own "
@@ -38,6 +38,6 @@ class Schedule(io.ComfyNode):
 def plan_outputs() -> list[io.Output]:
     return [MethodType.Output(display_name="method", tooltip="For SSD Sampler and Race."),
             io.Int.Output(display_name="passes",
-                          tooltip="Passes a picture takes; the most it can take where that "
+                          tooltip="Forward passes for one picture, or the maximum if that "
                                   "depends on the picture."),
             io.String.Output(display_name="plan", tooltip="The plan in words.")]
