@@ -41,8 +41,8 @@ def preset() -> io.Input:
     return io.Combo.Input("preset", options=PRESETS, default=AUTO,
                           tooltip=f"{AUTO} = AR's picture in fewer forward passes, identical in "
                                   f"fp32; right for every backbone. '{OWN}' = the connected "
-                                  "backbone's own SSD schedule; the names below it = those of the paper; "
-                                  f"{CUSTOM} = your numbers; r or i of 0 works only there.")
+                                  "backbone's own SSD schedule; the names below it = the "
+                                  f"paper's; {CUSTOM} = your numbers; r or i of 0 works only there.")
 
 
 def schedule() -> list[io.Input]:
