@@ -62,7 +62,13 @@ async function take(message) {
 }
 
 function show(message) {
-  if (memory.add(message) && isHere(message.graph)) previewOf(message)?.feed(message);
+  if (!memory.add(message) || !isHere(message.graph)) return;
+  const preview = previewOf(message);
+  if (!preview) return;
+  if (message.kind === "started") preview.follow(message);
+  // A node that was made in mid-run has missed all that was told before.
+  if (preview.follows(message)) preview.feed(message);
+  else fill(preview, memory.get(message.graph, message.node));
 }
 
 async function askOnce(graph) {
@@ -96,6 +102,19 @@ async function base64Of(file) {
 
 // Nodes
 
+/** A preview that knows which run each of its panels has followed from the first message on. */
+class NodePreview extends Preview {
+  #runs = new Map();
+
+  follow({ panel, run }) {
+    this.#runs.set(panel, run);
+  }
+
+  follows({ panel, run }) {
+    return this.#runs.get(panel) === run;
+  }
+}
+
 const workflow = () => app.graph.id;
 /** Prompts of scripts, and graphs that were never loaded, have no id: they go by their nodes'. */
 const isHere = (graph) => !graph || graph === NO_ID || graph === workflow();
@@ -107,10 +126,17 @@ function previewOf({ node }) {
 /** Show a record on the node that is there for it now. */
 function repaint(record) {
   const preview = previewOf(record);
-  if (!preview || preview.record === record.messages[0]) return;
-  preview.record = record.messages[0];
+  if (preview && !record.messages.every((message) => preview.follows(message))) {
+    fill(preview, record);
+  }
+}
+
+function fill(preview, { messages }) {
   preview.clear();
-  record.messages.forEach((message) => preview.feed(message));
+  for (const message of messages) {
+    preview.follow(message);
+    preview.feed(message);
+  }
 }
 
 /**
@@ -127,7 +153,7 @@ async function restore(output) {
 
 function attach(node) {
   const { width, height } = NODES[node.comfyClass];
-  const preview = new Preview({ language: language(), fills: true });
+  const preview = new NodePreview({ language: language(), fills: true });
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   // Classic nodes keep the wheel from the canvas; Nodes 2.0 takes it before it comes here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));

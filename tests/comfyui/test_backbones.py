@@ -83,12 +83,28 @@ def test_every_family_draws(client, models, name, size):
     assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
 
 
-def test_without_heads_the_sampler_draws_by_rows_and_says_so(client, models):
-    prompt = graph("Janus-Pro-1B", models)
+def without_heads(prompt: dict, preset: str) -> dict:
+    """The same graph with nothing but a backbone on the sampler, shown on the node."""
     del prompt["2"], prompt["3"]["inputs"]["method"]
-    run = client.run(prompt)
+    prompt["3"]["inputs"]["preset"] = preset
+    return prompt
+
+
+def test_auto_needs_no_heads_to_draw_ars_picture(client, models):
+    run = client.run(without_heads(graph("Janus-Pro-1B", models), "auto"))
     assert run.end == "execution_success", run.error
-    assert "no draft heads are connected" in run.text("5") and "rows r=2" in run.text("5")
+    assert run.text("5").startswith("exact") and "there are no draft heads" not in run.text("5")
+    ar = graph("Janus-Pro-1B", models)
+    ar["2"]["inputs"]["method"] = "ar"
+    assert np.array_equal(picture(client, run), picture(client, client.run(ar)))
+
+
+def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, models):
+    run = client.run(without_heads(graph("Janus-Pro-1B", models), "postcard"))
+    assert run.end == "execution_success", run.error
+    assert run.text("5").startswith("rows r=2") and "there are no draft heads" in run.text("5")
+    note, = run.preview[0]["notes"]
+    assert "there are no draft heads" in note
 
 
 def test_another_size_is_drawn_and_one_of_another_family_refused(client, models):
@@ -101,14 +117,20 @@ def test_another_size_is_drawn_and_one_of_another_family_refused(client, models)
 
 def test_memory_goes_back_and_the_same_picture_comes_again(client, models):
     first = picture(client, client.run(graph("Janus-Pro-7B-hf", models)))
-    client.post("/free", {"unload_models": True, "free_memory": True})
+    client.free()
     again = client.run(graph("Janus-Pro-7B-hf", models))
     assert "3" in again.executed and np.array_equal(picture(client, again), first)
 
 
-def test_offload_and_broken_files_end_in_one_line(client, models):
-    refused = client.run(graph("Janus-Pro-1B", models, offload=True))
-    assert "switch it off" in refused.error
+def test_offload_on_a_cpu_is_a_note_on_the_node(client, models):
+    run = client.run(graph("Janus-Pro-1B", models, offload=True))
+    assert run.end == "execution_success", run.error
+    assert "Offload is not used" in run.said["1"]
+    here = client.run(graph("Janus-Pro-1B", models))
+    assert np.array_equal(picture(client, run), picture(client, here))
+
+
+def test_a_broken_file_ends_in_one_line(client, models):
     shard = next((models / "Anole-7B").glob("*.safetensors"))
     kept = shard.read_bytes()
     shard.write_bytes(kept[:-100])

@@ -108,8 +108,8 @@ def test_a_race_fills_two_panels(page):
         const text = [...document.querySelectorAll(".ssd-panel")].map((p) => p.innerText).join();
         return (text.match(/passes|轮/g) ?? []).length >= 2 && /identical|一致|相同/.test(text);
     }""")
-    full = [c for c in page.page.evaluate(CANVASES) if c["painted"] == c["width"] * c["height"] > 1]
-    assert len(full) >= 2
+    page.page.wait_for_function(f"""() => ({CANVASES})().filter(
+        ({{ width, height, painted }}) => painted > 1 && painted === width * height).length >= 2""")
     assert page.errors == []
 
 

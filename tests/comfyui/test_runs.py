@@ -174,7 +174,7 @@ def test_saved_pictures_restore(client, tmp_path):
 
 def test_memory_goes_back_when_asked_and_the_next_run_loads_again(client):
     client.run(graph(seed=40))
-    client.post("/free", {"unload_models": True, "free_memory": True})
+    client.free()
     run = client.run(graph(seed=40))
     assert run.end == "execution_success" and "1" in run.executed
 

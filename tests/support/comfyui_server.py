@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACK = "ssd-decoding"
 START_SECONDS, RUN_SECONDS = 300, 180
+TEXT = 3  # the kind of a binary message, as ComfyUI counts them
 
 
 def free_port() -> int:
@@ -96,6 +97,14 @@ class Client:
         """
         return Run(self, prompt, at or {})
 
+    def free(self) -> None:
+        """Give all memory back, and see to it that the next prompt finds nothing loaded.
+
+        The server's worker looks at the request after a prompt; one that comes sooner overtakes it.
+        """
+        self.post("/free", {"unload_models": True, "free_memory": True})
+        self.run({"1": {"class_type": "SSD_Doctor", "inputs": {}}})
+
     def history(self, prompt_id: str) -> dict:
         """What a prompt left behind; it is written a moment after the end was told."""
         for _ in range(100):
@@ -116,6 +125,7 @@ class Run:
         import websocket
 
         self.messages: list[dict] = []
+        self.said: dict[str, str] = {}  # by a node, in a line below its widgets
         listening = websocket.create_connection(f"ws://{client.address}/ws?clientId={client.id}",
                                                 timeout=RUN_SECONDS)
         with closing(listening):
@@ -128,6 +138,7 @@ class Run:
         while True:
             message = listening.recv()
             if isinstance(message, bytes):
+                self._hear(message)
                 continue
             message = json.loads(message)
             self.messages.append(message)
@@ -139,6 +150,12 @@ class Run:
                     kind in ("execution_success", "execution_error", "execution_interrupted")):
                 self.end = kind
                 return
+
+    def _hear(self, message: bytes) -> None:
+        """Take in a text for a node; other binary messages are pictures."""
+        kind, size = int.from_bytes(message[:4], "big"), int.from_bytes(message[4:8], "big")
+        if kind == TEXT:
+            self.said[message[8 : 8 + size].decode()] = message[8 + size :].decode()
 
     @property
     def preview(self) -> list[dict]:
