@@ -68,8 +68,8 @@ def test_rows_are_painted_while_they_are_decoded(page):
     """The canvas is seen empty, in part and full, in that order."""
     workflow = read(WORKFLOWS[0])
     sampler = next(n for n in workflow["nodes"] if n["type"] == "SSD_Sampler")
-    batch = sampler["widgets_values"].index("auto") + 1
-    sampler["widgets_values"][batch] = 6  # long enough to be watched
+    preview = len(sampler["widgets_values"]) - sampler["widgets_values"][::-1].index("auto") - 1
+    sampler["widgets_values"][preview - 1] = 6  # pictures: long enough to be watched
     sampler["widgets_values"][7] = 1000 + len(page.seen)
     page.seen.append(1)
     page.open(workflow)

@@ -17,8 +17,8 @@ RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_Race", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_AcceptanceMap",
        "SSD_Doctor"]
-SAMPLER = {"preset": "postcard", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": "a red house",
-           "negative": "", "seed": 7, "cfg": 0.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
+SAMPLER = {"preset": "postcard", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
+           "negative": "", "seed": 7, "cfg": -1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
            "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}
 
 
@@ -121,7 +121,7 @@ def test_a_second_run_comes_from_the_cache(client):
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    ({"k_h": -1}, "smaller than min"), ({"k_v": 99}, "bigger than max"),
+    ({"k_h": -2}, "smaller than min"), ({"k_v": 99}, "bigger than max"),
     ({"cfg": 101}, "bigger than max"), ({"prompt": " "}, "say what the picture should show"),
     ({"top_p": 0.0}, "smaller than min"), ({"batch_size": 0}, "smaller than min")])
 def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
