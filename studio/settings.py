@@ -230,8 +230,8 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     """The settings that a checked recipe tells; SSDError where they are beyond what the app
     takes."""
     width, height = recipe["size"]
-    own = {name: recipe[name] for name in ("prompt", "method", "seed", "cfg", "temperature",
-                                           "top_k", "top_p")}
+    drawn = (one.name for one in sampling_knobs())
+    own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
                       "size": f"{width}x{height}",

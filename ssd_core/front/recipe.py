@@ -61,9 +61,8 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
-        "seed": sampling.seeds(index + 1)[-1], "cfg": cfg, "temperature": sampling.temperature,
-        "top_k": sampling.top_k, "top_p": sampling.top_p,
-        "noise_version": sampling.noise_version, "size": list(backbone.size),
+        **asdict(sampling), "seed": sampling.seeds(index + 1)[-1], "cfg": cfg,
+        "size": list(backbone.size),
         "keep_rows": keep_rows, "tokens": pack(tokens),
         "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
@@ -256,7 +255,7 @@ def upgraded(recipe: dict) -> dict:
 
 def sampling_of(recipe: Mapping) -> Sampling:
     """How a checked recipe's tokens were drawn; with it they are drawn again."""
-    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling)})
+    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling) if f.name in recipe})
 
 
 def check(recipe: Mapping) -> None:
@@ -331,7 +330,7 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
     "tokens": is_mapping,
-    **{f.name: is_given for f in fields(Sampling)}}  # Sampling checks these itself
+    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "noise_version"), is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..files import ASSETS
-from .knobs import all_knobs
+from .knobs import all_knobs, sampling_knobs
 
 TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
@@ -31,9 +31,10 @@ def workflow_of(recipe: Mapping) -> dict:
     name, (width, height) = recipe["backbone"]["name"], recipe["size"]
     fill(node_of(graph, LOADER), backbone=name)
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
-    fill(node_of(graph, SAMPLER), prompt=recipe["prompt"], negative=recipe["negative"] or "",
-         size=f"{width}x{height}", batch_size=1,
-         **{key: recipe[key] for key in ("seed", "cfg", "temperature", "top_k", "top_p")})
+    sampler = node_of(graph, SAMPLER)
+    drawn = {one.name: recipe[one.name] for one in sampling_knobs() if one.name in recipe}
+    fill(sampler, prompt=recipe["prompt"], negative=recipe["negative"] or "",
+         size=f"{width}x{height}", batch_size=1, **known(sampler, drawn))
     if recipe.get("heads") is None:
         remove(graph, node_of(graph, HEADS))
     lost = set_method(graph, recipe["method"], recipe["knobs"])

@@ -1,0 +1,97 @@
+"""Register a method with one knob, then print as JSON where each host shows that knob.
+
+Run by itself: hosts read the table of methods when they are imported, so it must be in there first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+
+from support import comfyui_stub  # noqa: E402
+
+HELP = "How much to stir."
+
+
+def register(package: str) -> None:
+    """Add `toy` to the methods of the engine imported under this name."""
+    methods = importlib.import_module(f"{package}.engine.methods")
+    knob = importlib.import_module(f"{package}.model.knobs").knob
+
+    @dataclass(frozen=True)
+    class Toy(methods.AR):
+        stir: int | None = knob(None, HELP, low=2, high=9, own="the toy's own")
+        name: ClassVar[str] = "toy"
+
+    Toy.__annotations__ = {"stir": "int | None"}
+    methods.METHODS["toy"] = Toy
+
+
+def in_nodes(folder: Path) -> dict:
+    with comfyui_stub.pack(folder) as stubs:
+        register(f"{comfyui_stub.PACK}.ssd_core")
+        extension = asyncio.run(stubs.root.comfy_entrypoint())
+        nodes = {node.define_schema().node_id: node
+                 for node in asyncio.run(extension.get_node_list())}
+        inputs = nodes["SSD_BaselineMethod"].define_schema().inputs
+        slot = next(one for one in inputs if one.id == "stir")
+        defaults = {one.id: one.default for one in inputs if one.widget}
+        made = nodes["SSD_BaselineMethod"].execute(**{**defaults, "method": "toy", "stir": 4})
+        own = nodes["SSD_BaselineMethod"].execute(**{**defaults, "method": "toy"})
+        return {"last": inputs[-1].id, "optional": slot.optional, "tooltip": slot.tooltip,
+                "range": [slot.default, slot.min, slot.max],
+                "values": [made.args[0].stir, own.args[0].stir]}
+
+
+def in_cli() -> dict:
+    from typer.testing import CliRunner
+
+    from ssd_core.cli import app
+
+    runner = CliRunner(env={"COLUMNS": "200"})
+    told = [runner.invoke(app, ["plan", *rest]) for rest in (
+        ["--help"], ["--method", "toy", "--stir", "4", "--grid", "4x4", "--json"],
+        ["--method", "toy", "--stir", "1", "--grid", "4x4"])]
+    return {"help": "--stir" in told[0].output and HELP in told[0].output,
+            "exit": [one.exit_code for one in told],
+            "error": f"{told[2].output}{told[2].exception}"}
+
+
+def in_app() -> dict:
+    from ssd_core.front.knobs import all_knobs
+    from studio.settings import Settings, from_dict, to_dict
+    from studio.tabs.controls import METHOD_KNOBS, Controls
+    from studio.words import labels
+
+    settings = from_dict({"prompt": "a", "method": "toy", "stir": 4})
+    part = Controls._knob(SimpleNamespace(), lambda key: key, all_knobs()["stir"], Settings())
+    return {"control": [type(part).__name__, part.value], "sent": "stir" in METHOD_KNOBS,
+            "label": labels()["stir"][0], "method": settings._method().stir,
+            "json": [to_dict(settings)["stir"], to_dict(Settings())["stir"]]}
+
+
+def in_recipe() -> list:
+    from ssd_core.front.recipe import method_of
+
+    return [method_of({"method": "toy", "knobs": {"stir": stir}}).stir for stir in (4, None)]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        told = {"nodes": in_nodes(Path(folder))}
+    register("ssd_core")
+    told |= {"cli": in_cli(), "app": in_app(), "recipe": in_recipe()}
+    json.dump(told, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
