@@ -34,7 +34,7 @@ class BaselineMethod(io.ComfyNode):
     def execute(cls, method: str, backbone: weights.LoadedBackbone | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen = schedules.baseline(method, widgets)
-        plan, text = schedules.plan_for(chosen, "postcard", backbone and backbone.module,
+        plan, text = schedules.plan_for(chosen, "postcard", backbone.module if backbone else None,
                                         mm.get_torch_device().type)
         return io.NodeOutput(chosen, plan.passes or plan.passes_max, text)
 

@@ -59,8 +59,8 @@ def backbone_path(name: str) -> Path:
 
 
 def backbone_fingerprint(name: str | None) -> str:
-    found = shelf().backbones().get(name)
-    return fingerprint(found and found.path)
+    found = shelf().backbones().get(name or "")
+    return fingerprint(found.path if found else None)
 
 
 # Draft heads
@@ -77,8 +77,8 @@ def complaint_about_heads(name: str | None) -> str | None:
 def heads_fingerprint(name: str | None) -> str:
     """Of the file behind a name; of all of them where the backbone decides."""
     there = shelf().heads()
-    wanted = there.values() if name == AUTO else [there.get(name)]
-    return " ".join(fingerprint(one and one.path) for one in wanted)
+    wanted = there.values() if name == AUTO else [there.get(name or "")]
+    return " ".join(fingerprint(one.path if one else None) for one in wanted)
 
 
 def heads_path(wish: str, backbone: Path, sha256: str) -> Path | None:

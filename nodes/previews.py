@@ -54,7 +54,8 @@ class Journal:
     """The messages of a node's latest run, without rows that later ones painted over."""
 
     def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
-        self.place, self.send, self.messages = place, send, []
+        self.place, self.send = place, send
+        self.messages: list[dict] = []
 
     def __call__(self, message: dict) -> None:
         """Write a message down, and send it on."""

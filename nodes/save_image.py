@@ -51,9 +51,8 @@ class SaveImage(io.ComfyNode):
         saved = []
         for n, picture in enumerate(images[..., :3]):
             file = f"{name.replace('%batch_num%', str(n))}_{counter + n:05}_.png"
-            recipe, extra = None, {}
-            if not args.disable_metadata:
-                recipe, extra = chunks(cls.hidden, picture, stats, n)
+            recipe, extra = ((None, {}) if args.disable_metadata
+                             else chunks(cls.hidden, picture, stats, n))
             save_png(Path(folder, file), picture, recipe, extra)
             saved.append({"filename": file, "subfolder": subfolder, "type": "output"})
         return io.NodeOutput(ui={"images": saved})

@@ -28,7 +28,7 @@ class Schedule(io.ComfyNode):
     def execute(cls, preset: str, backbone: weights.LoadedBackbone | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         method = schedules.method_of(preset, widgets)
-        plan, text = schedules.plan_for(method, preset, backbone and backbone.module,
+        plan, text = schedules.plan_for(method, preset, backbone.module if backbone else None,
                                         mm.get_torch_device().type)
         idle = schedules.idle_knobs(preset, widgets)
         return io.NodeOutput(method, plan.passes or plan.passes_max,

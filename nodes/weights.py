@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import clear_frames
+from typing import TypeVar
 from weakref import WeakValueDictionary, ref
 
 import comfy.model_management as mm
@@ -27,6 +28,8 @@ from ..ssd_core.weights.quantize import KINDS
 CPU = torch.device("cpu")
 # One copy however many nodes; an entry lives as long as some node's output does.
 _LOADED: WeakValueDictionary[tuple, Loaded] = WeakValueDictionary()
+
+Kept = TypeVar("Kept", bound="Loaded")
 
 
 class SSDWeights(nn.Module):
@@ -111,7 +114,7 @@ class LoadedBackbone(Loaded):
     """`patcher` moves all but the picture codec, `codec` that: pixels alone need no decoder."""
 
     module: Backbone
-    codec: WholePatcher | None = None
+    codec: WholePatcher
 
     @property
     def patchers(self) -> list[WholePatcher]:
@@ -129,8 +132,8 @@ class ManagedTurns:
         self.present: nn.Module | None = None  # None: ask ComfyUI
 
     def take(self, module: nn.Module) -> None:
-        if module is not self.present:
-            loaded = self.loaded()
+        loaded = self.loaded()
+        if loaded is not None and module is not self.present:
             wanted = loaded.codec if module is loaded.module.picture_codec else loaded.patcher
             move([wanted], self.room)
             self.present = module
@@ -158,7 +161,7 @@ def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
             module.turns = ManagedTurns(loaded)
         return loaded
 
-    return _once((path, dtype, offload), make)
+    return _once(LoadedBackbone, (path, dtype, offload), make)
 
 
 def may_offload() -> bool:
@@ -209,13 +212,13 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         drafts = load_heads(path, module)
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
-    return _once((path, module.sha256, module.dtype), make)
+    return _once(LoadedHeads, (path, module.sha256, module.dtype), make)
 
 
-def _once(key: tuple, make: Callable[[], Loaded]) -> Loaded:
+def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept]) -> Kept:
     """What `make` makes, unless it is there; key: the file first."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
-    if (there := _LOADED.get(key)) is None:
+    if not isinstance(there := _LOADED.get(key), kind):
         with torch.inference_mode(False):  # ComfyUI moves weights outside of inference mode too
             there = _LOADED[key] = make()
     return there
@@ -228,8 +231,8 @@ def resident(loaded: Sequence[Loaded | None], extra_bytes: int,
 
     Where the memory does not suffice, SSDError says what was needed and what to do (`remedy`).
     """
-    loaded = [one for one in loaded if one is not None]
-    with moved([patcher for one in loaded for patcher in one.patchers], loaded, extra_bytes,
+    there = [one for one in loaded if one is not None]
+    with moved([patcher for one in there for patcher in one.patchers], there, extra_bytes,
                remedy):
         yield
 
@@ -245,10 +248,10 @@ def codec_resident(backbone: LoadedBackbone, extra_bytes: int) -> Iterator[None]
 def moved(patchers: Sequence[WholePatcher], loaded: Sequence[Loaded], extra_bytes: int,
           remedy: str) -> Iterator[None]:
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
-    turns = [one.module.turns for one in loaded if getattr(one.module, "turns", None)]
     try:
-        for each in turns:
-            each.begin(extra_bytes)
+        for one in loaded:
+            if isinstance(turns := getattr(one.module, "turns", None), ManagedTurns):
+                turns.begin(extra_bytes)
         move(patchers, extra_bytes)
         yield
     except Exception as error:

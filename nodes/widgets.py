@@ -52,8 +52,10 @@ def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.I
     least = OWN_NUMBER if one.optional else one.low
     if one.kind is int:
         return io.Int.Input(name_of(one), min=least, max=one.high, **options)
-    return io.Float.Input(name_of(one), min=float(least), max=float(one.high),
-                          step=one.knob.step, **{**options, "default": float(options["default"])})
+    limits = {name: float(limit) for name, limit in (("min", least), ("max", one.high))
+              if limit is not None}
+    options["default"] = float(options["default"])
+    return io.Float.Input(name_of(one), step=one.knob.step, **limits, **options)
 
 
 def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],

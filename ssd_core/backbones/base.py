@@ -18,7 +18,7 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
-from .offload import Turns
+from .offload import TakesTurns
 from .presets import Preset
 
 M = TypeVar("M", bound=nn.Module)
@@ -56,7 +56,7 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
-    turns: Turns | None = None  # with offload: whether decoder or codec is on the device
+    turns: TakesTurns | None = None  # with offload: whether decoder or codec is on the device
     picture_codec: PictureCodec
 
     @property

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import nn
 
 CPU = torch.device("cpu")
+
+
+class TakesTurns(Protocol):
+    """What a backbone asks for the module that it is about to use."""
+
+    def take(self, module: nn.Module) -> None: ...
 
 
 class Turns:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import Field, asdict, dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -81,24 +81,41 @@ def as_flag(one: Described) -> tuple[str, Any, Field]:
     return one.name, kind, flag(default, f"{one.knob.help}{legal}{usual}{owners}")
 
 
-def chosen_method(group: Any) -> Method:
-    """The named method; without a name the default, or SSD where knobs of a schedule are given."""
-    given = {name: value for name, value in asdict(group).items() if value is not None}
-    usual = default_method()
-    foreign = set(given) - {"method", *(f.name for f in fields(usual))}
-    return build_method(given.pop("method", SSD.name if foreign else usual.name), given)
+Group = TypeVar("Group")
 
 
-Knobs = dataclasses.make_dataclass(
-    "Knobs", [("method", str | None, flag(None, f"{', '.join(METHODS)}. Default: "
-                                          f"{default_method().name}, AR's picture in fewer passes; "
-                                          f"ssd where its knobs are given.")),
-              *map(as_flag, all_knobs().values())],
-    namespace={"chosen": chosen_method, "__doc__": "The method and its knobs."}, frozen=True)
-Drawing = dataclasses.make_dataclass(
-    "Drawing", map(as_flag, sampling_knobs()), frozen=True,
-    namespace={"sampling": lambda group: Sampling(**asdict(group)),
-               "__doc__": "How tokens are drawn."})
+def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group]]:
+    """Gives a group one more field a knob."""
+    def extended(group: type[Group]) -> type[Group]:
+        return dataclasses.make_dataclass(group.__name__, map(as_flag, knobs), bases=(group,),
+                                          namespace={"__doc__": group.__doc__}, frozen=True)
+    return extended
+
+
+@with_flags(all_knobs().values())
+@dataclass(frozen=True)
+class Knobs:
+    """The method and its knobs."""
+
+    method: str | None = flag(None, f"{', '.join(METHODS)}. Default: {default_method().name}, AR's "
+                                    "picture in fewer passes; ssd where its knobs are given.")
+
+    def chosen(self) -> Method:
+        """The named method; without a name the default, or SSD where knobs of a schedule are
+        given."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        usual = default_method()
+        foreign = set(given) - {"method", *(f.name for f in fields(usual))}
+        return build_method(given.pop("method", SSD.name if foreign else usual.name), given)
+
+
+@with_flags(sampling_knobs())
+@dataclass(frozen=True)
+class Drawing:
+    """How tokens are drawn."""
+
+    def sampling(self) -> Sampling:
+        return Sampling(**asdict(self))
 
 
 def takes_groups(command: Callable) -> Callable:
@@ -116,14 +133,15 @@ def takes_groups(command: Callable) -> Callable:
     own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
            for p in plain.values() if p.name not in groups]
     flags = [as_parameter(f, group) for group in groups.values() for f in fields(group)]
-    grouped.__signature__ = inspect.Signature([*own, *flags])
+    grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped
 
 
 def as_parameter(f: Field, group: type) -> inspect.Parameter:
-    written = not group.__doc__.startswith(f"{group.__name__}(")  # dataclasses makes one up
-    panel = group.__doc__.splitlines()[0].rstrip(".") if written else None
+    said = group.__doc__ or ""
+    written = said and not said.startswith(f"{group.__name__}(")  # dataclasses makes one up
+    panel = said.splitlines()[0].rstrip(".") if written else None
     option = typer.Option(*f.metadata.get("names", ()), help=f.metadata.get("help"),
                           rich_help_panel=panel)
     default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default

@@ -75,7 +75,8 @@ def check_knobs(record: object) -> None:
 
     Numbers of other libraries, such as numpy's, are kept as Python's own.
     """
-    for name, kind, optional, described in declared(type(record)):
+    owner: type = type(record)
+    for name, kind, optional, described in declared(owner):
         value = getattr(record, name)
         if value is not None or not optional:
             value = typed(name, value, kind)

@@ -7,12 +7,12 @@ count here too. Every refusal becomes one SSDError. Knows nothing about folders 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol, cast
 
 from ..errors import SSDError
 from .catalogue import Source
@@ -90,10 +90,17 @@ def described(source: Source, commit: str, sibling: Any) -> HubFile:
     return HubFile(source.repo, commit, sibling.rfilename, target, size, digest)
 
 
+class Session(Protocol):
+    """The client that the Hub's library carries: of requests before its version 1, where `stream`
+    is a switch, and of httpx since."""
+
+    stream: bool | Callable[..., AbstractContextManager[Any]]
+    get: Callable[..., AbstractContextManager[Any]]
+
+
 @contextmanager
 def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """(HTTP status, bytes) of a file from `start` on, through the client that the Hub's library
-    carries: requests before its version 1, httpx since."""
+    """(HTTP status, bytes) of a file from `start` on."""
     from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
@@ -101,12 +108,13 @@ def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
-    session, options = get_session(), {"headers": headers, "timeout": TIMEOUT}
-    httpx = callable(session.stream)
-    with (session.stream("GET", url, **options) if httpx
+    session, options = cast(Session, get_session()), {"headers": headers, "timeout": TIMEOUT}
+    stream = session.stream
+    with (stream("GET", url, **options) if callable(stream)
           else session.get(url, stream=True, **options)) as response:
         hf_raise_for_status(response)
-        yield response.status_code, response.iter_bytes() if httpx else response.iter_content(PIECE)
+        yield response.status_code, (response.iter_bytes() if callable(stream)
+                                     else response.iter_content(PIECE))
 
 
 def network_errors() -> tuple[type[Exception], ...]:
