@@ -21,14 +21,14 @@ def distribution(seed: int, *shape: int, flat: float = 1.0) -> torch.Tensor:
 
 
 class Draws:
-    """n independent positions of a noise field: drafts, uniforms, races [n, CODES]."""
+    """n independent positions of a noise field: drafts, uniforms, exponential numbers."""
 
     def __init__(self, n: int, seed: int = 1) -> None:
         self.field = NoiseField([seed], 1, CODES, torch.device("cpu"))
         self.slots = torch.arange(n)
 
-    def race(self, purpose: Purpose) -> torch.Tensor:
-        return self.field.race(purpose, 1, self.slots)
+    def exponential(self, purpose: Purpose) -> torch.Tensor:
+        return self.field.exponential(purpose, 1, self.slots)
 
     def uniform(self) -> torch.Tensor:
         return self.field.uniform(Purpose.ACCEPT, 1, self.slots)
@@ -47,14 +47,14 @@ def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
     """One residual round of many independent positions: drafts [n], verdict tokens, accepted."""
     draws = Draws(DRAWS, seed)
     q, p = draft.expand(1, DRAWS, -1), target.expand(1, DRAWS, -1)
-    drafts = choose(q, draws.race(Purpose.DRAFT))
-    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.race(Purpose.REPAIR))
+    drafts = choose(q, draws.exponential(Purpose.DRAFT))
+    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.exponential(Purpose.REPAIR))
     return drafts[0], verdict.tokens[0], verdict.accepted[0]
 
 
 def test_choosing_samples_from_the_distribution():
     target = distribution(3)
-    tokens = choose(target.expand(1, DRAWS, -1), Draws(DRAWS).race(Purpose.CHOOSE))
+    tokens = choose(target.expand(1, DRAWS, -1), Draws(DRAWS).exponential(Purpose.CHOOSE))
     assert follows(tokens, target) > TINY
 
 
@@ -90,11 +90,11 @@ def test_residual_keeps_the_marginal_over_two_rounds():
     first, second, draft = distribution(1), distribution(2), distribution(3)
     draws = Draws(DRAWS)
     q, p1, p2 = (d.expand(1, DRAWS, -1) for d in (draft, first, second))
-    tokens = choose(q, draws.race(Purpose.DRAFT))
+    tokens = choose(q, draws.exponential(Purpose.DRAFT))
     for round_, (before, now) in enumerate(((q, p1), (p1, p2))):
         uniforms = draws.field.uniform(Purpose.ACCEPT, round_, draws.slots)
-        race = draws.field.race(Purpose.REPAIR, round_, draws.slots)
-        tokens = accept.residual(tokens, before, now, uniforms, race).tokens
+        noise = draws.field.exponential(Purpose.REPAIR, round_, draws.slots)
+        tokens = accept.residual(tokens, before, now, uniforms, noise).tokens
     assert follows(tokens, second) > TINY
 
 
@@ -119,13 +119,13 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
     target = probabilities(logits, Sampling(top_k=top_k))
     draft = distribution(seed, 1, 40)
     draws = NoiseField([seed], 40, CODES, torch.device("cpu"))
-    race, slots = draws.choosing(0, 40), torch.arange(40)
-    drafts = choose(draft, draws.race(Purpose.DRAFT, 0, slots))
+    noise, slots = draws.choosing(0, 40), torch.arange(40)
+    drafts = choose(draft, draws.exponential(Purpose.DRAFT, 0, slots))
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)
-    for tokens in (choose(target, race), accept.coupled(drafts, target, race).tokens,
-                   accept.residual(drafts, draft, target, uniforms, race).tokens):
+    for tokens in (choose(target, noise), accept.coupled(drafts, target, noise).tokens,
+                   accept.residual(drafts, draft, target, uniforms, noise).tokens):
         assert (target.gather(-1, tokens[..., None]) > 0).all()
-    tokens, count = accept.strict(drafts[:, 1:], draft[:, 1:], target, uniforms[:, 1:], race)
+    tokens, count = accept.strict(drafts[:, 1:], draft[:, 1:], target, uniforms[:, 1:], noise)
     reached = torch.arange(40) <= count[:, None]
     assert (target.gather(-1, tokens[..., None])[..., 0][reached] > 0).all()
 
@@ -133,19 +133,13 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
 @given(st.integers(0, 10_000))
 def test_coupled_takes_the_gumbel_maximum_and_then_stays(seed):
     target = distribution(seed, 2, 9)
-    race = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).choosing(0, 9)
-    gumbel = -race.double().log()
-    verdict = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, race)
+    noise = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).choosing(0, 9)
+    gumbel = -noise.double().log()
+    verdict = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, noise)
     assert verdict.tokens.equal((target.double().log() + gumbel).argmax(-1))
     assert verdict.accepted.equal(verdict.tokens == 0)
-    again = accept.coupled(verdict.tokens, target, race)
+    again = accept.coupled(verdict.tokens, target, noise)
     assert again.accepted.all() and again.tokens.equal(verdict.tokens)
-
-
-def test_always_keeps_everything():
-    tokens = torch.tensor([[3, 1, 4]])
-    verdict = accept.always(tokens)
-    assert verdict.tokens.equal(tokens) and verdict.accepted.all()
 
 
 def test_residual_falls_back_to_the_target_where_rounding_left_nothing():
@@ -172,17 +166,17 @@ def strict_sample(n: int):
     field = NoiseField([9], 1, CODES, torch.device("cpu"))
     slots = torch.arange(3 * n)
 
-    def race(purpose: Purpose) -> torch.Tensor:
-        return field.race(purpose, 0, slots).view(n, 3, CODES)
+    def exponential(purpose: Purpose) -> torch.Tensor:
+        return field.exponential(purpose, 0, slots).view(n, 3, CODES)
 
-    drafting = race(Purpose.DRAFT)
+    drafting = exponential(Purpose.DRAFT)
     first = choose(q0.expand(n, -1), drafting[:, 0])
     drafts = torch.stack((first, choose(q[first], drafting[:, 1])), dim=1)
     draft_probs = chain(q0, q, drafts[:, :1])
     uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
     tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
-                                  race(Purpose.REPAIR))
-    later = race(Purpose.CHOOSE)
+                                  exponential(Purpose.REPAIR))
+    later = exponential(Purpose.CHOOSE)
     for place in (1, 2):
         fresh = choose(p[tokens[:, place - 1]], later[:, place])
         tokens[:, place] = torch.where(count >= place, tokens[:, place], fresh)
@@ -200,7 +194,7 @@ def test_residual_does_not_have_the_joint_distribution():
     """Why strict exists, and proof that the test above can fail."""
     p0, p, q0, n = distribution(1), distribution(2, CODES), distribution(3), DRAWS // 2
     draws = Draws(2 * n)
-    drafting, repair = (draws.race(purpose).view(n, 2, CODES)
+    drafting, repair = (draws.exponential(purpose).view(n, 2, CODES)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     draft_probs = q0.expand(n, 2, -1)
     drafts = choose(draft_probs, drafting)

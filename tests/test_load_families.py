@@ -14,6 +14,7 @@ from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import FAMILIES
 from ssd_core.backbones.offload import Turns
 from ssd_core.cli import main
+from ssd_core.engine.events import Rows
 from ssd_core.front.preview import Preview
 from ssd_core.weights.load import pick_dtype
 
@@ -202,7 +203,7 @@ def test_a_preview_does_not_send_the_decoder_away():
         preview = Preview(backbone, methods.AR(), sent.append, label="x")
         preview.decode_seconds = 0.0
         for event in events(backbone, methods.AR()):
-            backbone.turns = turns if type(event).__name__ == "Rows" else None
+            backbone.turns = turns if isinstance(event, Rows) else None
             preview(event, 1e6)
         rows = [message for message in sent if message["kind"] == "rows"]
         assert rows and {message["refined"] for message in rows} == {refined}

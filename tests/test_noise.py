@@ -20,10 +20,10 @@ def field(*seeds: int, slots: int = 64, codes: int = 16, version: int = NEWEST) 
     return NoiseField(seeds, slots, codes, CPU, version)
 
 
-def race(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, slots: int = 2000,
+def exponential(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, slots: int = 2000,
          codes: int = 100, first: int = 0) -> torch.Tensor:
     numbers = field(seed, slots=1, codes=codes)
-    return numbers.race(purpose, round_, torch.arange(first, first + slots))[0]
+    return numbers.exponential(purpose, round_, torch.arange(first, first + slots))[0]
 
 
 def uniform(seed: int, purpose: Purpose = Purpose.ACCEPT, round_: int = 0,
@@ -33,8 +33,8 @@ def uniform(seed: int, purpose: Purpose = Purpose.ACCEPT, round_: int = 0,
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
 @pytest.mark.parametrize("purpose", [Purpose.CHOOSE, Purpose.REPAIR])
-def test_race_is_exponential(seed, purpose):
-    numbers = race(seed, purpose).flatten()
+def test_exponential_numbers_are_exponential(seed, purpose):
+    numbers = exponential(seed, purpose).flatten()
     assert (numbers > 0).all() and numbers.isfinite().all()
     assert stats.kstest(numbers.double().numpy(), "expon").pvalue > TINY
     assert abs(numbers.double().mean() - 1) < 4 / MANY**0.5
@@ -59,13 +59,13 @@ def independent(a: torch.Tensor, b: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("other", [1, 2, 2**16, 2**31, 2**32, 2**33, 2**63, 2**32 + 1])
 def test_seeds_are_independent(other):
-    independent(race(0), race(other))
+    independent(exponential(0), exponential(other))
     independent(uniform(0), uniform(other))
-    independent(race(5), race(5 + other))
+    independent(exponential(5), exponential(5 + other))
 
 
 def test_purposes_are_independent():
-    streams = [race(3, purpose) for purpose in Purpose]
+    streams = [exponential(3, purpose) for purpose in Purpose]
     for i, stream in enumerate(streams):
         for later in streams[i + 1:]:
             independent(stream, later)
@@ -73,12 +73,12 @@ def test_purposes_are_independent():
 
 def test_rounds_are_independent():
     for later in (1, 2, 3, 100):
-        independent(race(3, Purpose.REPAIR, 0), race(3, Purpose.REPAIR, later))
+        independent(exponential(3, Purpose.REPAIR, 0), exponential(3, Purpose.REPAIR, later))
         independent(uniform(3), uniform(3, round_=later))
 
 
 def test_slots_and_codes_are_independent():
-    numbers = race(11)
+    numbers = exponential(11)
     for step in (1, 2, 24):
         independent(numbers[:-step], numbers[step:])
         independent(numbers[:, :-step], numbers[:, step:])
@@ -88,7 +88,7 @@ def test_slots_and_codes_are_independent():
 def test_accepting_is_independent_of_drafting_and_repairing():
     accept = uniform(4)[:2000]
     for purpose in (Purpose.DRAFT, Purpose.REPAIR, Purpose.CHOOSE):
-        independent(accept.repeat_interleave(100), race(4, purpose))
+        independent(accept.repeat_interleave(100), exponential(4, purpose))
 
 
 def test_seed_and_slot_are_no_substitutes_for_each_other():
@@ -105,7 +105,8 @@ def test_seed_and_slot_are_no_substitutes_for_each_other():
 
 def shared_slots(a: NoiseField, b: NoiseField) -> int:
     """How many slots of one field some slot of the other repeats, code by code."""
-    rows = [set(map(tuple, one.race(Purpose.CHOOSE, 0, one.slots)[0].tolist())) for one in (a, b)]
+    rows = [set(map(tuple, one.exponential(Purpose.CHOOSE, 0, one.slots)[0].tolist()))
+            for one in (a, b)]
     return len(rows[0] & rows[1])
 
 
@@ -142,7 +143,7 @@ def test_row_of_a_batch_is_the_field_of_its_seed(seed):
         assert batch.held[row].equal(solo.held[0])
         at = slots[row : row + 1]
         assert batch.choosing_at(slots)[row].equal(solo.choosing_at(at)[0])
-        for draw in ("race", "uniform"):
+        for draw in ("exponential", "uniform"):
             both = [getattr(f, draw)(Purpose.ACCEPT, 2, s) for f, s in ((batch, slots), (solo, at))]
             assert both[0][row].equal(both[1][0])
 
@@ -153,7 +154,7 @@ def test_the_fixed_field_is_the_same_held_or_not(held_numbers, monkeypatch):
     numbers = field(3, 2**40)
     assert (numbers.held is None) == (held_numbers == 0)
     slots = torch.arange(10, 30)
-    expected = numbers.race(Purpose.CHOOSE, 0, slots)
+    expected = numbers.exponential(Purpose.CHOOSE, 0, slots)
     assert numbers.choosing(10, 30).equal(expected)
     assert numbers.choosing_at(slots.expand(2, -1)).equal(expected)
     other = torch.stack((slots, slots + 7))
@@ -184,7 +185,7 @@ def test_fixed_bits(version):
     assert uniforms.tolist() == UNIFORM[version]
     found = numbers.held[:, [0, 575]][:, :, [0, 511]].flatten()
     assert torch.allclose(found, torch.tensor(CHOOSING[version]), rtol=1e-6, atol=0)
-    repair = numbers.race(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 100]
+    repair = numbers.exponential(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 100]
     assert torch.allclose(repair, torch.tensor(REPAIR[version]), rtol=1e-6, atol=0)
 
 

@@ -1,7 +1,7 @@
 """Acceptance rules: pure functions from drafts and probabilities to a verdict.
 
 No model, cache or configuration in sight. Everywhere: tokens [B, n] int64, draft_probs (q of the
-paper) and target_probs (p) [B, n, V] float32, uniforms [B, n] in [0, 1), race [B, n, V]
+paper) and target_probs (p) [B, n, V] float32, uniforms [B, n] in [0, 1), noise [B, n, V]
 exponential noise.
 """
 
@@ -22,36 +22,31 @@ class Verdict(NamedTuple):
 
 
 def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-             uniforms: torch.Tensor, race: torch.Tensor) -> Verdict:
+             uniforms: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """SSD Eq. 4 and 5 at every position by itself: keeps each position's marginal."""
     accepted = _speculative(tokens, draft_probs, target_probs, uniforms)
-    repaired = choose(residual_weights(draft_probs, target_probs), race)
+    repaired = choose(residual_weights(draft_probs, target_probs), noise)
     return Verdict(torch.where(accepted, tokens, repaired), accepted)
 
 
-def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, race: torch.Tensor) -> Verdict:
+def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """Choose again with the slot's fixed noise; accepted means that nothing changed."""
-    chosen = choose(target_probs, race)
+    chosen = choose(target_probs, noise)
     return Verdict(chosen, chosen == tokens)
 
 
-def always(tokens: torch.Tensor) -> Verdict:
-    """Keep every draft (r = 0)."""
-    return Verdict(tokens, torch.ones_like(tokens, dtype=torch.bool))
-
-
 def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-           uniforms: torch.Tensor, race: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+           uniforms: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Leviathan et al.: accept up to the first rejection, repair that one; lossless.
 
-    tokens and draft_probs hold n drafts, target_probs and race n + 1 positions (the last for the
+    tokens and draft_probs hold n drafts, target_probs and noise n + 1 positions (the last for the
     free token after n acceptances). Returns tokens [B, n + 1] and the accepted count [B]; tokens
     beyond position `count` mean nothing.
     """
     accepted = _speculative(tokens, draft_probs, target_probs[:, :-1], uniforms)
     count = accepted.long().cumprod(-1).sum(-1)
     padded = torch.nn.functional.pad(draft_probs, (0, 0, 0, 1))  # nothing drafted: residual is p
-    repaired = choose(residual_weights(padded, target_probs), race)
+    repaired = choose(residual_weights(padded, target_probs), noise)
     tokens = torch.nn.functional.pad(tokens, (0, 1))
     ahead = torch.arange(tokens.shape[1], device=tokens.device) < count[:, None]
     return torch.where(ahead, tokens, repaired), count

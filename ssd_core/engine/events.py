@@ -62,7 +62,7 @@ class Pass(Told):
 
 
 @dataclass(frozen=True)
-class Rows(Told):
+class RowsDone(Told):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
     first: int
@@ -85,4 +85,5 @@ class Finished(Told):
         return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats)}
 
 
-Event = Started | Pass | Rows | Finished
+Rows = RowsDone  # as docs/contract.md calls it; methods have a Rows too
+Event = Started | Pass | RowsDone | Finished

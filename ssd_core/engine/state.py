@@ -17,7 +17,7 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..model.noise import NoiseField
 from ..model.sampling import Sampling, choose, guide, probabilities
-from .events import Pass, Rows
+from .events import Pass, RowsDone
 from .heads import DraftHeads
 
 
@@ -257,14 +257,14 @@ class DecodeState:
         return {key: torch.stack(values).mean().item()
                 for key, values in self._accepted.items() if mark in key}
 
-    def rows_event(self) -> Rows | None:
+    def rows_event(self) -> RowsDone | None:
         """The rows that became final since the last call, or None."""
         done = min(self.final, self.slots) // self.grid.width
         if done == self.rows_told:
             return None
         first, self.rows_told = self.rows_told, done
         self._require_numbers(done)
-        return Rows(first, done, self.picture()[:, first:done])
+        return RowsDone(first, done, self.picture()[:, first:done])
 
     def _require_numbers(self, rows: int) -> None:
         """SSDError where the state that chose the last cell of these rows is no longer finite."""

@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 
 from ..backbones.base import Backbone
-from ..engine.events import Event, Pass, Rows, Started
+from ..engine.events import Event, Pass, RowsDone, Started
 from ..engine.methods import Method
 from ..engine.plan import Plan
 from ..model.grid import Grid
@@ -150,7 +150,7 @@ class Preview:
             self.last = event
             if self._left(PASSES) > 0:
                 self._tell_pass(event)
-        elif isinstance(event, Rows):
+        elif isinstance(event, RowsDone):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
             if self.row > self.shown and self._left() > 0:

@@ -83,21 +83,21 @@ class NoiseField:
         self.table = exponential_table().to(device)
         self.slots = torch.arange(slots, device=device)
         small = len(seeds) * slots * codes <= HELD_NUMBERS
-        self.held = self.race(Purpose.CHOOSE, 0, self.slots) if small else None
+        self.held = self.exponential(Purpose.CHOOSE, 0, self.slots) if small else None
 
     def choosing(self, start: int, stop: int) -> torch.Tensor:
         """E [B, stop - start, codes] of the one fixed field that chooses tokens."""
         if self.held is not None:
             return self.held[:, start:stop]
-        return self.race(Purpose.CHOOSE, 0, self.slots[start:stop])
+        return self.exponential(Purpose.CHOOSE, 0, self.slots[start:stop])
 
     def choosing_at(self, slots: torch.Tensor) -> torch.Tensor:
         """The same for slots [B, n] of each picture's own."""
         if self.held is not None:
             return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
-        return self.race(Purpose.CHOOSE, 0, slots)
+        return self.exponential(Purpose.CHOOSE, 0, slots)
 
-    def race(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+    def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
         """E float32 [B, n, codes], exponential with mean 1; slots [n] or [B, n] int64."""
         keys = self._keys(purpose, round_, slots)
         return self._exponential(mix(keys[..., :1] ^ self.code_words).add_(keys[..., 1:]))

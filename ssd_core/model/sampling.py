@@ -74,6 +74,6 @@ def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     return torch.zeros_like(probs).scatter_(-1, index, ordered / ordered.sum(-1, keepdim=True))
 
 
-def choose(probs: torch.Tensor, race: torch.Tensor) -> torch.Tensor:
+def choose(probs: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
     """Sample tokens [...] from probs [..., V] with exponential noise of the same shape."""
-    return (probs / race).argmax(-1)
+    return (probs / noise).argmax(-1)

@@ -119,7 +119,7 @@ def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
     elif acceptance == "coupled":
         tokens = choose(draft_probs, state.noise.choosing(start, start + len(slots)))
     else:
-        tokens = choose(draft_probs, state.noise.race(Purpose.DRAFT, 0, slots))
+        tokens = choose(draft_probs, state.noise.exponential(Purpose.DRAFT, 0, slots))
     state.write(start, tokens)
 
 
@@ -178,7 +178,7 @@ class Block:
         else:
             verdict = accept.residual(tokens, self.draft_probs, target_probs,
                                       state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                                      state.noise.race(Purpose.REPAIR, round_, slots))
+                                      state.noise.exponential(Purpose.REPAIR, round_, slots))
         stood = verdict.tokens == tokens  # before `write` changes what `tokens` views
         self.draft_probs.copy_(target_probs)
         state.write(self.start, verdict.tokens)
