@@ -92,6 +92,7 @@ def picture_cells(side: int, count: int) -> list:
     return [divmod(i, side) for i in range(count)]
 
 
+@pytest.mark.slow
 def test_classes_equal_the_plain_model(classes):
     """Block passes with a wrong first try, two rows at once; then one row without a class."""
     tensors, codes = llamagen_c2i_tensors(), random_tokens(classes, 2, count=20)
@@ -105,6 +106,7 @@ def test_classes_equal_the_plain_model(classes):
         assert torch.allclose(classes.logits(ours), theirs, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_texts_equal_the_plain_model(texts):
     """Two texts of different length and their branches without text, all with their own masks."""
     from transformers import T5EncoderModel
@@ -132,6 +134,7 @@ def test_texts_equal_the_plain_model(texts):
         assert torch.allclose(texts.logits(ours)[119:], theirs[119:], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_exact_equals_ar(classes, texts):
     for backbone, prompts in ((classes, ["207", "otter"]), (texts, PROMPTS)):
         sampling = Sampling(seed=5)
@@ -229,6 +232,7 @@ def test_another_legal_size_turns_its_own_angles(tmp_path):
         tokens(backbone, methods.AR(), ["207"], size=(64, 64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden, layers, heads, width", [
     (768, 1, 12, 64), (1280, 1, 20, 64), (3200, 1, 32, 100)])
 def test_heads_follow_from_the_hidden_size(tmp_path, hidden, layers, heads, width):

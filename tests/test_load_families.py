@@ -156,6 +156,7 @@ class Recorded(Turns):
         super().take(module)
 
 
+@pytest.mark.slow
 def test_decoder_and_codec_take_turns_in_a_run(folders, plain):
     backbone = load_backbone(folders["anole"], "cpu")
     backbone.turns = Recorded(backbone.decoder, backbone.picture_codec)
@@ -173,6 +174,7 @@ def test_decoder_and_codec_take_turns_in_a_run(folders, plain):
     assert backbone.turns.taken == ["Decoder", "VQGAN", "Decoder"]
 
 
+@pytest.mark.slow
 def test_views_of_a_backbone_share_its_turns(folders):
     backbone = load_backbone(folders["lumina"], "cpu")
     backbone.turns = Recorded(backbone.decoder, backbone.picture_codec)

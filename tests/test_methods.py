@@ -149,6 +149,7 @@ SCHEDULES = st.builds(methods.SSD, **BLOCKS) | st.builds(methods.Rows, **BLOCKS)
     methods.MTP, k_h=st.integers(1, 4), rounds=SMALL_COUNT) | st.just(methods.AR())
 
 
+@pytest.mark.slow
 @given(SMALL_GRIDS, SCHEDULES, st.integers(0, 3))
 @example(Grid(4, 1), methods.SSD(1, 2, 0, 1), 0)
 @settings(max_examples=150)
@@ -217,6 +218,7 @@ def test_same_seed_same_picture_and_another_seed_another(name):
     assert not first.tokens.equal(run("guided", name, seed=8)[-1].tokens)
 
 
+@pytest.mark.slow
 @small_subject
 @every_method
 def test_picture_of_a_batch_equals_its_solo_run(subject, name):
@@ -343,6 +345,7 @@ def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
         assert told[-1].stats["passes"] <= told[0].plan.passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("drafts", ["horizontal", "vertical"])
 def test_strict_at_temperature_0_is_ar(row_end, drafts):
@@ -419,6 +422,7 @@ SMALL = {"2x3": (Grid(2, 3), 3, {}), "2x2-row-end": (Grid(2, 2, True), 4, {}),
          "3x2-top-k": (Grid(3, 2), 4, {"top_k": 2, "temperature": 1.3})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", SMALL)
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
                                     methods.Strict("vertical", k_h=2)], ids=str)
@@ -429,6 +433,7 @@ def test_lossless_methods_have_the_joint_distribution(small, method):
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
+@pytest.mark.slow
 def test_approximate_methods_do_not():
     """Proof that the test above can tell them apart."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)

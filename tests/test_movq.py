@@ -117,6 +117,7 @@ def test_true_size_has_the_published_number_of_parameters():
     assert round(sum(p.numel() for p in codec.parameters()) / 1e6, 1) == 270.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong, layout, opened, message", [
     (MoVQ(SHAPE), LAYOUTS["emu3"], vqgan.vqgan_of, "Emu3's MoVQ, expected a VQGAN"),
     (vqgan.VQGAN(vqgan.VQGANShape(32, (1, 2), 1, 4, 9, 4)), vqgan.LAYOUTS["taming"], movq_of,
@@ -136,6 +137,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(LAYOUTS)), st.sampled_from(list(DAMAGE)), st.data())
 def test_a_damaged_file_ends_in_one_line_that_says_so(oracle, layout, damage, data):
     weights = published(oracle, layout)

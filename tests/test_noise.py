@@ -57,6 +57,7 @@ def independent(a: torch.Tensor, b: torch.Tensor) -> None:
     assert stats.chisquare(table.numpy()).pvalue > TINY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [1, 2, 2**16, 2**31, 2**32, 2**33, 2**63, 2**32 + 1])
 def test_seeds_are_independent(other):
     independent(exponential(0), exponential(other))

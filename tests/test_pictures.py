@@ -10,6 +10,8 @@ import torch
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.postcards import check, claims
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -169,6 +169,7 @@ def test_snow_on_the_mountains_is_not_snow_on_the_ground() -> None:
 # ---- the checker on true claims ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoil", "least"), [(same, 0.995), (jpeg, 0.98), (coarse, 0.98)])
 def test_true_claims_pass(spoil: Callable[[np.ndarray], np.ndarray], least: float) -> None:
     verdicts = [v for image, text, _ in cards() for v in check(spoil(image), claims(text))]
@@ -196,6 +197,7 @@ def test_noise_passes_almost_no_claim() -> None:
 # ---- the checker on false claims ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_on_another_picture_claims_pass_as_often_as_by_chance() -> None:
     passed, chance = Counter(), Counter()
     for (_, text, _), (image, _, other) in zip(cards(), cards()[1:], strict=False):
@@ -254,6 +256,7 @@ def altered(scene: Scene, name: str) -> list[Scene]:
     return [other for other in others if is_valid(other)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENE_ATTRIBUTES)
 def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
     verdicts, true = [], []
@@ -289,6 +292,7 @@ def thing_claims(thing: w.Thing) -> tuple[Claim, ...]:
     return tuple(Claim(name, getattr(thing, name), 0) for name in ("kind", "colour", "place"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values", "verdict_index"),
     [("kind", w.KINDS, 0), ("colour", w.COLOURS, 1), ("place", w.PLACES, 2)],

@@ -209,6 +209,7 @@ def test_nothing_is_told_after_the_end():
     assert messages[-1]["kind"] == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [methods.AR(), methods.SSD()], ids=lambda m: m.name)
 def test_the_budget_is_kept_on_postcard(method):
     """3 % of the run, plus the one message that may overrun it."""
@@ -242,6 +243,7 @@ def test_every_code_is_in_the_patchwork(rows, columns, codes):
     assert pictures.shape[1:] == (rows, columns)
 
 
+@pytest.mark.slow
 def test_looked_up_colours_are_near_the_decoders():
     """On postcard, over a real picture: a glance that deserves the name."""
     backbone = load_backbone("postcard")

@@ -167,6 +167,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
     | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=4)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_a_changed_recipe_is_refused_in_one_line_or_whole(data, tmp_path_factory):
     """One field, or one within a field, is taken away or becomes something else."""

@@ -166,6 +166,7 @@ def test_codes_of_words_are_drawn_from_the_models_own_distribution(speaking, mon
         ids.append(int(language.code_ids[code]))
 
 
+@pytest.mark.slow
 def test_a_prompt_in_words_draws_as_its_codes_do(speaking, tmp_path):
     codes = speaking.language.draw(tuple(speaking.language.tokenize("a sun")),
                                    torch.device("cpu"), torch.float32)

@@ -17,6 +17,8 @@ from ssd_core.train import backbone, heads, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine
 from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

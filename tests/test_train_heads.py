@@ -28,6 +28,8 @@ from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach, with_row_ends
 
+pytestmark = pytest.mark.slow
+
 
 def small_emu3(folder: Path) -> Path:
     """Pictures of 12 x 12 cells: what the config says of their area counts."""

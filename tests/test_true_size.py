@@ -101,6 +101,7 @@ def test_a_copy_reads_and_writes(bench, monkeypatch):
     assert bench.copy_bandwidth(CPU, repeats=2) == 2 << 10
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_table_and_one_line_of_json(bench, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(bench.COPY_BYTES, "cpu", 1 << 20)
     out = tmp_path / "true_size.md"

@@ -220,6 +220,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(LAYOUTS)), st.sampled_from(list(DAMAGE)), st.data())
 def test_a_damaged_file_ends_in_one_line_that_says_so(layout, damage, data):
     weights = dict(WHOLE[layout])

@@ -250,6 +250,7 @@ def batched(names: list[str], size: int) -> list[list[str]]:
     return [names[i : i + size] for i in range(0, len(names), size)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(),
                     reason="resident memory is read from /proc, which only Linux has")
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])

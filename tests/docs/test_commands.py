@@ -24,6 +24,8 @@ from support.documents import DOCUMENTS, ROOT, blocks, commands
 
 from ssd_core.cli import app, main
 
+pytestmark = pytest.mark.slow
+
 OURS = "python -m ssd_core "
 SHORT = {"bench": ["--repeats", "1", "--warmup", "0"],
          "evaluate": ["--prompts", "2", "--batch", "2"]}

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from support.documents import DOCS, ROOT, blocks
 
+pytestmark = pytest.mark.slow
+
 NAMED = re.compile(r"`([\w/]+\.py)`")
 COPIED = ("ssd_core", "tests")
 

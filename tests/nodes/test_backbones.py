@@ -95,6 +95,7 @@ def test_what_is_not_here_says_how_to_get_it(pack, name, tmp_path):
         assert source.repo in line and all(pattern in line for pattern in wanted)
 
 
+@pytest.mark.slow
 def test_the_command_is_one_that_this_python_can_run(pack, tmp_path):
     """Its own words, parsed as a shell would: this Python, an existing script, a real command."""
     line = pack.module("nodes.folders").command("Janus-Pro-1B")
@@ -187,6 +188,7 @@ def test_a_damaged_one_is_refused_by_what_is_wrong_with_it(pack, models):
         shard.write_bytes(kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_all_that_a_backbone_holds_moves(pack, models, weights, name):
     """To meta, where nothing else is; readers of prompts and the grid are the processor's."""
@@ -239,6 +241,7 @@ def test_a_family_draws_previews_and_decodes_again(pack, models, prompt, name):
     assert pack.manager.loads[-1][0] == [backbone.codec]
 
 
+@pytest.mark.slow
 def test_a_size_of_its_own_is_drawn_kept_and_encoded(pack, models):
     backbone = load(pack, "Lumina-mGPT-7B-512")
     images, tokens, *_ = pack.run("SSD_Sampler", backbone=backbone, prompt="a red",

@@ -11,6 +11,8 @@ import torch
 from PIL import Image
 from support import comfyui_stub
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sampled(pack, backbone, heads, monkeypatch):

@@ -10,6 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def schedules(pack):
