@@ -85,13 +85,13 @@ def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
     one.until("cancelled")
 
 
-def test_a_cut_of_a_second_ends_nothing(reloading, app):
+def test_a_cut_that_the_page_notices_ends_nothing(reloading, app):
     one, before, context = reloading, len(app.pictures), reloading.page.context
     one.slow(6)
     one.page.click("#draw")
     one.until("running")
-    context.set_offline(True)
-    one.page.wait_for_timeout(1000)
+    with one.page.expect_event("requestfailed"):
+        context.set_offline(True)
     context.set_offline(False)
     one.page.wait_for_selector("#create-result img")
     one.until("done")

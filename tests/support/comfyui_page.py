@@ -10,6 +10,20 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
 SECONDS = 1000  # as the page counts them
+# Ends when nothing was added to the page or taken from it for twelve frames on end.
+AT_REST = """() => new Promise((resolve, reject) => {
+  let calm = 0, frames = 0;
+  const observer = new MutationObserver(() => { calm = 0; });
+  observer.observe(document.body, { subtree: true, childList: true });
+  const look = () => {
+    calm += 1;
+    frames += 1;
+    if (calm <= 12 && frames < 3000) return requestAnimationFrame(look);
+    observer.disconnect();
+    return calm > 12 ? resolve() : reject(new Error("the page does not come to rest"));
+  };
+  requestAnimationFrame(look);
+})"""
 
 
 class Page:
@@ -21,9 +35,11 @@ class Page:
         page.on("pageerror", self._note)
         page.goto(url, wait_until="domcontentloaded")
         page.wait_for_function(READY)
-        page.wait_for_timeout(3 * SECONDS)  # the template dialog of a first visit comes late
-        page.keyboard.press("Escape")
-        page.wait_for_timeout(SECONDS // 2)
+        self.rest()
+
+    def rest(self) -> None:
+        """Wait until the page has drawn what it was asked for."""
+        self.page.evaluate(AT_REST)
 
     def _note(self, error) -> None:
         """Errors that come from the pack's scripts; a frontend has some of its own."""
@@ -33,7 +49,7 @@ class Page:
     def open(self, workflow: dict) -> None:
         self.page.evaluate("async text => { await app.loadGraphData(JSON.parse(text)) }",
                            json.dumps(workflow))
-        self.page.wait_for_timeout(SECONDS // 2)
+        self.rest()
 
     def api_form(self) -> dict:
         return json.loads(self.page.evaluate(
@@ -54,16 +70,16 @@ class Page:
             app.queuePrompt(0, 1);
             await done;
         }""")
-        self.page.wait_for_timeout(2 * SECONDS)
+        self.rest()
 
     def set(self, setting: str, value) -> None:
         self.page.evaluate("async ([id, value]) => app.extensionManager.setting.set(id, value)",
                            [setting, value])
-        self.page.wait_for_timeout(SECONDS)
+        self.rest()
 
     def command(self, name: str) -> None:
         self.page.evaluate("name => { app.extensionManager.command.execute(name) }", name)
-        self.page.wait_for_timeout(SECONDS)
+        self.rest()
 
     def frame(self, left: int = 80, top: int = 110, right: int = 20, bottom: int = 20) -> None:
         """Zoom so that the whole graph is in view, inside these margins in px."""
@@ -79,7 +95,7 @@ class Page:
             app.canvas.ds.offset = [left / scale - x, top / scale - y];
             app.canvas.setDirty(true, true);
         }""", [left, top, right, bottom])
-        self.page.wait_for_timeout(SECONDS // 2)
+        self.rest()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACK = "ssd-decoding"
+NO_FIRST_VISIT = '{"Comfy.TutorialCompleted": true}'  # else a dialog covers the page, sometime
 START_SECONDS, RUN_SECONDS = 300, 180
 TEXT = 3  # the kind of a binary message, as ComfyUI counts them
 
@@ -35,6 +36,10 @@ def comfyui(home: Path, base: Path, *flags: str):
     pack = base / "custom_nodes" / PACK
     if not pack.exists():
         pack.symlink_to(ROOT, target_is_directory=True)
+    settings = base / "user" / "default" / "comfy.settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    if not settings.exists():
+        settings.write_text(NO_FIRST_VISIT, encoding="utf-8")
     python, port = os.environ.get("COMFYUI_PYTHON", sys.executable), free_port()
     command = [python, "main.py", "--cpu", "--port", str(port), "--base-directory", str(base),
                "--user-directory", str(base / "user"), *flags]

@@ -15,6 +15,7 @@ import pytest
 if "COMFYUI_PATH" not in os.environ:
     pytest.skip("needs a ComfyUI: name its folder in COMFYUI_PATH", allow_module_level=True)
 
+from support.comfyui_page import AT_REST
 from support.comfyui_server import comfyui
 
 QUICK_START = Path(__file__).resolve().parents[2] / "workflows" / "1_quick_start.json"
@@ -40,7 +41,9 @@ TOOLS = """() => { window.ssdTest = {
   /** Samplers, each with a map of widget values. */
   async build(samplers) {
     app.graph.clear();
-    await new Promise((resolve) => setTimeout(resolve, 300)); // Nodes 2.0 takes the old ones down
+    while (document.querySelector("[data-node-id]")) { // Nodes 2.0 takes the old ones down
+      await new Promise(requestAnimationFrame);
+    }
     const backbone = this.add("SSD_LoadBackbone", 0, 0);
     const heads = this.add("SSD_LoadHeads", 0, 200);
     this.link(backbone, 0, heads, "backbone");
@@ -113,12 +116,11 @@ class Frontend:
         for name, value in settings.items():
             self.page.evaluate("([name, value]) => app.extensionManager.setting.set(name, value)",
                                [name, value])
-        self.page.wait_for_timeout(1000)
+        self.page.evaluate(AT_REST)
 
     def ready(self):
         self.page.wait_for_function(READY, timeout=SLOW)
-        self.page.wait_for_timeout(3000)
-        self.page.keyboard.press("Escape")  # the dialog of a first start
+        self.page.evaluate(AT_REST)
         self.page.evaluate(TOOLS)
 
     def build(self, *samplers):
@@ -130,7 +132,7 @@ class Frontend:
         self.page.evaluate("() => ssdTest.drawByAr()")
 
     def queue(self):
-        self.page.evaluate("() => { app.queuePrompt(0, 1); }")
+        self.page.evaluate("async () => { await app.queuePrompt(0, 1); }")
 
     def open(self, **values):
         """The quick start in a tab of its own, with values of the sampler's."""
@@ -154,15 +156,24 @@ class Frontend:
         self.page.evaluate("(name) => app.extensionManager.command.execute(name)", name)
 
     def reload(self):
-        self.page.wait_for_timeout(1500)  # the frontend keeps its tabs a moment after a change
+        # The frontend keeps its tabs a moment after a change; each sampler has a seed of its own.
+        self.page.wait_for_function("""() => {
+          const sampler = app.graph._nodes.find((one) => one.type === "SSD_Sampler");
+          const seed = String(sampler.widgets.find((one) => one.name === "seed").value);
+          return [localStorage, sessionStorage].some((store) =>
+            Object.values(store).some((text) => text.includes(seed)));
+        }""", timeout=SLOW)
         self.page.reload(wait_until="domcontentloaded")
         self.ready()
 
     def wait_queue(self):
-        self.page.wait_for_timeout(300)
-        while any(self.server.get("/queue").values()):
-            self.page.wait_for_timeout(100)
-        self.page.wait_for_timeout(300)
+        self.until(lambda: not any(self.server.get("/queue").values()))
+        self.page.evaluate(AT_REST)
+
+    def until(self, happened):
+        """Look again and again, while the page goes on."""
+        while not happened():
+            self.page.wait_for_timeout(50)
 
     def pixels(self):
         return self.page.evaluate("() => ssdTest.pixels()")
@@ -223,10 +234,8 @@ def test_rows_are_painted_while_the_node_runs(tab):
     tab.build(fresh(batch_size=4))
     tab.queue()
     tab.wait_painted(1)
-    seen = {tab.painted()}
-    while max(seen) < 24:
-        tab.page.wait_for_timeout(60)
-        seen.add(tab.painted())
+    seen = set()
+    tab.until(lambda: seen.add(tab.painted()) or max(seen) == 24)
     assert len([rows for rows in seen if 0 < rows < 24]) >= 2, seen
     tab.wait_figures(DONE)
 
@@ -276,8 +285,7 @@ def test_a_node_that_is_removed_while_it_runs_leaves_nothing_behind(tab):
     tab.page.evaluate("() => app.graph.remove(app.graph._nodes.find((node) => "
                       "node.type === 'SSD_Sampler'))")
     tab.page.wait_for_function("() => !document.querySelector('.ssd-preview')", timeout=SLOW)
-    while tab.server.get("/queue")["queue_running"]:
-        tab.page.wait_for_timeout(200)
+    tab.until(lambda: not tab.server.get("/queue")["queue_running"])
     assert tab.page.locator(".ssd-preview").count() == 0
 
 
@@ -447,7 +455,7 @@ def test_undo_and_redo(tab):
     for step in ("undo", "redo"):
         tab.page.evaluate("(step) => app.extensionManager.workflow.activeWorkflow"
                           ".changeTracker[step]()", step)
-        tab.page.wait_for_timeout(500)
+        tab.page.evaluate(AT_REST)
         whole(tab)
 
 
