@@ -8,14 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
 from ssd_core.engine.state import DecodeState
 
-METHODS = [methods.AR(), methods.MTP(), methods.SSD(), methods.Strict(), methods.Rows(),
-           methods.Exact()]
-every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+every_method = pytest.mark.parametrize("method", one_of_each(), ids=lambda m: m.name)
 GRID = Grid(4, 5, True)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard
 
 from ssd_core import Grid, Sampling, SSDError, methods
@@ -26,8 +27,7 @@ from ssd_core.weights.fit import (
 )
 
 GIB = 2**30
-METHODS = st.sampled_from([methods.AR(), methods.MTP(k_h=3), methods.SSD(k_h=3, k_v=2, rounds=1),
-                           methods.Strict(k_h=3), methods.Exact(window=40),
+METHODS = st.sampled_from([*one_of_each(k_h=3, k_v=2, rounds=1, window=40),
                            methods.Rows(k_h=3, k_v=4, rounds=2, fused_commit=True)])
 ROWS = st.sampled_from(list(CATALOGUE.values()))
 DTYPES = st.sampled_from(list(WEIGHT_BYTES))

@@ -7,6 +7,7 @@ import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
@@ -36,6 +37,8 @@ UNDER_TEST = {
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
 }
+UNDER_TEST |= {method.name: method for method in one_of_each()
+               if method.name not in {one.name for one in UNDER_TEST.values()}}
 SUBJECTS = {"plain": 1.0, "guided": 3.0, "row-end": 1.0, "row-end-guided": 2.5, "postcard": 2.0}
 every_method = pytest.mark.parametrize("name", UNDER_TEST)
 every_subject = pytest.mark.parametrize("subject", SUBJECTS)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
@@ -18,8 +19,7 @@ from ssd_core.front.palette import cell_means, palette, patchwork
 from ssd_core.front.preview import Preview
 from ssd_core.front.race import timed
 
-METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.Strict(), methods.Rows(),
-           methods.Exact()]
+METHODS = one_of_each(k_v=2)
 ENVELOPE = {"version", "node", "run", "panel", "kind"}
 FIELDS = {
     "started": {"label", "rows", "columns", "width", "height", "pictures", "method", "verdict",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Rows, generate, methods
@@ -15,8 +16,7 @@ from ssd_core.front.preview import Preview
 from ssd_core.front.race import race
 
 VALIDATE = Path(__file__).parent / "validate.mjs"
-METHODS = [methods.AR(), methods.MTP(), methods.SSD(k_v=2), methods.SSD(rounds=0),
-           methods.Strict(), methods.Rows(), methods.Exact()]
+METHODS = [*one_of_each(), methods.SSD(k_v=2), methods.SSD(rounds=0)]
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node on the path")
 
