@@ -116,6 +116,7 @@ def assert_states(state: DecodeState, oracle: Oracle, stop: int) -> None:
                               atol=1e-5)
 
 
+@pytest.mark.slow
 def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     assert_blocks(backbone, oracle)
 
@@ -388,6 +389,7 @@ def test_what_cannot_draw_is_refused_in_one_line(tmp_path, case):
 DECODER = [name for name in llama_shapes("model.", qk_norm=(2, 8)) if "layers.1." not in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*DECODER, "model.embed_tokens.weight", "lm_head.weight"])
 def test_every_tensor_is_needed_in_its_shape(tmp_path, name):
     """Dropped, flattened, cut: one line that names a file or the folder."""

@@ -100,6 +100,7 @@ def reshaped(draw, tensors, name) -> None:
 CHANGES = {change.__name__: change for change in (renamed, dropped, retyped, reshaped)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("change", CHANGES)
 @settings(max_examples=6)

@@ -61,6 +61,7 @@ def said_or_refused(folder: Path, prompt: str):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("change", CHANGES)
 @settings(max_examples=6)

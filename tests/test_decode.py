@@ -25,6 +25,7 @@ def backbone(grid: Grid = GRID) -> MockBackbone:
 # Cancelling
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("taken", [1, 2, 6])
 def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, taken, monkeypatch):

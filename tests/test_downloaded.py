@@ -36,6 +36,7 @@ def published(row, folder) -> dict[str, dict[str, bytes]]:
     return repos
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_a_downloaded_backbone_loads(name, tmp_path, monkeypatch):
     row, published_folder = CATALOGUE[name], tmp_path / "published"

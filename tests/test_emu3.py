@@ -107,6 +107,7 @@ def assert_states(state: DecodeState, oracle, stop: int) -> None:
         assert torch.allclose(state.backbone.logits(hidden), logits, atol=1e-5)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     """Four rows, prompts of three lengths: blocks of cells, some fed again with other tokens."""
@@ -346,6 +347,7 @@ def test_what_cannot_draw_is_refused_in_one_line(tmp_path, case):
     assert "\n" not in str(refused.value) and str(path) in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_load_backbone_finds_the_family(folders, device):
     for path in folders.values():

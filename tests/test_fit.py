@@ -196,6 +196,7 @@ def test_larger_pictures_never_need_less(row, columns, rows):
     assert large.cache > small.cache
 
 
+@pytest.mark.slow
 @given(METHODS, st.integers(3, 9), st.integers(3, 9), st.booleans())
 def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
     grid = Grid(rows, columns, row_end)

@@ -311,6 +311,7 @@ def test_a_token_goes_to_the_hub_and_nowhere_else(server, monkeypatch):
     assert by_place == {False: "Bearer hf_secret", True: None}
 
 
+@pytest.mark.slow
 def test_importing_the_engine_imports_no_hub():
     script = "import sys, ssd_core.cli; sys.exit('huggingface_hub' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=False,

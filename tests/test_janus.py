@@ -91,6 +91,7 @@ def test_hidden_states_and_logits_equal_the_oracle(backbone, oracle):
 ROPE = {"rope_type": "default", "rope_theta": 5e5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write, told", [
     (janus_original, {"rope_theta": 5e5}), (janus_original, {"rms_norm_eps": 0.01}),
     (janus_port, {"rope_parameters": None, "rope_scaling": None, "rope_theta": 5e5}),
@@ -109,6 +110,7 @@ def test_what_a_config_does_not_tell_is_the_published_models(tmp_path):
     assert torch.allclose(turn, 1e4 ** -(torch.arange(8) / 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told, named", [
     ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}, "rope_parameters is .*llama3"),
     ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling is .*linear"),
@@ -144,6 +146,7 @@ def assert_equal(backbone, oracle) -> None:
         assert torch.allclose(backbone.logits(ours), logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_whole_picture_at_temperature_0_equals_the_oracles_own_generate(backbone, oracle):
     ids = torch.tensor([backbone.tokenize("a red house")])
     theirs = oracle.generate(ids, attention_mask=torch.ones_like(ids), generation_mode="image",
@@ -166,12 +169,14 @@ def test_pixels_and_tokens_equal_the_oracle(backbone, oracle):
         assert backbone.encode(ours).equal(nearest)
 
 
+@pytest.mark.slow
 def test_exact_equals_ar_for_prompts_of_different_length(port):
     sampling = Sampling(seed=5)
     assert tokens(port, methods.Exact(), PROMPTS, sampling=sampling).equal(
         tokens(port, methods.AR(), PROMPTS, sampling=sampling))
 
 
+@pytest.mark.slow
 def test_a_batch_equals_solo_runs_and_the_negative_prompt_counts(port):
     sampling = Sampling(seed=5)
     both = tokens(port, methods.AR(), PROMPTS, sampling=sampling)

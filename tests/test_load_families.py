@@ -39,6 +39,7 @@ def plain(folders):
     return {name: load_backbone(folder, "cpu") for name, folder in folders.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_claimed_by_one_family_alone(folders, plain, layout):
     backbone = plain[layout]

@@ -198,6 +198,7 @@ def poisoned(monkeypatch):
     return lambda: monkeypatch.setattr(DecodeState, "__init__", poison)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDING)
 def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
     grids = (Grid(3, 16), Grid(3, 7), Grid(4, 4, True), Grid(3, 1), Grid(2, 1, True), Grid(1, 6))
@@ -335,6 +336,7 @@ CONVERGING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("knobs", CONVERGING)
 @pytest.mark.parametrize("kind", [methods.SSD, methods.Rows])
@@ -496,6 +498,7 @@ def test_heads_change_the_passes_of_exact():
     assert with_heads["acceptance"] != without["acceptance"]
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("change", [
     {"sampling": Sampling(seed=2, cfg=3.0)}, {"sampling": Sampling(seed=1, cfg=1.0)},
