@@ -42,7 +42,7 @@ def preset() -> io.Input:
                           tooltip=f"{AUTO} = AR's picture in fewer forward passes, identical in "
                                   f"fp32; right for every backbone. '{OWN}' = the connected "
                                   "backbone's own SSD schedule; the names below it = the "
-                                  f"paper's; {CUSTOM} = your numbers: r or i of 0 only here.")
+                                  f"paper's; {CUSTOM} = your numbers; r and i may be 0.")
 
 
 def schedule() -> list[io.Input]:
