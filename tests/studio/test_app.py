@@ -71,7 +71,7 @@ def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
     saved = app.pictures[-1]
     recipe = read_recipe(saved)
     assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "ssd")
-    assert tokens_of(saved).equal(solo(methods.SSD(), 7))
+    assert tokens_of(saved).equal(solo(methods.Exact(), 7))
     assert all(visitor.painted_rows())
     offered = visitor.page.locator("#create-result img").first.get_attribute("src")
     assert visitor.page.request.get(offered).body() == saved.read_bytes()
@@ -210,7 +210,7 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     made = app.pictures[before:]
     assert {read_recipe(path)["seed"] for path in made} == {41, 43}
     for path in made:
-        assert tokens_of(path).equal(solo(methods.SSD(), read_recipe(path)["seed"]))
+        assert tokens_of(path).equal(solo(methods.Exact(), read_recipe(path)["seed"]))
 
 
 # History
