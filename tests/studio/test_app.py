@@ -70,7 +70,7 @@ def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
     assert "instead of 576" in told and str(app.services.history.folder) in told
     saved = app.pictures[-1]
     recipe = read_recipe(saved)
-    assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "ssd")
+    assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "exact")
     assert tokens_of(saved).equal(solo(methods.Exact(), 7))
     assert all(visitor.painted_rows())
     offered = visitor.page.locator("#create-result img").first.get_attribute("src")
@@ -306,10 +306,10 @@ def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(v
     assert "Settings restored" in visitor.told("history-status")
     visitor.tab("Create")
     visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.SSD(), 7, noise_version=1))
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 7, noise_version=1))
     visitor.fill("seed", 8)
     visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.SSD(), 8))
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 8))
 
 
 def bad_files(folder):
