@@ -65,6 +65,7 @@ def test_commands_that_need_more_are_understood(line):
     parse(arguments(line))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(
     line.startswith(OURS) and not needs_more(line) for line in commands(path))], ids=name)
 def test_commands_run_in_the_order_of_their_document(path, tmp_path, monkeypatch, capfd):
@@ -147,7 +148,8 @@ def nothing(words: list[str]) -> None:
 KINDS: dict[str, Callable[[list[str]], None]] = {
     r"python install\.py": check_install,
     r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
-    r"python benchmarks/": check_benchmark, r"(?:\w+=\S+ )*python -m pytest": check_pytest,
+    r"python benchmarks/": check_benchmark, r"python tests/check_types\.py$": nothing,
+    r"(?:\w+=\S+ )*python -m pytest": check_pytest,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
     r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
 

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from support.documents import DOCS, ROOT, blocks
 
-pytestmark = pytest.mark.slow
-
+pytestmark = pytest.mark.slow  # each guide runs tests in a process of its own
 NAMED = re.compile(r"`([\w/]+\.py)`")
-COPIED = ("ssd_core", "tests")
+COPIED = ("ssd_core", "tests")  # all else is linked, so nothing may be written to it
 
 
 def put(copy: Path, guide: str) -> None:
@@ -26,6 +25,7 @@ def put(copy: Path, guide: str) -> None:
     for block in blocks(DOCS / guide):
         if block.language in ("python", "diff"):
             path = copy / NAMED.findall(block.before)[-1]
+            assert path.parts[len(copy.parts)] in COPIED
             if block.language == "python":
                 assert not path.exists(), f"{path.name} is there already"
                 path.write_text(block.code, encoding="utf-8")
@@ -79,6 +79,15 @@ def test_the_method_works_at_once_and_obeys_the_laws(copy):
     ar, jacobi = told
     assert jacobi["method"] == "jacobi" and jacobi["passes"] < ar["passes"]
     assert jacobi["tokens_sha256"] == ar["tokens_sha256"]
+
+
+def test_the_knob_works_and_its_flag_comes_by_itself(copy):
+    put(copy, "add_a_knob.md")
+    passes(copy, "tests/test_guess.py", "tests/test_knobs.py")
+    prompt = "a red house on the left , a lake , at sunset"
+    out = run(copy, "ssd_core", "generate", prompt, "--guess", "above", "--json",
+              "--out", str(copy / "x.png"))
+    assert json.loads(out.splitlines()[-1])["method"].startswith("exact")
 
 
 def test_the_method_is_as_short_as_it_can_be():
