@@ -31,7 +31,7 @@ class Page:
 
     def __init__(self, page, url: str) -> None:
         self.page, self.errors, self.seen = page, [], []
-        page.set_default_timeout(60 * SECONDS)
+        page.set_default_timeout(180 * SECONDS)  # a busy machine may take that long
         page.on("pageerror", self._note)
         page.goto(url, wait_until="domcontentloaded")
         page.wait_for_function(READY)
