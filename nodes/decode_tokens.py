@@ -26,4 +26,4 @@ class DecodeTokens(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures) -> io.NodeOutput:
         codes = tokens.for_backbone(backbone.module)
         with weights.codec_resident(backbone, running.pixel_room(backbone.module, codes)):
-            return io.NodeOutput(running.pixels(backbone.module, codes))
+            return io.NodeOutput(running.images_of(backbone.module, codes))

@@ -9,9 +9,9 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.engine.methods import AR, Method
-from ..ssd_core.front.compare import identical_share, side_by_side
+from ..ssd_core.front.compare import side_by_side
 from ..ssd_core.front.recipe import to_bytes
-from . import inputs, jobs, previews, report, running, schedules, weights
+from . import inputs, previews, report, requests, running, schedules, weights
 from .errors import noted
 from .types import CATEGORY, MethodType
 
@@ -49,39 +49,20 @@ class Race(io.ComfyNode):
                 preview: str, heads: weights.LoadedHeads | None = None,
                 method_a: Method | None = None, method_b: Method | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
-        sampling = jobs.sampling_of(widgets)
-        racers = [jobs.Job(backbone, heads, method.resolved(backbone.module.preset), sampling,
-                           prompt, negative.strip() or None, jobs.size_of(size))
-                  for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]
-        done = running.run(racers, previews.Place.of(cls.hidden), preview, equal_to_ar)
-        text = "\n\n".join(report.sampled(one.job, one, share)
-                           for one, share in zip(done, equal_to_ar(done), strict=True))
-        return io.NodeOutput(*(one.output for one in done), sheet(done),
-                             f"{text}\n\n{measured(done)}", ui=running.ui_of(done))
+        sampling = requests.sampling_of(widgets)
+        runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
+                                                negative, size), backbone, heads)
+                for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]
+        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
+        texts = [*map(report.sampled, runs), report.compared(runs)]
+        return io.NodeOutput(*(run.output for run in runs), sheet(runs), "\n\n".join(texts), ui=ui)
 
 
-def equal_to_ar(outcomes: Sequence[running.Outcome]) -> list[float | None]:
-    """Each racer's share of tokens equal to AR's; None where AR did not run."""
-    baseline = next((o.finished.tokens for o in outcomes if isinstance(o.job.method, AR)), None)
-    return [None if baseline is None else identical_share(o.finished.tokens, baseline)
-            for o in outcomes]
-
-
-def sheet(done: Sequence[running.Outcome]) -> torch.Tensor | object:
+def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
     """IMAGE [1, H, W, 3] of both; what stands for a picture that is missing, where one is."""
-    missing = next((one.output for one in done if one.images is None), None)
+    missing = next((run.output for run in runs if run.images is None), None)
     if missing is not None:
         return missing
-    stamps = [report.stamp(one, share) for one, share in zip(done, equal_to_ar(done), strict=True)]
-    image = side_by_side([to_bytes(one.images[0]) for one in done], stamps)
+    image = side_by_side([to_bytes(run.images[0]) for run in runs],
+                         [run.result.stamp for run in runs])
     return torch.from_numpy(np.array(image)).float()[None] / 255
-
-
-def measured(done: Sequence[running.Outcome]) -> str:
-    """One line that compares."""
-    a, b = (one.finished.stats for one in done)
-    seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
-    same = identical_share(*(one.finished.tokens for one in done))
-    return (f"{done[1].job.label} against {done[0].job.label}: {seconds:.2f} times as fast, "
-            f"{a['passes'] / b['passes']:.2f} times fewer passes, {same:.0%} of tokens equal "
-            "(measured)")

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import comfy.model_management as mm
 
 from ..ssd_core.front import labels
+from ..ssd_core.front.compare import identical_share
 from ..ssd_core.front.doctor import report as doctors_report
 from ..ssd_core.front.doctor import shelf
 from ..ssd_core.front.shelf import named
 from ..ssd_core.weights.fit import stored_dtype
 from . import errors, folders, running
-from .jobs import Job
 
 
-def sampled(job: Job, outcome: running.Outcome, share: float | None = None) -> str:
-    """Lines about one run; share: of its tokens equal to AR's, None where AR did not run."""
-    stats = outcome.finished.stats
-    module = job.backbone
-    seeds = job.sampling.seeds(job.pictures)
+def sampled(run: running.Run) -> str:
+    """Lines about one finished run."""
+    request, stats = run.request, run.result.stats
+    module = request.backbone
     accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
     lines = [
-        f"{job.label} on {module.name}, {mm.get_torch_device()}, {stored_dtype(module)}",
+        f"{request.label} on {module.name}, {mm.get_torch_device()}, {stored_dtype(module)}",
         f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
         f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
-        f"knobs: {labels.knobs_of(job.method) or 'none'}",
+        f"knobs: {labels.knobs_of(request.method) or 'none'}",
         f"accepted by stage/round: {accepted}" if accepted else None,
-        f"heads: {named(job.heads.path)}" if job.used_heads else None,
-        f"seeds: {', '.join(map(str, seeds))}",
-        f"kept: the top {job.keep_rows} rows, token for token" if job.keep_rows else None,
-        f"verdict: {labels.claim(job.method, module.dtype, share)}",
-        *(f"note: {note}" for note in job.notes),
-        f"problem: {outcome.problem}" if outcome.problem else None]
+        f"heads: {named(run.heads.path)}" if run.heads else None,
+        f"seeds: {', '.join(map(str, request.seeds))}",
+        f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
+        f"verdict: {run.result.claim}",
+        *(f"note: {note}" for note in run.notes),
+        f"problem: {run.problem}" if run.problem else None]
     return "\n".join(filter(None, lines))
 
 
-def stamp(outcome: running.Outcome, share: float | None) -> list[str]:
-    """Three short lines below a racer's picture."""
-    job = outcome.job
-    return labels.stamp(job.label, job.method, job.backbone.dtype, outcome.finished.stats, share)
+def compared(runs: Sequence[running.Run]) -> str:
+    """One line that compares two finished runs."""
+    a, b = (run.result.stats for run in runs)
+    seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
+    same = identical_share(*(run.result.tokens for run in runs))
+    return (f"{runs[1].request.label} against {runs[0].request.label}: {seconds:.2f} times as "
+            f"fast, {a['passes'] / b['passes']:.2f} times fewer passes, {same:.0%} of tokens equal "
+            "(measured)")
 
 
 def doctor() -> str:

@@ -1,4 +1,4 @@
-"""A run inside ComfyUI: progress bar, live preview, interrupt, memory, pixels."""
+"""Runs inside ComfyUI: progress bar, live previews, interrupt, memory, pixels."""
 
 from __future__ import annotations
 
@@ -13,79 +13,107 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from server import PromptServer
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.engine.events import Event, Finished, Pass, Started
+from ..ssd_core.engine.events import Event, Pass, Started
 from ..ssd_core.front.heatmap import AcceptanceCount
+from ..ssd_core.front.pixels import pixels
 from ..ssd_core.front.preview import Preview
 from ..ssd_core.front.race import race
+from ..ssd_core.front.request import Request, Result, compare_with_ar
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.weights.fit import figures_of, pixel_bytes
 from . import errors, previews
-from .jobs import Job
 from .telling import tell
-from .weights import is_oom, resident
+from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
           "Backbone")
 
 
 @dataclass
-class Outcome:
-    """What came of a job; images [B, H, W, 3] is None where there was no memory for the pixels."""
+class Run:
+    """A request with the weights that ComfyUI moves for it, and what came of it.
 
-    job: Job
-    count: AcceptanceCount
-    finished: Finished | None = None
+    heads: None where the method uses none. node_notes: what the node says besides the request's own
+    notes. images: [B, H, W, 3], None where there was no memory for the pixels; `problem` says so.
+    """
+
+    request: Request
+    model: LoadedBackbone
+    heads: LoadedHeads | None = None
+    node_notes: Sequence[str] = ()
+    result: Result = field(init=False)
+    count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
     problem: str | None = None
-    shown: list[dict] = field(default_factory=list)  # by the node's previews, in messages
+
+    def __post_init__(self) -> None:
+        self.heads = self.heads if self.request.heads is not None else None
+        self.result = Result(self.request)
+        self.count = AcceptanceCount(self.request.pictures, self.request.grid)
+
+    @property
+    def weights(self) -> list[LoadedWeights]:
+        return [one for one in (self.model, self.heads) if one is not None]
+
+    @property
+    def notes(self) -> list[str]:
+        """What its user should see on the node and in the report."""
+        return [*self.node_notes, *self.request.notes]
 
     @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
         """For an IMAGE output: where there is none, only what hangs on it stops."""
         return ExecutionBlocker(self.problem) if self.images is None else self.images
 
+    def take(self, event: Event, seconds: float) -> None:
+        self.result.take(event, seconds)
+        self.count(event)
 
-@dataclass
-class Screens:
-    """The previews of a run's panels; empty where nobody is to see any."""
-
-    panels: list[Preview] = field(default_factory=list)
-    journal: previews.Journal | None = None
-
-    def open(self, jobs: Sequence[Job], wish: str, place: previews.Place) -> None:
-        if (send := sender(wish)) is None:
-            return
-        self.journal = previews.opened(place, send)
-        with self.spared():
-            self.panels = panels(jobs, self.journal, place.node)
-
-    def __call__(self, panel: int, event: Event, seconds: float) -> None:
-        with self.spared():
-            if self.panels:
-                self.panels[panel](event, seconds)
-
-    def finish(self, outcomes: Sequence[Outcome], identical: Sequence[float | None]) -> None:
-        for screen, outcome, share in zip(self.panels, outcomes, identical, strict=False):
-            screen.finish(outcome.finished.stats, outcome.images, share)
-        if self.panels:
-            outcomes[0].shown = self.journal.settle(self.panels)
-
-    @contextmanager
-    def spared(self) -> Iterator[None]:
-        """A preview that finds no memory goes dark, and the run goes on without it."""
+    def draw(self) -> None:
+        """Tokens into pixels; where the memory is short the tokens are not lost."""
         try:
-            yield
+            self.images = images_of(self.request.sized, self.result.tokens)
         except Exception as error:
             if not is_oom(error):
                 raise
             mm.soft_empty_cache()
-            for screen in self.panels:
-                screen.cancel("failed")
-            self.panels = []
+            self.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
+                            "connect Decode Tokens to them, or lower batch_size")
+            errors.note(self.problem)
+
+
+@dataclass
+class Screens:
+    """The previews of a node's runs; empty where nobody is to see any."""
+
+    panels: list[Preview] = field(default_factory=list)
+    journal: previews.Journal | None = None
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], wish: str, place: previews.Place) -> Screens:
+        """wish: the preview widget."""
+        if (send := sender(wish)) is None:
+            return cls()
+        journal = previews.opened(place, send)
+        return cls([run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
+                    for panel, run in enumerate(runs)], journal)
+
+    def take(self, panel: int, event: Event, seconds: float) -> None:
+        if self.panels:
+            self.panels[panel](event, seconds)
+
+    def finish(self, runs: Sequence[Run]) -> dict | None:
+        """Show what came of the runs. Returns the node's `ui`: what its previews show, for pages
+        that get the result from a cache."""
+        for screen, run in zip(self.panels, runs, strict=False):
+            screen.finish(run.result.stats, run.images, run.result.share)
+        if not self.panels:
+            return None
+        return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Whatever ends the block early is told to the panels."""
+    def cancelled_early(self) -> Iterator[None]:
+        """Whatever ends the block early ends the previews, which say why."""
         try:
             yield
         except BaseException as error:
@@ -114,43 +142,38 @@ class Bar:
         self.bar.update_absolute(self.total, self.total)
 
 
-def run(jobs: Sequence[Job], place: previews.Place, wish: str,
-        compare: Callable[[Sequence[Outcome]], Sequence[float | None]] = lambda _: [None],
-        ) -> list[Outcome]:
-    """Run jobs side by side to the end, show them on the node, and turn tokens into pixels.
+def run_all(runs: Sequence[Run], place: previews.Place, wish: str) -> dict | None:
+    """Take runs to their ends side by side, show them on the node, and turn tokens into pixels.
 
-    wish: the preview widget. compare: each job's share of tokens equal to AR's, where known.
+    wish: the preview widget. Returns the node's `ui`, None where there is no preview.
     """
-    outcomes = [Outcome(job, AcceptanceCount(job.pictures, job.backbone.grid)) for job in jobs]
-    weights = list(dict.fromkeys(one for job in jobs for one in job.weights))
-    for job in jobs:
-        job.events()  # what is wrong with it is told before anything is loaded
+    weights = list(dict.fromkeys(one for run in runs for one in run.weights))
+    for run in runs:
+        run.request.check()  # what is wrong with it is told before anything is loaded
     with ExitStack() as stack:
-        stack.enter_context(resident(weights, sum(job.bytes_needed for job in jobs), REMEDY))
-        screens = Screens()
-        screens.open(jobs, wish, place)
-        if not screens.panels and (notes := [note for job in jobs for note in job.notes]):
+        stack.enter_context(resident(weights, sum(run.request.bytes_needed for run in runs),
+                                     REMEDY))
+        screens = Screens.of(runs, wish, place)
+        if not screens.panels and (notes := [note for run in runs for note in run.notes]):
             tell(place.node, "\n".join(dict.fromkeys(notes)))
-        stack.enter_context(screens.told())
-        for job in jobs:  # opening previews may have taken the codec's turn
-            job.backbone.awake(job.backbone.decoder)
-        runs = [job.events() for job in jobs]  # tables of their own size lie where the weights are
-        follow(race(runs), outcomes, screens, Bar(place.node))
-        for outcome in outcomes:
-            draw(outcome)
-        screens.finish(outcomes, compare(outcomes))
-    return outcomes
+        stack.enter_context(screens.cancelled_early())
+        for run in runs:  # opening previews may have taken the codec's turn
+            run.model.module.awake(run.model.module.decoder)
+        follow(runs, screens, Bar(place.node))
+        for run in runs:
+            run.draw()
+        compare_with_ar([run.result for run in runs])
+        return screens.finish(runs)
 
 
-def follow(steps, outcomes: Sequence[Outcome], screens: Screens, bar: Bar) -> None:
+def follow(runs: Sequence[Run], screens: Screens, bar: Bar) -> None:
     """Feed every event to whoever watches; the end closes the runs and drops their caches."""
+    steps = race([run.request.events() for run in runs])
     try:
         for panel, seconds, event in steps:
             bar(event)
-            screens(panel, event, seconds)
-            outcomes[panel].count(event)
-            if isinstance(event, Finished):
-                outcomes[panel].finished = event
+            screens.take(panel, event, seconds)
+            runs[panel].take(event, seconds)
     finally:
         steps.close()
     bar.done()
@@ -165,41 +188,15 @@ def sender(wish: str) -> Callable[[dict], None] | None:
     return lambda message: server.send_sync(previews.EVENT, message, client)
 
 
-def ui_of(outcomes: Sequence[Outcome]) -> dict | None:
-    """A node's `ui`: what its previews show, for pages that get the result from a cache."""
-    shown = outcomes[0].shown
-    return {previews.UI: [{"messages": shown}]} if shown else None
-
-
-def panels(jobs: Sequence[Job], send: Callable[[dict], None], node: str | None) -> list[Preview]:
-    return [Preview(job.backbone, job.method, send, label=job.label, pictures=job.pictures,
-                    node=node, panel=panel, keep=job.keep, keep_rows=job.keep_rows,
-                    notes=job.notes)
-            for panel, job in enumerate(jobs)]
-
-
-def pixels(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU, one at a time to spare memory."""
-    pictures = []
-    for one in tokens:
+def images_of(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; stops between pictures when asked to."""
+    images = []
+    for picture in pixels(module, tokens):
         mm.throw_exception_if_processing_interrupted()
-        pictures.append(module.decode(one[None]).cpu())
-    return torch.cat(pictures)
+        images.append(picture)
+    return torch.stack(images)
 
 
 def pixel_room(module: Backbone, tokens: torch.Tensor) -> int:
-    """Bytes that `pixels` of tokens [B, R, C] takes at most besides the codec's weights."""
+    """Bytes that `images_of` tokens [B, R, C] takes at most besides the codec's weights."""
     return pixel_bytes(replace(figures_of(module), grid=Grid(*tokens.shape[1:])))
-
-
-def draw(outcome: Outcome) -> None:
-    """Tokens into pixels; where the memory is short the tokens are not lost."""
-    try:
-        outcome.images = pixels(outcome.job.backbone, outcome.finished.tokens)
-    except Exception as error:
-        if not is_oom(error):
-            raise
-        mm.soft_empty_cache()
-        outcome.problem = ("out of memory while turning tokens into pixels; the tokens are kept: "
-                           "connect Decode Tokens to them, or lower batch_size")
-        errors.note(outcome.problem)

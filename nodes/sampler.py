@@ -6,7 +6,7 @@ from comfy_api.latest import io
 
 from ..ssd_core.engine.methods import Method
 from ..ssd_core.front.recipe import to_bytes
-from . import inputs, jobs, previews, report, running, weights
+from . import inputs, previews, report, requests, running, weights
 from .errors import noted
 from .types import CATEGORY, MethodType, RunStats, StatsType, TokenPictures, TokensType
 
@@ -48,12 +48,15 @@ class Sampler(io.ComfyNode):
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
                 keep: TokenPictures | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
-        chosen, note = jobs.chosen_method(method, preset, widgets, backbone, heads)
-        job = jobs.Job(backbone, heads, chosen, jobs.sampling_of(widgets), prompt,
-                       negative.strip() or None, jobs.size_of(size), batch_size,
-                       jobs.kept(keep, keep_rows, backbone), keep_rows, note)
-        done, = running.run([job], previews.Place.of(cls.hidden), preview)
-        stats = RunStats(job.label, done.finished.stats, job.recipes(done.finished),
-                         done.count.share(), None if done.images is None else to_bytes(done.images))
-        return io.NodeOutput(done.output, TokenPictures.of(backbone.module, done.finished.tokens),
-                             stats, report.sampled(job, done), ui=running.ui_of([done]))
+        chosen, notes = requests.chosen_method(method, preset, widgets)
+        request = requests.request_of(
+            backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
+            pictures=batch_size, keep=requests.kept(keep, keep_rows, backbone),
+            keep_rows=keep_rows)
+        run = running.Run(request, backbone, heads, notes)
+        ui = running.run_all([run], previews.Place.of(cls.hidden), preview)
+        result = run.result
+        stats = RunStats(request.label, result.stats, tuple(result.recipes()), run.count.share(),
+                         None if run.images is None else to_bytes(run.images))
+        return io.NodeOutput(run.output, TokenPictures.of(backbone.module, result.tokens), stats,
+                             report.sampled(run), ui=ui)

@@ -21,15 +21,16 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
+from ..ssd_core.front.memory import is_out_of_memory
 from ..ssd_core.weights.fit import SHORT_NAMES, fit, stored_bytes
 from ..ssd_core.weights.load import find_backbone, is_small, pick_dtype
 from ..ssd_core.weights.quantize import KINDS
 
 CPU = torch.device("cpu")
 # One copy however many nodes; an entry lives as long as some node's output does.
-_LOADED: WeakValueDictionary[tuple, Loaded] = WeakValueDictionary()
+_LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
 
-Kept = TypeVar("Kept", bound="Loaded")
+Kept = TypeVar("Kept", bound="LoadedWeights")
 
 
 class SSDWeights(nn.Module):
@@ -92,7 +93,7 @@ def patcher_of(module: nn.Module, without: nn.Module | None = None,
 
 
 @dataclass(eq=False)
-class Loaded:
+class LoadedWeights:
     """Weights and their patcher; `path` is the file they came from."""
 
     path: Path
@@ -105,12 +106,12 @@ class Loaded:
         return [self.patcher]
 
 
-class LoadedHeads(Loaded):
+class LoadedHeads(LoadedWeights):
     module: DraftHeads
 
 
 @dataclass(eq=False)
-class LoadedBackbone(Loaded):
+class LoadedBackbone(LoadedWeights):
     """`patcher` moves all but the picture codec, `codec` that: pixels alone need no decoder."""
 
     module: Backbone
@@ -225,7 +226,7 @@ def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept]) -> Kept:
 
 
 @contextmanager
-def resident(loaded: Sequence[Loaded | None], extra_bytes: int,
+def resident(loaded: Sequence[LoadedWeights | None], extra_bytes: int,
              remedy: str = "use a smaller dtype or offload in Load Backbone") -> Iterator[None]:
     """All of `loaded` on the device, with room for `extra_bytes` more, while the block runs.
 
@@ -245,7 +246,7 @@ def codec_resident(backbone: LoadedBackbone, extra_bytes: int) -> Iterator[None]
 
 
 @contextmanager
-def moved(patchers: Sequence[WholePatcher], loaded: Sequence[Loaded], extra_bytes: int,
+def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], extra_bytes: int,
           remedy: str) -> Iterator[None]:
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
     try:
@@ -269,9 +270,9 @@ def move(patchers: Sequence[WholePatcher], room: int) -> None:
 
 
 def is_oom(error: BaseException) -> bool:
-    """Out of memory, by ComfyUI's own judgement where it has one (0.3.64 has none)."""
-    judge = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))
-    return judge(error)
+    """Out of memory; ComfyUI's own judgement, where it has one, also clears CUDA's error state."""
+    judge = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))  # 0.3.64 has none
+    return judge(error) or is_out_of_memory(error)
 
 
 def out_of_memory(needed: int, remedy: str) -> str:

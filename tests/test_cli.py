@@ -119,6 +119,16 @@ def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ss
     assert run.json["identical_tokens"] is None
 
 
+@pytest.mark.parametrize("command", [["compare", "a boat"], ["bench"]])
+def test_what_cannot_run_is_refused_before_anything_does(ssd, monkeypatch, command):
+    def run(*_):
+        raise AssertionError("a method ran before all were checked")
+
+    monkeypatch.setattr("ssd_core.cli.session.Bars.__call__", run)
+    refused = ssd(*command, "--methods", "ar,ssd", "--heads", "none")
+    assert refused.code == 2 and "drafts with heads" in refused.err
+
+
 def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
@@ -133,6 +143,9 @@ def test_heads_none_and_heads_of_their_own(ssd, saved):
     without = ssd("generate", "a boat", "--method", "ssd", "--heads", "none", "--out", "x.png")
     assert without.code == 2 and "heads" in without.err
     assert ssd("generate", "a boat", "--heads", "none", "--out", "x.png").code == 0
+    fallen = ssd("generate", "a boat", "--heads", "none", "--rounds", 1, "--out", "x.png", "--json")
+    assert fallen.code == 0 and fallen.json["method"] == "rows" and "no draft heads" in fallen.err
+    assert read_recipe(Path("x.png"))["method"] == "rows"
     named = saved.folder / "heads.safetensors"
     assert ssd("generate", "a boat", "--heads", named, "--out", "x.png", backbone=saved.bare
                ).code == 0

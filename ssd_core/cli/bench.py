@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import SSDError
+from ..front.request import Request
 from ..measure.bench import bench
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter
-from .session import Bars, check_words, conditions, load
+from .session import Bars, conditions, load, tell_notes
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "passes": "passes", "median s": "median_seconds",
@@ -34,14 +35,18 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(course.methods)
     if course.repeats < 1 or course.warmup < 0:
         raise SSDError("repeats must be at least 1 and warmup at least 0")
-    prompts = Picture(batch=course.batch).prompts(course.prompt)
-    loaded = load(loading, [method for _, method in methods])
-    check_words(loaded.backbone, course.prompt, Picture())
-    rows = bench(loaded.backbone, loaded.heads, methods, prompts, sampling, course.repeats,
+    pictures = Picture(batch=course.batch).batch
+    backbone, heads = load(loading, [method for _, method in methods])
+    requests = [Request(backbone, heads, method, sampling, course.prompt, pictures=pictures,
+                        fall_back=False) for _, method in methods]
+    for request in requests:
+        request.check()  # before the first of them takes its time
+    tell_notes(requests[0])
+    rows = bench(backbone, heads, methods, [course.prompt] * pictures, sampling, course.repeats,
                  course.warmup, Bars())
-    where = conditions(loaded.backbone)
+    where = conditions(backbone)
     report.table(COLUMNS, [{**row, **row["seconds"], "ms_per_pass": 1000 * row["seconds_per_pass"]}
                            for row in rows])
     report.say(", ".join(f"{key} {value}" for key, value in where.items()))
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
-                   "cfg": sampling.cfg or loaded.backbone.preset.cfg})
+                   "cfg": sampling.cfg or backbone.preset.cfg})

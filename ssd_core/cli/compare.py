@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
-from ..engine.events import Finished
 from ..engine.methods import AR, Method
 from ..files import written_whole
-from ..front.compare import identical_share, side_by_side, verdict
-from ..front.labels import equal_tokens
+from ..front.compare import side_by_side
 from ..front.recipe import to_bytes
-from ..model.sampling import Sampling
+from ..front.request import Request, Result, compare_with_ar
 from .generate import Prompt, result_of, save_all, summary
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter
 from .paths import check_writable
-from .session import Loaded, check_words, decode, load, pictures
+from .session import decode, load, tell_notes
 from .specs import parse_methods
 
 
@@ -34,20 +30,23 @@ def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture
             loading: Loading, json: Json = False) -> None:
     """Draw a prompt with the same seed by several methods and show what differs."""
     report, sampling = Reporter(json), drawing.sampling()
-    methods, prompts = parse_methods(contest.methods), picture.prompts(prompt)
+    methods = parse_methods(contest.methods)
     sheet = contest.out / f"compare-{sampling.seed}.png"
-    files = picture_files(contest.out, methods, sampling.seeds(len(prompts)))
+    files = picture_files(contest.out, methods, sampling.seeds(picture.batch))
     check_writable([sheet, *(path for paths in files.values() for path in paths)])
-    loaded = load(loading, [method for _, method in methods], picture.pixels())
-    check_words(loaded.backbone, prompt, picture)
-    runs = {label: decode(loaded, prompts, method, sampling, label, negative=picture.negative)
-            for label, method in methods}
-    for label, method in methods:
-        save_all(loaded, runs[label], files[label], method, sampling, prompt=prompt,
-                 negative=picture.negative)
-    results = judged(loaded, methods, runs, files, sampling)
-    save_sheet(loaded, runs, results, sheet)
-    tell(report, results, sheet)
+    backbone, heads = load(loading, [method for _, method in methods], picture.pixels())
+    requests = {label: Request(backbone, heads, method, sampling, prompt, picture.negative,
+                               pictures=picture.batch, fall_back=False)
+                for label, method in methods}
+    for request in requests.values():
+        request.check()  # before the first of them takes its time
+    tell_notes(next(iter(requests.values())), picture.strict_words)
+    runs = {label: decode(request, label) for label, request in requests.items()}
+    compare_with_ar(list(runs.values()))
+    for label, run in runs.items():
+        save_all(run, files[label])
+    save_sheet(runs, sheet)
+    tell(report, runs, files, sheet)
 
 
 def picture_files(folder: Path, methods: list[tuple[str, Method]],
@@ -57,25 +56,18 @@ def picture_files(folder: Path, methods: list[tuple[str, Method]],
             for label, _ in methods}
 
 
-def tell(report: Reporter, results: list[dict], sheet: Path) -> None:
-    for result in results:
-        report.say(f"{summary(result)}\n  {result['verdict']}{share_text(result)}")
+def tell(report: Reporter, runs: dict[str, Result], files: dict[str, list[Path]],
+         sheet: Path) -> None:
+    """One generate object a method, with its verdict and its share of tokens equal to AR's."""
+    results = []
+    for label, run in runs.items():
+        result = result_of(run, files[label], label)
+        report.say(f"{summary(result)}\n  {run.stamp[-1]}")
+        results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
+                        "is_ar": isinstance(run.request.method, AR)})
     report.say(f"side by side: {sheet}")
     report.result({"results": results, "image": str(sheet),
                    "identical_tokens": mean_share(results)})
-
-
-def judged(loaded: Loaded, methods: list[tuple[str, Method]], runs: dict[str, Finished],
-           files: dict[str, list[Path]], sampling: Sampling) -> list[dict]:
-    """One generate object a method, with verdict and share of tokens equal to AR's (or None)."""
-    baseline = next((runs[label].tokens for label, m in methods if isinstance(m, AR)), None)
-    results, dtype = [], loaded.backbone.dtype
-    for label, method in methods:
-        share = None if baseline is None else identical_share(runs[label].tokens, baseline)
-        result = result_of(loaded, runs[label], files[label], label, sampling)
-        results.append({**result, "verdict": verdict(method, dtype, share),
-                        "identical_tokens": share, "is_ar": isinstance(method, AR)})
-    return results
 
 
 def mean_share(results: list[dict]) -> float | None:
@@ -84,22 +76,12 @@ def mean_share(results: list[dict]) -> float | None:
     return None if not shares or None in shares else sum(shares) / len(shares)
 
 
-def save_sheet(loaded: Loaded, runs: dict[str, Finished], results: list[dict], path: Path) -> None:
+def save_sheet(runs: dict[str, Result], path: Path) -> None:
     """The first picture of every method, stamped."""
-    firsts = torch.stack([run.tokens[0] for run in runs.values()])
-    drawn = [to_bytes(one) for one in pictures(loaded.backbone, firsts)]
-    image = side_by_side(drawn, [stamp(result) for result in results])
+    drawn = [to_bytes(next(run.pictures())) for run in runs.values()]
+    image = side_by_side(drawn, [[label, *run.stamp[1:]] for label, run in runs.items()])
     with written_whole(path) as temporary:
         image.save(temporary, format="PNG")
-
-
-def stamp(result: dict) -> list[str]:
-    return [result["method"], f"{result['seconds']:.2f} s, {result['passes']} passes",
-            f"{result['verdict']}{share_text(result)}"]
-
-
-def share_text(result: dict) -> str:
-    return "" if result["is_ar"] else equal_tokens(result["identical_tokens"])
 
 
 def file_name(label: str) -> str:

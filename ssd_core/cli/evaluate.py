@@ -32,8 +32,8 @@ def command(trial: Trial, drawing: Drawing, loading: Loading, json: Json = False
     report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(trial.methods)
     if trial.prompts < 1 or trial.batch < 1:
         raise SSDError("prompts and batch must be at least 1")
-    loaded = load(loading, [method for _, method in methods])
-    rows = evaluate(loaded.backbone, loaded.heads, methods, trial.prompts, trial.batch, sampling,
+    backbone, heads = load(loading, [method for _, method in methods])
+    rows = evaluate(backbone, heads, methods, trial.prompts, trial.batch, sampling,
                     lambda label: note(f"{label}: {trial.prompts} pictures"))
     report.table(COLUMNS, rows)
-    report.result({"results": rows, **conditions(loaded.backbone)})
+    report.result({"results": rows, **conditions(backbone)})

@@ -9,15 +9,13 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
-from ..engine.events import Finished
-from ..engine.methods import Method
 from ..errors import SSDError
-from ..front.recipe import kept_tokens, make_recipe, save_png, tokens_sha256
-from ..model.sampling import Sampling
+from ..front.recipe import kept_tokens, save_png, tokens_sha256
+from ..front.request import Request, Result
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
 from .output import Reporter
 from .paths import batch_paths, check_writable, free_path
-from .session import Loaded, check_words, decode, load, pictures
+from .session import decode, load, tell_notes
 
 Prompt = Annotated[str, typer.Argument(help="What the picture shows.", show_default=False)]
 
@@ -30,7 +28,7 @@ class Keeping:
     keep_rows: int = flag(0, "Rows of tokens that stand.")
 
     def options(self, backbone: Backbone, report: Reporter) -> dict:
-        """keep and keep_rows as `generate` takes them."""
+        """keep and keep_rows as a Request takes them."""
         if self.keep is None:
             return {"keep_rows": self.keep_rows}
         if self.keep_rows == 0:
@@ -52,43 +50,37 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
             saving: Saving, loading: Loading, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, method, sampling = Reporter(json), knobs.chosen(), drawing.sampling()
-    prompts = picture.prompts(prompt)
     stem = Path(loading.backbone).stem
-    out = saving.out or free_path(f"{stem}-{sampling.seed}", len(prompts))
-    paths = batch_paths(out, len(prompts))
+    out = saving.out or free_path(f"{stem}-{sampling.seed}", picture.batch)
+    paths = batch_paths(out, picture.batch)
     check_writable(paths)
-    loaded = load(loading, [method], picture.pixels())
-    check_words(loaded.backbone, prompt, picture)
-    keep = keeping.options(loaded.backbone, report)
-    finished = decode(loaded, prompts, method, sampling, method.name, negative=picture.negative,
-                      **keep)
-    save_all(loaded, finished, paths, method, sampling, prompt=prompt, negative=picture.negative,
-             keep_rows=keeping.keep_rows)
-    result = result_of(loaded, finished, paths, method.name, sampling)
+    backbone, heads = load(loading, [method], picture.pixels())
+    request = Request(backbone, heads, method, sampling, prompt, picture.negative,
+                      pictures=picture.batch, fall_back=knobs.method is None,
+                      **keeping.options(backbone, report))
+    tell_notes(request, picture.strict_words)
+    done = decode(request, request.method.name)
+    save_all(done, paths)
+    result = result_of(done, paths, request.method.name)
     report.say(summary(result))
     report.result(result)
 
 
-def save_all(loaded: Loaded, finished: Finished, paths: list[Path], method: Method,
-             sampling: Sampling, **told: str | int | None) -> None:
-    """One PNG a picture; `told` goes into the recipes as it is."""
-    drawn = pictures(loaded.backbone, finished.tokens)
-    heads = loaded.heads if method.uses_heads else None
-    for index, path in enumerate(paths):
-        recipe = make_recipe(loaded.backbone, heads, method, sampling,
-                             finished.tokens[index], finished.stats, index=index, **told)
-        save_png(path, drawn[index], recipe)
+def save_all(done: Result, paths: list[Path]) -> None:
+    """One PNG a picture, with its recipe."""
+    for path, picture, recipe in zip(paths, done.pictures(), done.recipes(), strict=True):
+        save_png(path, picture, recipe)
 
 
-def result_of(loaded: Loaded, finished: Finished, paths: list[Path], label: str,
-              sampling: Sampling) -> dict:
+def result_of(done: Result, paths: list[Path], label: str) -> dict:
     """The JSON object of one run."""
-    stats = finished.stats
+    stats, request = done.stats, done.request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
-    return {"method": label, "backbone": loaded.backbone.name, **{key: stats[key] for key in same},
+    return {"method": label, "backbone": request.backbone.name,
+            **{key: stats[key] for key in same},
             "seconds": stats["seconds"]["total"], "seconds_by_stage": dict(stats["seconds"]),
-            "seeds": sampling.seeds(len(paths)), "images": [str(path) for path in paths],
-            "tokens_sha256": [tokens_sha256(tokens) for tokens in finished.tokens]}
+            "seeds": request.seeds, "images": [str(path) for path in paths],
+            "tokens_sha256": [tokens_sha256(tokens) for tokens in done.tokens]}
 
 
 def summary(result: dict) -> str:

@@ -56,6 +56,10 @@ class Picture:
     size: str | None = flag(None, "WxH in pixels; must be a size that the backbone draws.")
     strict_words: bool = flag(False, "Refuse words that the backbone does not know.")
 
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise SSDError(f"batch {self.batch}: must be at least 1")
+
     def pixels(self) -> tuple[int, int] | None:
         """(width, height), or None where none was given."""
         if self.size is None:
@@ -64,11 +68,6 @@ class Picture:
         if not (width.isdigit() and height.isdigit()):
             raise SSDError(f"size {self.size!r}: write width x height, for example 192x192")
         return int(width), int(height)
-
-    def prompts(self, prompt: str) -> list[str]:
-        if self.batch < 1:
-            raise SSDError(f"batch {self.batch}: must be at least 1")
-        return [prompt] * self.batch
 
 
 def as_flag(one: Described) -> tuple[str, Any, Field]:

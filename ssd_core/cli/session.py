@@ -1,37 +1,28 @@
-"""What the commands that decode have in common: load, check words, run with a progress bar."""
+"""What the commands that decode have in common: load, tell notes, run with a progress bar."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
-from ..engine.decode import generate
 from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
+from ..front.request import Request, Result
 from ..front.shelf import Shelf
-from ..model.sampling import Sampling
 from ..weights.load import load_backbone, load_heads
-from .options import MODELS, Loading, Picture
+from .options import MODELS, Loading
 from .output import note
 
 
-@dataclass(frozen=True)
-class Loaded:
-    backbone: Backbone
-    heads: DraftHeads | None
-
-
 def load(loading: Loading, methods: Iterable[Method],
-         size: tuple[int, int] | None = None) -> Loaded:
+         size: tuple[int, int] | None = None) -> tuple[Backbone, DraftHeads | None]:
     """The backbone drawing `size`, and the heads where one of the methods has a use for them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
@@ -41,7 +32,7 @@ def load(loading: Loading, methods: Iterable[Method],
         heads = there.heads_for(path, loading.heads, backbone.sha256)
         if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
             raise SSDError(misfit)  # a script should not go on with another method's speed
-    return Loaded(backbone, load_heads(heads, backbone) if heads else None)
+    return backbone, load_heads(heads, backbone) if heads else None
 
 
 def shelf(models_dir: str | None) -> Shelf:
@@ -51,15 +42,13 @@ def shelf(models_dir: str | None) -> Shelf:
     return Shelf.below(models_dir or MODELS)
 
 
-def check_words(backbone: Backbone, prompt: str, picture: Picture) -> None:
-    """Name the words that the backbone does not know; refuse them under --strict-words."""
-    unknown = backbone.unknown_words(f"{prompt} {picture.negative or ''}")
-    if not unknown:
-        return
-    words = ", ".join(unknown)
-    if picture.strict_words:
-        raise SSDError(f"words unknown to {backbone.name}: {words}; say it otherwise")
-    note(f"warning: words unknown to {backbone.name}, which say nothing to it: {words}")
+def tell_notes(request: Request, strict_words: bool = False) -> None:
+    """Print what the user should know before the run; refuse unknown words where that is asked."""
+    if strict_words and (unknown := request.unknown_words):
+        raise SSDError(f"words unknown to {request.backbone.name}: {', '.join(unknown)}; "
+                       "say it otherwise")
+    for line in request.notes:
+        note(f"warning: {line}")
 
 
 class Bars:
@@ -79,21 +68,13 @@ class Bars:
             self.bar.close()
 
 
-def decode(loaded: Loaded, prompts: Sequence[str], method: Method, sampling: Sampling,
-           label: str, **options: Any) -> Finished:
-    """Run to the end behind a progress bar; options are those of `generate`."""
-    bars = Bars()
-    for event in generate(loaded.backbone, prompts, method, loaded.heads, sampling, **options):
+def decode(request: Request, label: str) -> Result:
+    """Run to the end behind a progress bar."""
+    bars, result = Bars(), Result(request)
+    for event in request.events():
         bars(label, event)
-        if isinstance(event, Finished):
-            return event
-    raise RuntimeError("a run ended before it had finished")
-
-
-def pictures(backbone: Backbone, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, R, C] -> pictures [B, H, W, 3], one at a time to spare memory."""
-    with torch.inference_mode():
-        return torch.cat([backbone.decode(one[None]).cpu() for one in tokens])
+        result.take(event)
+    return result
 
 
 def conditions(backbone: Backbone) -> dict:

@@ -16,6 +16,7 @@ from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
 from ..engine.plan import Plan
 from ..errors import SSDError
+from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..weights.fit import run_bytes
@@ -47,10 +48,10 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
 class Request:
     """One run: a host fills the fields, and then reads them as the run will use them.
 
-    backbone: draws `size`, which is then known. method: resolved. heads: those that the method
-    drafts with, None where it uses none. sampling: with its cfg known. negative: None where empty.
-    keep: tokens [B or 1, R, C] whose first keep_rows rows stand. fall_back: see `resolved_method`;
-    where that chose another method, `note` says so.
+    backbone: as it was loaded; `sized` draws the size. method: resolved. heads: those that the
+    method drafts with, None where it uses none. sampling: with its cfg known. size: (width, height)
+    in px, known. negative: None where empty. keep: tokens [B or 1, R, C] whose first keep_rows rows
+    stand. fall_back: see `resolved_method`; where that chose another method, `note` says so.
 
     Raises SSDError for a size, a method or heads that do not go together; `check` does for the
     rest.
@@ -68,6 +69,7 @@ class Request:
     keep_rows: int = 0
     fall_back: bool = True
     note: str | None = field(default=None, init=False)
+    grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
         backbone = self.backbone.resized(check_size(self.size))
@@ -76,7 +78,7 @@ class Request:
         heads = self.heads if method.uses_heads else None
         check_heads(method, backbone, heads)
         cfg = backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
-        self._settle(backbone=backbone, size=backbone.size, method=method, note=note, heads=heads,
+        self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=replace(self.sampling, cfg=cfg), negative=self.negative or None,
                      pictures=typed("pictures", self.pictures, int))
 
@@ -104,6 +106,12 @@ class Request:
 
     # What it will draw
 
+    @property
+    def sized(self) -> Backbone:
+        """The backbone drawing this size. Made anew each time: the tables of a size lie where the
+        weights are at that moment."""
+        return self.backbone.resized(self.size)
+
     def check(self) -> None:
         """Raise SSDError for whatever is wrong; nothing is computed."""
         self.events().close()
@@ -112,12 +120,12 @@ class Request:
         """The run. Raises SSDError, before it begins, for whatever is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
-        return generate(self.backbone, [self.prompt] * self.pictures, self.method, self.heads,
+        return generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
                         self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows)
 
     @property
     def plan(self) -> Plan:
-        return plan(self.backbone, self.method, self.keep_rows, self.heads is not None)
+        return plan(self.sized, self.method, self.keep_rows, self.heads is not None)
 
     @property
     def label(self) -> str:
@@ -130,7 +138,7 @@ class Request:
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """(width, height) in px that the backbone draws, the one of this run first."""
-        return self.backbone.sizes
+        return self.sized.sizes
 
     @property
     def unknown_words(self) -> list[str]:
@@ -150,19 +158,19 @@ class Request:
         cfg = self.backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
-        return run_bytes(self.backbone, self.pictures, cfg != 1,
-                         method.widest_pass(self.backbone.grid), self.keep_rows, longest)
+        return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
+                         self.keep_rows, longest)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
         """A panel that shows the run; notes: sentences to show beside the pictures."""
-        return Preview(self.backbone, self.method, send, label=self.label, node=node, panel=panel,
+        return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
                        notes=notes)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index`, whose tokens [R, C] these are."""
-        return make_recipe(self.backbone, self.heads, self.method, self.sampling, tokens, stats,
+        return make_recipe(self.sized, self.heads, self.method, self.sampling, tokens, stats,
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows)
 
@@ -217,7 +225,7 @@ class Result:
     @property
     def tokens(self) -> torch.Tensor:
         """[B, R, C] int64 on the CPU; zeros in rows that are not final."""
-        grid = self.request.backbone.grid
+        grid = self.request.grid
         tokens = torch.zeros(self.request.pictures, grid.rows, grid.columns, dtype=torch.long)
         for rows in self._final:
             tokens[:, rows.first : rows.last] = rows.tokens.cpu()
@@ -236,7 +244,7 @@ class Result:
 
     def pictures(self) -> Iterator[torch.Tensor]:
         """[H, W, 3] float 0..1 on the CPU, one after the other."""
-        return pixels(self.request.backbone, self.tokens)
+        return pixels(self.request.sized, self.tokens)
 
     def recipes(self) -> list[dict]:
         """One a picture; those of a stopped run say how many rows were final."""

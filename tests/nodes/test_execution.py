@@ -92,6 +92,15 @@ def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, node):
+    schedule = pack.run("SSD_Schedule", preset="custom", k_h=5, k_v=3)[0]
+    link = "method" if node == "SSD_Sampler" else "method_b"
+    *_, report = pack.run(node, backbone=backbone, cfg=1.0, **{link: schedule})
+    assert "rows k_v=3" in report and "note: there are no draft heads" in report
+
+
+@pytest.mark.slow
 def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
     pictures = [sample(pack, backbone, drafts, preset="auto", r=0, k_h=0, k_v=0)
                 for drafts in (heads, None)]

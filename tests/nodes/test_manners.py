@@ -13,7 +13,7 @@ FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
 LAYERS = (("schedules", "errors", "telling", "previews"), ("folders", "types"),
-          ("inputs", "weights"), ("jobs",), ("running",), ("report", "schedule"))
+          ("inputs", "weights"), ("requests",), ("running",), ("report", "schedule"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -135,7 +135,7 @@ def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
 def test_no_click_on_cfg_leads_to_something_illegal(pack):
     widget = next(i for i in pack.schemas["SSD_Sampler"].inputs if i.id == "cfg")
     steps = int((widget.max - widget.min) / widget.step)
-    sampling = [pack.module("nodes.jobs").sampling_of(
+    sampling = [pack.module("nodes.requests").sampling_of(
         {**sampling_widgets(pack), "cfg": widget.min + n * widget.step}) for n in range(steps + 1)]
     assert [one.cfg for one in sampling[:7]] == [None, None, None, 1.0, 1.0, 1.5, 2.0]
     assert sampling[-1].cfg == 100

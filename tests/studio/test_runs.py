@@ -84,7 +84,8 @@ def test_metadata_can_be_left_out(library, history, settings, ended):
 
 
 def test_words_that_say_nothing_are_named(library, history, settings, ended):
-    drawn = ended(runs.draw(library, history, replace(settings, prompt="a red gondola"))).result
+    wish = replace(settings, prompt="a red house gondola")
+    drawn = ended(runs.draw(library, history, wish)).result
     assert drawn.unknown_words == ["gondola"]
 
 

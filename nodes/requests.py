@@ -1,0 +1,72 @@
+"""What a sampling node's widgets and links ask of the engine, as a Request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..ssd_core.engine.methods import Method
+from ..ssd_core.errors import SSDError
+from ..ssd_core.front.knobs import sampling_knobs
+from ..ssd_core.front.request import Request
+from ..ssd_core.model.sampling import Sampling
+from .schedules import idle_knobs, method_of
+from .types import TokenPictures
+from .weights import LoadedBackbone, LoadedHeads
+from .widgets import values_of
+
+
+def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
+               sampling: Sampling, prompt: str, negative: str, size: str,
+               **options: Any) -> Request:
+    """The request of a node that has these; options: the other fields."""
+    check_pairing(model, heads)
+    return Request(model.module, heads.module if heads else None, method, sampling, prompt,
+                   negative.strip() or None, size_of(size), **options)
+
+
+def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
+    """Refuse heads of another backbone, with both names."""
+    if heads is None:
+        return
+    made_for = heads.module.metadata.get("backbone_sha256", "")
+    if made_for != model.module.sha256:
+        raise SSDError(f"the heads {heads.path.parent.name}/{heads.path.name} were made for "
+                       f"{heads.module.metadata.get('backbone')} ({made_for[:10]}), the connected "
+                       f"backbone is {model.module.name} ({model.module.sha256[:10]}): connect "
+                       "the backbone that Load Draft Heads has")
+
+
+def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
+    """Sampling from the widgets; a cfg between 0 and 1 means that there is no guidance."""
+    knobs = values_of(sampling_knobs(), widgets)
+    if knobs["cfg"] is not None:
+        knobs["cfg"] = max(knobs["cfg"], 1.0)
+    return Sampling(**knobs)
+
+
+def size_of(text: str) -> tuple[int, int] | None:
+    """(width, height) of the widget's "192x192"; None for auto."""
+    width, _, height = text.partition("x")
+    return (int(width), int(height)) if height else None
+
+
+def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.Tensor | None:
+    """The tokens to keep from; SSDError where only one of keep and keep_rows is given."""
+    if (keep is None) != (rows == 0):
+        raise SSDError("keep and keep_rows go together: connect the tokens and say how many of "
+                       "their rows stand, or neither")
+    return None if keep is None else keep.for_backbone(model.module)
+
+
+def chosen_method(method: Method | None, preset: str,
+                  widgets: Mapping[str, Any]) -> tuple[Method, list[str]]:
+    """The method that a sampler is asked for, and what to say of widgets that do not matter: none
+    does where a method is connected."""
+    if method is not None:
+        return method, ["the connected method draws: preset, k_h, k_v, r and i of this node are "
+                        "not used"]
+    note = idle_knobs(preset, widgets)
+    return method_of(preset, widgets), [note] if note else []
