@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 
 from ssd_core.engine.usual import note
-from ssd_core.front.compare import verdict
-from ssd_core.front.labels import claim
 
 from .history import Entry, History
 from .jobs import Cancelled, Job
@@ -18,19 +16,17 @@ from .running import Run, advance, guarded
 
 @dataclass
 class Drawn:
-    """What a run left. entries: its pictures, saved. stopped_rows: None where it was finished, else
-    how many rows were, to be kept in a redo; `partial` are those saved by `save_partial`.
+    """What a run left, without the backbone that drew it, so that a job may keep it.
 
-    tokens [B, R, C] on the CPU. verdict: a word of docs/contract.md; claim: a sentence.
+    entries: its pictures, saved. tokens: [B, R, C] on the CPU. stopped_rows: None where it was
+    finished, else how many rows were, to be kept in a redo; `recipes` are then those of its
+    pictures, and `partial` those that `save_partial` saved.
     """
 
-    entries: list[Entry]
+    label: str
     tokens: torch.Tensor
     stats: Mapping
-    label: str
-    verdict: str
-    claim: str
-    unknown_words: list[str]
+    entries: list[Entry] = field(default_factory=list)
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
@@ -43,29 +39,29 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
         try:
             advance(job, run)
         except Cancelled:
-            job.result = stopped(run)
+            job.result = drawn_by(run)
             raise
-        job.result = drawn = result_of(run)
+        job.result = drawn = drawn_by(run)
         pictures = []
-        for index in range(run.settings.pictures):
-            pictures.append(run.picture(index))
-            drawn.entries.append(history.save(pictures[-1], run.recipe(index), metadata=metadata))
+        for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
+            pictures.append(picture)
+            drawn.entries.append(history.save(picture, recipe, metadata=metadata))
         if metadata:
-            note(run.backbone, run.method, run.heads is not None, run.settings.sampling(),
-                 run.finished.stats, run.keep_rows)
-        run.screen.finish(run.finished.stats, torch.stack(pictures))
+            remember(run)
+        run.finish(pictures)
     return drawn
 
 
-def result_of(run: Run) -> Drawn:
-    """The result without its pictures, which have to be saved yet."""
-    method = run.method
-    dtype = run.backbone.dtype
-    return Drawn([], run.tokens, run.finished.stats if run.finished else {}, run.label,
-                 verdict(method, dtype, None), claim(method, dtype), run.unknown_words)
+def drawn_by(run: Run) -> Drawn:
+    """What a run has come to; finished pictures have to be saved yet."""
+    result = run.result
+    return Drawn(run.request.label, result.tokens, result.stats or {},
+                 stopped_rows=result.stopped_rows,
+                 recipes=[] if result.finished else result.recipes())
 
 
-def stopped(run: Run) -> Drawn:
-    rows = run.rows if run.rows > run.keep_rows else 0
-    recipes = [run.recipe(index) for index in range(run.settings.pictures)]
-    return replace(result_of(run), stopped_rows=rows, recipes=recipes)
+def remember(run: Run) -> None:
+    """How many passes it took, for the plans of runs to come."""
+    request = run.request
+    note(request.sized, request.method, request.heads is not None, request.sampling,
+         run.result.stats, request.keep_rows)

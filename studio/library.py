@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import torch
-
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.front import doctor
+from ssd_core.front.memory import empty_caches
+from ssd_core.front.request import resolved_method
 from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import SHORT_NAMES, fit, gib
@@ -141,7 +140,8 @@ class Library:
             dtype = self._asked[1]
         else:
             target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
-        told = fit(target, settings.method_on(target.preset, has_heads), settings.pictures, dtype,
+        method, _ = resolved_method(settings.asked_method(), target.preset, has_heads)
+        told = fit(target, method, settings.pictures, dtype,
                    settings.guided(target.preset), settings.pixels() if loaded else None,
                    str(self.device), heads, replaced=None if loaded else current.backbone)
         parts = ", ".join(f"{words} {gib(count)}" for words, count in (
@@ -159,10 +159,10 @@ class Library:
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
         """Raise SSDError unless so many parked runs of these settings would fit together."""
         loaded = self.current
-        told = fit(loaded.backbone, settings.method_for(loaded.backbone, loaded.heads),
-                   settings.pictures, self._asked[1], settings.guided(loaded.backbone.preset),
-                   size=settings.pixels(), device=str(self.device), heads=loaded.heads,
-                   keep_rows=keep_rows)
+        request = settings.request(loaded.backbone, loaded.heads)
+        told = fit(loaded.backbone, request.method, request.pictures, self._asked[1],
+                   request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
+                   keep_rows)
         if told.fits is False:
             raise SSDError(told.advice)
         together = told.needed + (runs - 1) * told.cache
@@ -199,9 +199,7 @@ class Library:
 
 def free_memory() -> None:
     """Give back what nobody refers to any more."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    empty_caches()
     trim()
 
 

@@ -19,7 +19,7 @@ from .tabs.guard import guard_all
 from .tabs.history import HistoryTab
 from .tabs.race import Race
 from .tabs.redo import Redo
-from .tabs.seeds import FINISHED, SOWN, Seeds
+from .tabs.seeds import FINISHED, TOPS, Seeds
 from .words import language_of, say, translations
 
 TITLE = "SSD studio"
@@ -34,7 +34,7 @@ TOKEN = """() => {
   sessionStorage.setItem(key, sessionStorage.getItem(key) ?? fresh);
   return [sessionStorage.getItem(key)];
 }"""
-TABS = {"draw": "create", "race": "race", "redo": "redo", SOWN: "seeds", FINISHED: "seeds"}
+TABS = {"draw": "create", "race": "race", "redo": "redo", TOPS: "seeds", FINISHED: "seeds"}
 
 
 def build(services: Services) -> gr.Blocks:

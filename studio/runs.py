@@ -1,4 +1,4 @@
-"""What visitors ask for, as works for the Worker: draw, redo, race; seeds are in nursery.py.
+"""What visitors ask for, as works for the Worker: draw, redo, race; seeds are in seeds.py.
 
 Every finished picture is saved before its job is over. Knows the history and the library, not the
 page.
@@ -17,8 +17,8 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
-from ssd_core.front.compare import identical_share, side_by_side, verdict
-from ssd_core.front.labels import stamp
+from ssd_core.front.compare import identical_share, side_by_side
+from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import (
     is_int,
     kept_tokens,
@@ -28,16 +28,16 @@ from ssd_core.front.recipe import (
     recipe_tokens,
     to_bytes,
 )
+from ssd_core.front.request import Result, compare_with_ar
 
 from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
-from .nursery import Nursery
-from .running import Run, advance_together, decoded, guarded, open_run
+from .running import Run, advance_together, guarded
 from .settings import Settings
 
-__all__ = ["Drawn", "Nursery", "Raced", "draw", "look", "race", "redo", "save_partial"]
+__all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
 Work = Callable[[Job], object]
 UNFINISHED = 0.5  # grey
 HELD = "its own tokens, which this app still holds"
@@ -77,8 +77,8 @@ def draw(library: Library, history: History, settings: Settings,
         history.require_writable()
         if settings.pictures > 1:
             library.require_room(settings, keep_rows=keep_rows)
-        run = open_run(now, settings, job.tell, keep=keep, keep_rows=keep_rows)
-        return follow(job, run, history, metadata)
+        request = settings.request(now.backbone, now.heads, keep, keep_rows)
+        return follow(job, Run(request, job.tell), history, metadata)
 
     return work
 
@@ -121,7 +121,7 @@ def save_partial(history: History, library: Library, drawn: Drawn, metadata: boo
 def top_of(backbone: Backbone, tokens: torch.Tensor, rows: int) -> torch.Tensor:
     """Picture [H, W, 3] of the first `rows` rows of tokens [R, C], grey below."""
     known = torch.arange(len(tokens)).clamp(max=rows - 1)
-    picture = decoded(backbone, tokens[known]).clone()  # out of inference mode
+    picture = next(pixels(backbone, tokens[known][None]))
     picture[rows * (len(picture) // len(tokens)) :] = UNFINISHED
     return picture
 
@@ -204,7 +204,7 @@ def race(library: Library, history: History, settings: Settings,
     def work(job: Job) -> Raced:
         now = loaded()
         history.require_writable()
-        runs = [open_run(now, wish, job.tell, panel=panel)
+        runs = [Run(wish.request(now.backbone, now.heads), job.tell, panel)
                 for panel, wish in enumerate((left, right))]
         with guarded(*runs):
             advance_together(job, runs)
@@ -215,19 +215,19 @@ def race(library: Library, history: History, settings: Settings,
 
 def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     """Save both pictures and the sheet, show them, and say what was measured."""
-    shares = equal_to_ar(runs)
-    pictures = [run.picture(0) for run in runs]
-    entries = [history.save(picture, run.recipe(0), metadata=metadata)
-               for picture, run in zip(pictures, runs, strict=True)]
-    stats = [run.finished.stats for run in runs]
-    sheet = save_sheet(runs, pictures, shares, history)
-    for run, picture, share in zip(runs, pictures, shares, strict=True):
-        run.screen.finish(run.finished.stats, picture[None], share)
-    return Raced(*entries, sheet, shares, identical_share(runs[0].tokens, runs[1].tokens),
-                 judged_of([isinstance(run.method, AR) for run in runs]), stats,
-                 [run.label for run in runs],
-                 [verdict(run.method, run.backbone.dtype, share)
-                  for run, share in zip(runs, shares, strict=True)])
+    results = [run.result for run in runs]
+    compare_with_ar(results)
+    pictures = [next(result.pictures()) for result in results]
+    entries = [history.save(picture, result.recipes()[0], metadata=metadata)
+               for picture, result in zip(pictures, results, strict=True)]
+    sheet = save_sheet(results, pictures, history)
+    for run, picture in zip(runs, pictures, strict=True):
+        run.finish([picture])
+    return Raced(*entries, sheet, [one.share for one in results],
+                 identical_share(results[0].tokens, results[1].tokens),
+                 judged_of([isinstance(run.request.method, AR) for run in runs]),
+                 [one.stats for one in results], [run.request.label for run in runs],
+                 [one.verdict for one in results])
 
 
 def judged_of(is_ar: Sequence[bool]) -> int | None:
@@ -237,22 +237,16 @@ def judged_of(is_ar: Sequence[bool]) -> int | None:
     return 1 if is_ar[0] else 0
 
 
-def equal_to_ar(runs: Sequence[Run]) -> list[float | None]:
-    """Each run's share of tokens equal to AR's; None where AR did not run."""
-    baseline = next((run.tokens for run in runs if isinstance(run.method, AR)), None)
-    return [None if baseline is None else identical_share(run.tokens, baseline) for run in runs]
-
-
-def save_sheet(runs: Sequence[Run], pictures: Sequence[torch.Tensor],
-               shares: Sequence[float | None], history: History) -> Entry:
+def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
+               history: History) -> Entry:
     """Both pictures with their stamps, as one PNG."""
-    stamps = [stamp(run.label, run.method, run.backbone.dtype, run.finished.stats, share)
-              for run, share in zip(runs, shares, strict=True)]
-    image = side_by_side([to_bytes(picture) for picture in pictures], stamps)
+    image = side_by_side([to_bytes(picture) for picture in pictures],
+                         [result.stamp for result in results])
 
     def save(path: Path) -> None:
         with written_whole(path) as temporary:
             image.save(temporary, format="PNG")
 
-    names = "-".join(run.method.name for run in runs)
-    return history.write(save, {"seed": runs[0].settings.seed, "method": names}, "race")
+    left = results[0].request
+    names = "-".join(result.request.method.name for result in results)
+    return history.write(save, {"seed": left.sampling.seed, "method": names}, "race")

@@ -9,7 +9,7 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
-from .runs import Nursery
+from .seeds import ParkedSeeds
 from .visits import Visits
 
 
@@ -21,7 +21,7 @@ class Services:
     worker: Worker
     library: Library
     history: History
-    nursery: Nursery
+    parked_seeds: ParkedSeeds
     downloads: Downloads
     language: str = "auto"
     local: bool = True

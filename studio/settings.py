@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from typing import Any
 
-from ssd_core import Plan, Sampling, SSDError, plan
+import torch
+
+from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import METHODS, SSD, Method, default_method
+from ssd_core.engine.methods import METHODS, Method, default_method
 from ssd_core.front.knobs import (
     OWN_NUMBER,
     Described,
@@ -21,8 +23,8 @@ from ssd_core.front.knobs import (
     from_number,
     sampling_knobs,
 )
-from ssd_core.front.labels import without_heads
 from ssd_core.front.recipe import is_int, method_of
+from ssd_core.front.request import Request
 from ssd_core.model.knobs import require_legal, typed
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
@@ -49,30 +51,14 @@ class Wish:
     size: str | None = None
     noise_version: int = NEWEST
 
-    def method_for(self, backbone: Backbone, heads: DraftHeads | None) -> Method:
-        """The method that will run; SSDError for knobs out of range or beyond the heads' reach."""
-        method = self.method_on(backbone.preset, heads is not None)
-        needed = method.heads_needed(backbone.grid)
-        if needed and heads is None:
-            raise SSDError(f"method {method.name} drafts with heads, and {backbone.name} has none "
-                           "here: choose rows or exact, which need none")
-        if needed:
-            heads.require(*needed)
-        return method
+    def request(self, backbone: Backbone, heads: DraftHeads | None,
+                keep: torch.Tensor | None = None, keep_rows: int = 0) -> Request:
+        """These settings on a loaded backbone. Raises SSDError for what does not go together."""
+        return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
+                       self.negative, self.pixels(), self.pictures, keep, keep_rows)
 
-    def method_on(self, preset: Preset, heads: bool) -> Method:
-        """The method on a backbone that is merely known; SSD without heads is its schedule by
-        rows. SSDError for knobs out of range."""
-        method = self._method()
-        if isinstance(method, SSD) and not heads:
-            method = without_heads(method)
-        return method.resolved(preset)
-
-    def falls_to_rows(self, heads: DraftHeads | None) -> bool:
-        """Whether SSD was asked for and its schedule has to run without heads."""
-        return self.method == SSD.name and heads is None
-
-    def _method(self) -> Method:
+    def asked_method(self) -> Method:
+        """As it was chosen; what will run is for the request to say."""
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
@@ -128,17 +114,6 @@ def stop_of(settings: Settings) -> int | None:
     return next((i for i, stop in enumerate(STOPS)
                  if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
                 None)
-
-
-def plan_of(settings: Settings, loaded: Any, keep_rows: int = 0) -> Plan:
-    """The plan on the loaded backbone; `passes` (where not None) is the most that a run takes.
-
-    loaded: has `backbone` and `heads`. Raises SSDError for what could not run.
-    """
-    method = settings.method_for(loaded.backbone, loaded.heads)
-    settings.sampling()
-    return plan(loaded.backbone.resized(settings.pixels()), method, keep_rows,
-                loaded.heads is not None)
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:
@@ -216,7 +191,7 @@ def check(settings: Settings) -> None:
     """Raise SSDError for what no backbone could run."""
     settings.sampling()
     settings.pixels()
-    settings._method().resolved(Preset())
+    settings.asked_method().resolved(Preset())
     for name in TEXTS:
         require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:

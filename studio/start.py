@@ -25,7 +25,7 @@ from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library, trim
-from .runs import Nursery
+from .seeds import ParkedSeeds
 from .server import LOOPBACK, require_address, serve
 from .services import Services
 
@@ -65,7 +65,7 @@ def main(
     local = host in LOOPBACK and not share
     if not local:
         sys.stderr.write(f"{SHARED}\n")
-    services = Services(Worker(idle=trim), library, history, Nursery(library, history),
+    services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_)

@@ -73,6 +73,8 @@ TABLE: dict[str, tuple[str, str]] = {
                    "通常约 {usual} 次前向，至多 {passes} 次；逐词元解码需 {ar} 次"),
     "plan_same": ("{passes} forward passes, one for each token",
                   "{passes} 次前向，每个词元一次"),
+    "fell_back": ("No draft heads are loaded: SSD's schedule runs as 'rows'.",
+                  "没有加载草稿头：SSD 的方案改由 rows 执行。"),
     "unknown": ("This backbone does not know these words and ignores them: {words}",
                 "此主干模型不认识并会忽略这些词：{words}"),
     # Common to the tabs

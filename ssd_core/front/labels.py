@@ -8,18 +8,12 @@ from dataclasses import fields
 
 import torch
 
-from ..engine.methods import AR, SSD, Method, Rows
+from ..engine.methods import AR, Method
 from ..engine.methods.ssd import RowSchedule
 from ..engine.plan import Plan
 from .compare import verdict
 
 DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
-
-
-def without_heads(method: SSD) -> Rows:
-    """The same schedule by the method that needs no heads."""
-    return Rows(method.k_h, method.k_v, method.rounds, method.incremental, method.acceptance,
-                method.fused_commit)
 
 
 def label(method: Method) -> str:

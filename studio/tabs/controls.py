@@ -24,7 +24,6 @@ from ..settings import (
     TEXTS,
     Settings,
     from_dict,
-    plan_of,
     stop_of,
     to_dict,
     with_preset,
@@ -201,7 +200,8 @@ class Controls:
     def plan_html(self, settings: Settings, language: str) -> str:
         """How many passes a run takes."""
         loaded = self.services.library.current
-        plan = plan_of(settings, loaded)
+        request = settings.request(loaded.backbone, loaded.heads)
+        plan = request.plan
         if plan.passes_max == plan.ar_passes and plan.passes is not None:
             line = say(language, "plan_same", passes=plan.passes)
         else:
@@ -211,6 +211,8 @@ class Controls:
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
         if stop_of(settings) is None:
             line += " " + say(language, "speed_custom")
+        if request.note:
+            line += " " + say(language, "fell_back")
         return f"<p>{escape(line)}</p>"
 
     def note_html(self, settings: Settings, language: str) -> str:

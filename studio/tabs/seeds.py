@@ -20,7 +20,7 @@ from .redo import Redo
 from .stopped import Stopped
 
 PART = 1 / 3
-SOWN, FINISHED = "seeds", "finish"  # titles of jobs: first parts, and those that go on
+TOPS, FINISHED = "seeds", "finish"  # titles of jobs: first rows, and those that go on
 
 
 class Seeds:
@@ -64,17 +64,17 @@ class Seeds:
         owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(locked, values)
-            works = services.nursery.start(settings, int(count), PART, owner)
-            services.worker.forget(*services.worker.of(owner, SOWN, FINISHED))
-            jobs = [services.worker.submit(SOWN, work, owner, str(seed)) for seed, work in works]
+            works = services.parked_seeds.start(settings, int(count), PART, owner)
+            services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
+            jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
             yield {self.controls.trouble: trouble(language, str(error)), **self.left(held)}
             return
         yield {self.controls.parts["seed"]: str(settings.seed)}
-        async for told in self.sown(jobs, language):
+        async for told in self.drawing_tops(jobs, language):
             yield told
 
-    async def sown(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
+    async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
         """What the page shows of first parts until all of them wait."""
         held = ids_by_seed(jobs)
         yield {self.controls.trouble: "", self.grid: grid(held), self.held: held,
@@ -89,14 +89,14 @@ class Seeds:
         or were finished."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
-        sown, finishing = services.worker.of(owner, SOWN), services.worker.of(owner, FINISHED)
-        if not (sown or finishing):
+        tops, finishing = services.worker.of(owner, TOPS), services.worker.of(owner, FINISHED)
+        if not (tops or finishing):
             yield {self.status: gr.skip()}
             return
-        async for told in self.sown(sown, language) if sown else ():
+        async for told in self.drawing_tops(tops, language) if tops else ():
             yield told
         if finishing:
-            async for told in self.finishing(finishing, ids_by_seed(sown), language):
+            async for told in self.finishing(finishing, ids_by_seed(tops), language):
                 yield told
 
     async def progress(self, jobs: Sequence[Job], language: str) -> AsyncIterator[str]:
@@ -113,7 +113,7 @@ class Seeds:
         """How many seeds wait and where; what went wrong with others."""
         told = []
         parked = [job for job in jobs if job.state == "paused"]
-        rows = self.services.nursery.rows([job.id for job in parked])
+        rows = self.services.parked_seeds.rows([job.id for job in parked])
         if rows:
             told.append(line(say(
                 language, "seeds_wait", count=len(rows), row=rows[0][0], rows=rows[0][1],
@@ -137,7 +137,7 @@ class Seeds:
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
-            works = services.nursery.finish([held[seed] for seed in ticked], owner, metadata)
+            works = services.parked_seeds.finish([held[seed] for seed in ticked], owner, metadata)
             jobs = [services.worker.submit(FINISHED, work, owner, seed)
                     for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:

@@ -15,7 +15,7 @@ from ssd_core.weights.load import load_backbone
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library
-from studio.runs import Nursery
+from studio.seeds import ParkedSeeds
 from studio.settings import Settings
 
 
@@ -44,8 +44,8 @@ def history(tmp_path):
 
 
 @pytest.fixture
-def nursery(library, history):
-    return Nursery(library, history)
+def parked_seeds(library, history):
+    return ParkedSeeds(library, history)
 
 
 @pytest.fixture

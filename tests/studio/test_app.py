@@ -38,7 +38,7 @@ def visit(chromium, app):
         def open_one(address=app.address, **options):
             return Visitor(new_page(**options), address)
         yield open_one
-    app.services.nursery.drop_all()  # they would wait for their visitors
+    app.services.parked_seeds.drop_all()  # they would wait for their visitors
     app.wait_idle(60)
 
 

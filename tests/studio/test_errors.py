@@ -79,5 +79,5 @@ def test_faults_of_the_program_are_told_in_chinese():
 def test_what_the_engine_really_raises_is_found(library):
     from studio.settings import Settings
     with pytest.raises(SSDError) as refused:
-        Settings(method="strict").method_for(library.current.backbone, None)
+        Settings(method="strict").request(library.current.backbone, None)
     assert "需要草稿头" in in_language(CHINESE, str(refused.value))

@@ -94,12 +94,12 @@ def test_another_backbone_takes_the_place_of_the_first(library):
     assert freed == ["tiny"]
 
 
-def test_the_former_backbone_is_let_go(library, history, nursery, settings, ended):
+def test_the_former_backbone_is_let_go(library, history, parked_seeds, settings, ended):
     """Whatever was done with it: neither jobs nor parked runs nor saved pictures hold it."""
     former = weakref.ref(library.current.backbone)
     ended(runs.draw(library, history, settings))
     ended(runs.race(library, history, settings, ["ar", "ssd"]))
-    for _, work in nursery.start(settings, 2, owner="me"):
+    for _, work in parked_seeds.start(settings, 2, owner="me"):
         ended(work)
     ended(lambda job: library.use("bare"))
     gc.collect()
@@ -186,8 +186,7 @@ def test_an_estimate_for_nothing_is_refused(library):
 
 def test_room_is_checked_for_the_batch_and_for_parked_runs(library, monkeypatch):
     library.require_room(Settings(pictures=2))
-    needed = fit.fit(library.current.backbone, Settings().method_on(
-        library.current.backbone.preset, True), device="cpu").needed
+    needed = fit.fit(library.current.backbone, Settings().asked_method(), device="cpu").needed
     monkeypatch.setattr(fit, "free_bytes", lambda device: 2 * needed)
     library.require_room(Settings())
     with pytest.raises(SSDError, match="start fewer seeds"):

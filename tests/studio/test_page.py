@@ -30,8 +30,8 @@ ENGLISH = SimpleNamespace(headers={}, session_hash="me")
 
 
 @pytest.fixture
-def services(library, history, nursery, worker, tmp_path):
-    return Services(worker, library, history, nursery, Downloads(tmp_path))
+def services(library, history, parked_seeds, worker, tmp_path):
+    return Services(worker, library, history, parked_seeds, Downloads(tmp_path))
 
 
 def owners(demo):

@@ -24,7 +24,7 @@ def visit(chromium, app):
         def open_one(address=app.address, **options):
             return Visitor(new_page(**options), address)
         yield open_one
-    app.services.nursery.drop_all()  # they would wait for their visitors
+    app.services.parked_seeds.drop_all()  # they would wait for their visitors
     app.wait_idle(60)
 
 
@@ -35,7 +35,7 @@ def reloading(chromium, app):
     context = chromium.new_context()
     yield Visitor(context.new_page(), app.address)
     context.close()
-    app.services.nursery.drop_all()
+    app.services.parked_seeds.drop_all()
     app.wait_idle(60)
 
 

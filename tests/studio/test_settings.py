@@ -15,14 +15,12 @@ from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
 from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST, VERSIONS
-from studio.library import Loaded
 from studio.settings import (
     KNOBS,
     STOPS,
     Settings,
     from_dict,
     from_recipe,
-    plan_of,
     stop_of,
     to_dict,
     with_preset,
@@ -45,6 +43,10 @@ LEGAL = st.builds(
 @pytest.fixture
 def loaded(library):
     return library.current
+
+
+def requested(settings, loaded, **options):
+    return settings.request(loaded.backbone, loaded.heads, **options)
 
 
 @given(LEGAL)
@@ -107,16 +109,16 @@ def test_fused_commit_without_rounds_is_refused():
 
 def test_a_method_takes_the_knobs_it_has(loaded):
     wish = Settings(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
-    assert wish.method_for(loaded.backbone, loaded.heads) == methods.SSD(
-        3, 2, 4, 1, "coupled")
-    exact = replace(wish, method="exact", window=9).method_for(loaded.backbone, loaded.heads)
+    assert requested(wish, loaded).method == methods.SSD(3, 2, 4, 1, "coupled")
+    exact = requested(replace(wish, method="exact", window=9), loaded).method
     assert exact == methods.Exact(9)
 
 
 def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded):
     wish = Settings(method="ssd", rounds=3, acceptance="coupled", fused_commit=True)
-    with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
-    assert wish.falls_to_rows(None) and not wish.falls_to_rows(loaded.heads)
+    requests = [wish.request(loaded.backbone, heads) for heads in (loaded.heads, None)]
+    with_heads, without = (request.method for request in requests)
+    assert requests[0].note is None and "no draft heads" in requests[1].note
     assert without.name == "rows"
     schedule = {f.name for f in fields(without)} - {"draft"}
     assert all(getattr(without, name) == getattr(with_heads, name) for name in schedule)
@@ -125,19 +127,19 @@ def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded):
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 def test_no_stop_needs_heads(loaded, stop):
     wish = replace(Settings(), **stop.knobs)
-    with_heads, without = (wish.method_for(loaded.backbone, h) for h in (loaded.heads, None))
-    assert without == with_heads and not wish.falls_to_rows(None)
+    with_heads, without = (wish.request(loaded.backbone, h) for h in (loaded.heads, None))
+    assert without.method == with_heads.method and without.note is None
 
 
 @pytest.mark.parametrize("method", ["mtp", "strict"])
 def test_methods_that_need_heads_say_so_before_anything_runs(loaded, method):
-    with pytest.raises(SSDError, match="has none"):
-        plan_of(Settings(method=method), Loaded("bare", loaded.backbone, None))
+    with pytest.raises(SSDError, match="rows or exact"):
+        Settings(method=method).request(loaded.backbone, None)
 
 
 def test_knobs_beyond_the_heads_reach_are_refused_in_the_plan(loaded):
     with pytest.raises(SSDError, match="k_v 9"):
-        plan_of(Settings(method="ssd", k_v=9), loaded)
+        requested(Settings(method="ssd", k_v=9), loaded)
 
 
 def test_a_backbones_own_schedule():
@@ -158,17 +160,19 @@ def test_every_stop_is_found_again_from_its_own_knobs():
 
 
 def test_every_stop_differs_visibly_in_passes_and_draws_the_picture_of_ar(loaded):
-    chosen = [replace(Settings(), **stop.knobs).method_for(loaded.backbone, None) for stop in STOPS]
+    requests = [requested(replace(Settings(), **stop.knobs), loaded) for stop in STOPS]
+    chosen = [request.method for request in requests]
     assert {method.verdict for method in chosen} == {"identical"}, "none draws rubble"
     taken = [576, bundled()["passes"]["exact/48/heads"]]
     assert [method.name for method in chosen] == ["ar", "exact"] and taken[0] > 1.2 * taken[1]
-    plans = [plan_of(replace(Settings(), **stop.knobs), loaded) for stop in STOPS]
+    plans = [request.plan for request in requests]
     assert plans[1].passes is None and plans[1].usual is None, "nobody knows this backbone"
     assert {plan.ar_passes for plan in plans} == {576}
 
 
 def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
-    whole, part = (plan_of(Settings(method="ssd"), loaded, keep_rows=rows) for rows in (0, 12))
+    wish = Settings(method="ssd")
+    whole, part = (requested(wish, loaded, keep_rows=rows).plan for rows in (0, 12))
     assert part.ar_passes == 288 and part.passes < whole.passes
 
 

@@ -16,8 +16,8 @@ from PIL import Image  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
-from studio import nursery as nursery_module  # noqa: E402
 from studio import runs  # noqa: E402
+from studio import seeds as seeds_module  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.library import Library  # noqa: E402
@@ -54,10 +54,10 @@ def built(models):
 
 
 @pytest.fixture
-def page(built, worker, library, history, nursery, models, tmp_path, monkeypatch):
+def page(built, worker, library, history, parked_seeds, models, tmp_path, monkeypatch):
     """The tabs with a worker, a library and a history of this test's own."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "gradio"))
-    own = Services(worker, library, history, nursery, Downloads(models))
+    own = Services(worker, library, history, parked_seeds, Downloads(models))
     vars(built.services).update(vars(own))
     return built
 
@@ -305,7 +305,7 @@ def finish(page, ticked, shown, **options):
 
 def require_rest(page, shown, left):
     """Nothing runs; the seeds in `left` can be ticked and are parked, no others."""
-    seeds, parked = page.seeds, page.services.nursery._parked
+    seeds, parked = page.seeds, page.services.parked_seeds._parked
     assert shown[seeds.running] == [] and shown[seeds.start]["interactive"] is True
     assert shown[seeds.stop]["interactive"] is False
     assert shown[seeds.finish]["interactive"] is bool(left)
@@ -343,7 +343,7 @@ def hanging(monkeypatch):
 
 
 def test_stop_leaves_the_seeds_that_wait(page, hanging):
-    hanging(nursery_module, 2, 1)
+    hanging(seeds_module, 2, 1)
     shown = start(page, meanwhile=pressing_stop(page, "2 of 4 started"))
     require_rest(page, shown, ["7", "8"])
     assert shown[page.seeds.ticks]["choices"] == ["7", "8"]
@@ -379,11 +379,11 @@ def test_stop_while_finishing_keeps_the_others_and_offers_the_top(page, hanging)
 
 
 def test_seeds_that_another_visitor_freed_are_told_as_gone(page, hanging):
-    hanging(nursery_module, 2, 1)
+    hanging(seeds_module, 2, 1)
 
     def use(number, shown):
         if "2 of 4 started" in shown.get(page.seeds.status, ""):
-            page.services.nursery.drop_all()
+            page.services.parked_seeds.drop_all()
             pressing_stop(page, "")(number, shown)
 
     shown = start(page, meanwhile=use)
@@ -402,7 +402,7 @@ def test_ticks_of_seeds_that_are_gone_are_left_out(page):
 
 def test_seeds_freed_while_they_rest_are_refused_and_the_buttons_stay_usable(page):
     shown = start(page, 2)
-    page.services.nursery.drop_all()
+    page.services.parked_seeds.drop_all()
     refused = finish(page, ["7"], shown)
     assert "Expired" in refused[page.controls.trouble]
     require_rest(page, refused, [])

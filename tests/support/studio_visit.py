@@ -12,7 +12,7 @@ from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library, trim
-from studio.runs import Nursery
+from studio.seeds import ParkedSeeds
 from studio.services import Services
 
 PATIENCE = 60_000  # ms
@@ -33,8 +33,8 @@ class App:
 
     def idle(self) -> bool:
         """Whether nothing runs, nothing waits and nothing is parked."""
-        worker, nursery = self.services.worker, self.services.nursery
-        return not (worker.running or worker._waiting or nursery._parked)
+        worker, parked_seeds = self.services.worker, self.services.parked_seeds
+        return not (worker.running or worker._waiting or parked_seeds._parked)
 
     def wait_idle(self, seconds: float = 10) -> None:
         end = time.monotonic() + seconds
@@ -51,7 +51,7 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
 
     models = models or folder / "models"
     library, history = Library(models, backbone, device="cpu"), History(folder / "outputs")
-    services = Services(Worker(idle=trim), library, history, Nursery(library, history),
+    services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models), language)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -18,8 +18,8 @@ from .drawn import Drawn, follow
 from .history import History
 from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
-from .running import Run, advance, guarded, open_run
-from .settings import Settings, plan_of
+from .running import Run, advance, guarded
+from .settings import Settings
 
 Work = Callable[[Job], object]
 MOST_SEEDS = 64
@@ -34,7 +34,7 @@ class Parked:
     job: Job
 
 
-class Nursery:
+class ParkedSeeds:
     """Parked runs by the id of their job; each owner has those of one start."""
 
     def __init__(self, library: Library, history: History) -> None:
@@ -55,13 +55,13 @@ class Nursery:
             raise SSDError(f"seeds: {count} of {part:.0%} cannot be started: 1 to {MOST_SEEDS} can")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        plan_of(settings, loaded())
+        settings.request(loaded().backbone, loaded().heads)
         self.drop_owner(owner)
         self._require_room(settings, count)
         with self._lock:
             start = self._starts[owner] = object()
         wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._sow, loaded, wish, part, start)) for wish in wishes]
+        return [(wish.seed, partial(self._draw_top, loaded, wish, part, start)) for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Works that go on with the runs parked by these jobs, and save them; each for a new job.
@@ -99,7 +99,7 @@ class Nursery:
         """(rows final, rows in all) of those of these jobs whose runs are parked."""
         with self._lock:
             runs = [self._parked[id_].run for id_ in ids if id_ in self._parked]
-        return [(run.rows, run.backbone.grid.rows) for run in runs]
+        return [(run.result.rows, run.request.grid.rows) for run in runs]
 
     def _require_room(self, settings: Settings, count: int) -> None:
         """SSDError where so many runs do not fit, even without those long left alone."""
@@ -117,14 +117,14 @@ class Nursery:
 
     # Works
 
-    def _sow(self, loaded: Callable[[], Loaded], settings: Settings, part: float, start: object,
-             job: Job) -> None:
+    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, part: float,
+                  start: object, job: Job) -> None:
         now = loaded()
         self._require(start, job)
         self.history.require_writable()
-        run = open_run(now, settings, job.tell)
+        run = Run(settings.request(now.backbone, now.heads), job.tell)
         with guarded(run):
-            advance(job, run, math.ceil(run.backbone.grid.rows * part))
+            advance(job, run, math.ceil(run.request.grid.rows * part))
             with self._lock:
                 self._require(start, job)
                 self._parked[job.id] = Parked(run, job)
