@@ -78,7 +78,7 @@ def test_the_examples_of_that_property_are_of_both_kinds():
     fine = {"prompt": "a sun", "method": methods.SSD(), "sampling": Sampling(), "heads": HEADS}
     Request(BACKBONE, **fine).check()
     for wrong in ({"prompt": " "}, {"pictures": 0}, {"size": (7, 7)}, {"keep_rows": 3},
-                  {"method": methods.SSD(k_v=0)}, {"heads": random_heads(BACKBONE, 1, 1)}):
+                  {"prompt": 7}, {"heads": random_heads(BACKBONE, 1, 1)}):
         with pytest.raises(SSDError):
             Request(BACKBONE, **{**fine, **wrong}).check()
 
