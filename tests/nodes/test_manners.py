@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
-LAYERS = (("schedules", "widgets", "errors", "telling", "previews"), ("folders", "types"),
+LAYERS = (("widgets", "errors", "telling", "previews"), ("schedules", "folders", "types"),
           ("inputs", "weights"), ("requests",), ("running",), ("report", "schedule"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
