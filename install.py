@@ -144,10 +144,12 @@ def how_to_go_on() -> str:
 
 
 def test(arguments: list[str]) -> int:
-    """Ruff, then pytest, whose summary stays the last line."""
+    """Ruff, mypy, then pytest, whose summary stays the last line."""
     prepare("app,dev", VERBOSE in arguments)
-    return run([script("ruff"), "check", "."]) or run(
-        [script("pytest"), "-q", *pytest_arguments(arguments)])
+    checks = ([script("ruff"), "check", "."],
+              [python(), str(ROOT / "tests" / "check_types.py")],
+              [script("pytest"), "-q", *pytest_arguments(arguments)])
+    return next(filter(None, map(run, checks)), 0)
 
 
 def pytest_arguments(arguments: list[str]) -> list[str]:

@@ -176,7 +176,8 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
 
 def test_further_arguments_go_to_pytest(install, commands):
     assert install.main(["test", "-k", "plan"]) == 0
-    assert commands[-2][1:] == ["check", "."] and commands[-1][1:] == ["-q", "-k", "plan"]
+    assert commands[-3][1:] == ["check", "."] and commands[-1][1:] == ["-q", "-k", "plan"]
+    assert commands[-2][1:] == [str(install.ROOT / "tests" / "check_types.py")]
 
 
 def test_the_fast_lane_leaves_out_what_is_marked_slow(install, commands):
