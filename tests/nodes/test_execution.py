@@ -133,7 +133,7 @@ def test_a_method_that_needs_heads_names_those_that_do_not(pack, backbone):
 
 def test_heads_of_another_backbone_are_refused_with_both_names(pack, backbone, heads):
     other = pack.module("nodes.weights").LoadedBackbone(backbone.path, Impostor(backbone.module),
-                                                        None)
+                                                        None, None)
     with pytest.raises(pack.error, match=r"made for postcard .* is impostor"):
         sample(pack, other, heads)
 
