@@ -63,6 +63,6 @@ def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
     missing = next((run.output for run in runs if run.images is None), None)
     if missing is not None:
         return missing
-    image = side_by_side([to_bytes(run.images[0]) for run in runs],
+    image = side_by_side([to_bytes(run.images[0]) for run in runs if run.images is not None],
                          [run.result.stamp for run in runs])
     return torch.from_numpy(np.array(image)).float()[None] / 255

@@ -18,7 +18,7 @@ from . import errors, folders, running
 
 def sampled(run: running.Run) -> str:
     """Lines about one finished run."""
-    request, stats = run.request, run.result.stats
+    request, stats = run.request, run.result.measured
     module = request.backbone
     accepted = ", ".join(f"{key} {mean:.2f}" for key, mean in stats["acceptance"].items())
     lines = [
@@ -39,7 +39,7 @@ def sampled(run: running.Run) -> str:
 
 def compared(runs: Sequence[running.Run]) -> str:
     """One line that compares two finished runs."""
-    a, b = (run.result.stats for run in runs)
+    a, b = (run.result.measured for run in runs)
     seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
     same = identical_share(*(run.result.tokens for run in runs))
     return (f"{runs[1].request.label} against {runs[0].request.label}: {seconds:.2f} times as "

@@ -106,8 +106,8 @@ class Screens:
         """Show what came of the runs. Returns the node's `ui`: what its previews show, for pages
         that get the result from a cache."""
         for screen, run in zip(self.panels, runs, strict=False):
-            screen.finish(run.result.stats, run.images, run.result.share)
-        if not self.panels:
+            screen.finish(run.result.measured, run.images, run.result.share)
+        if self.journal is None or not self.panels:
             return None
         return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
 

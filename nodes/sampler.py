@@ -56,7 +56,7 @@ class Sampler(io.ComfyNode):
         run = running.Run(request, backbone, heads, notes)
         ui = running.run_all([run], previews.Place.of(cls.hidden), preview)
         result = run.result
-        stats = RunStats(request.label, result.stats, tuple(result.recipes()), run.count.share(),
+        stats = RunStats(request.label, result.measured, tuple(result.recipes()), run.count.share(),
                          None if run.images is None else to_bytes(run.images))
         return io.NodeOutput(run.output, TokenPictures.of(backbone.module, result.tokens), stats,
                              report.sampled(run), ui=ui)

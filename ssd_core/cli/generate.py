@@ -74,7 +74,7 @@ def save_all(done: Result, paths: list[Path]) -> None:
 
 def result_of(done: Result, paths: list[Path], label: str) -> dict:
     """The JSON object of one run."""
-    stats, request = done.stats, done.request
+    stats, request = done.measured, done.request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
             **{key: stats[key] for key in same},

@@ -236,6 +236,12 @@ class Result:
         return self.stats is not None
 
     @property
+    def measured(self) -> Mapping:
+        """The statistics of a run that has finished."""
+        assert self.stats is not None
+        return self.stats
+
+    @property
     def stopped_rows(self) -> int | None:
         """How many rows a stopped run can keep, 0 where it drew none; None where it finished."""
         if self.finished:
@@ -267,7 +273,7 @@ class Result:
     def stamp(self) -> list[str]:
         """Three short lines below its picture, of a run that has finished."""
         return labels.stamp(self.request.label, self.request.method, self.request.backbone.dtype,
-                            self.stats or {}, self.share)
+                            self.measured, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:
