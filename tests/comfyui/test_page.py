@@ -106,7 +106,7 @@ def test_a_race_fills_two_panels(page):
     page.queue()
     page.page.wait_for_function("""() => {
         const text = [...document.querySelectorAll(".ssd-panel")].map((p) => p.innerText).join();
-        return (text.match(/passes|轮/g) ?? []).length >= 2 && /identical|一致|相同/.test(text);
+        return (text.match(/passes|轮/g) ?? []).length >= 2 && /AR itself|AR 本身/.test(text);
     }""")
     page.page.wait_for_function(f"""() => ({CANVASES})().filter(
         ({{ width, height, painted }}) => painted > 1 && painted === width * height).length >= 2""")
