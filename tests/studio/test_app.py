@@ -239,10 +239,10 @@ def test_pictures_and_settings_survive_a_reload(visitor, app):
 def test_one_click_restores_all_settings(visitor, app):
     visitor.lock(2**64 - 1)
     visitor.expert()
-    visitor.fill("rounds", 3)
+    visitor.fill("window", 24)
     visitor.fill("negative", "a boat")
     visitor.draw()
-    fresh = {"prompt": "a sun", "seed": 1, "negative": "", "rounds": 2}
+    fresh = {"prompt": "a sun", "seed": 1, "negative": "", "window": 30}
     for name, value in fresh.items():
         visitor.fill(name, value)
     visitor.tab("History")
@@ -254,7 +254,7 @@ def test_one_click_restores_all_settings(visitor, app):
     values = {name: visitor.page.locator(f"#{name} :is(textarea, input)").first.input_value()
               for name in fresh}
     assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
-                      "rounds": "3"}
+                      "window": "24"}
 
 
 def test_delete_asks_and_means_the_picture_on_show(visitor, app):

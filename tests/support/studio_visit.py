@@ -119,9 +119,11 @@ class Visitor:
         jobs = "document.querySelector('#create-stage ssd-stage').getAttribute('jobs')"
         before = self.page.evaluate(jobs)
         self.page.click("#draw")
-        # A short run is over before anybody sees that Stop was enabled.
-        self.page.wait_for_function(
-            f"before => {jobs} !== before && document.querySelector('#stop').disabled", arg=before)
+        # The stage forgets the last run's state as soon as it learns of the next job.
+        self.page.wait_for_function(f"""before => {jobs} !== before
+            && [...document.querySelectorAll('#create-stage .ssd-run')].every(
+              run => !["", "waiting", "running"].includes(run.dataset.state))
+            && document.querySelector('#stop').disabled""", arg=before)
         return self.told("create-status")
 
     def slow(self, pictures: int = 8) -> None:
