@@ -188,7 +188,6 @@ class Folders:
         return {"models_dir": self.models_dir,
                 "folder_names_and_paths": self.folder_names_and_paths,
                 "add_model_folder_path": self.add, "get_folder_paths": self.paths,
-                "get_filename_list": self.names, "get_full_path": self.full,
                 "get_output_directory": lambda: str(self.output),
                 "get_temp_directory": lambda: str(self.output.with_name("temp")),
                 "get_save_image_path": self.save_path}
@@ -200,15 +199,6 @@ class Folders:
 
     def paths(self, name):
         return list(self.folder_names_and_paths[name][0])
-
-    def names(self, name):
-        return sorted(str(file.relative_to(path)) for path in self.paths(name)
-                      for file in Path(path).rglob("*")
-                      if file.suffix in self.folder_names_and_paths[name][1])
-
-    def full(self, name, file):
-        return next((str(Path(path, file)) for path in self.paths(name)
-                     if Path(path, file).is_file()), None)
 
     def save_path(self, prefix, folder, width=0, height=0):
         path = Path(folder, prefix)
