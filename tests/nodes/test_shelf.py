@@ -180,8 +180,8 @@ def test_the_command_line_lists_the_same(models, shelf, capsys):
 
 @pytest.mark.parametrize("place, name", DRAFTS.items())
 def test_the_command_line_draws_with_the_heads_wherever_they_lie(models, place, name):
-    loaded = load(Loading(name, models_dir=str(models), device="cpu"), [SSD()])
-    assert loaded.heads.metadata["backbone_sha256"] == loaded.backbone.sha256
+    backbone, heads = load(Loading(name, models_dir=str(models), device="cpu"), [SSD()])
+    assert heads.metadata["backbone_sha256"] == backbone.sha256
 
 
 def test_every_host_says_the_same_of_what_is_not_here(pack, models, capsys):
