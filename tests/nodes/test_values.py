@@ -64,7 +64,8 @@ def test_zeros_of_an_older_baseline_and_sampler_still_mean_their_own(pack):
     for method in ("exact", "rows", "strict", "mtp", "ar"):
         assert pack.run("SSD_BaselineMethod", method=method, **old)[0] == (
             pack.run("SSD_BaselineMethod", method=method)[0])
-    assert pack.module("nodes.requests").sampling_of({**sampling_widgets(pack), "cfg": 0}).cfg is None
+    widgets = {**sampling_widgets(pack), "cfg": 0}
+    assert pack.module("nodes.requests").sampling_of(widgets).cfg is None
 
 
 def sampling_widgets(pack):
