@@ -556,11 +556,11 @@ def test_another_backbone_brings_its_own_schedule_and_sizes(chromium, tmp_path):
         visitor.choose("backbone", "my-janus")
         visitor.page.click("#backbone-use")
         visitor.page.wait_for_function(
-            "() => document.querySelector('#backbone-status').innerText.includes('without draft')")
+            "() => document.querySelector('#backbone-status').innerText.includes('no draft heads')")
         visitor.tab("Create")
         visitor.lock(3)
-        assert "rows" in visitor.draw()
+        assert "exact" in visitor.draw()
         recipe = read_recipe(running.pictures[-1])
         assert recipe["backbone"]["name"] == running.services.library.current.backbone.name
-        assert (recipe["method"], recipe["cfg"]) == ("rows", 5.0)
+        assert (recipe["method"], recipe["cfg"]) == ("exact", 5.0)
         assert tuple(recipe["size"]) == running.services.library.current.backbone.size
