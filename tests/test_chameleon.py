@@ -159,6 +159,7 @@ def assert_blocks(backbone, oracle) -> None:
         assert_states(state, oracle, stop)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_greedy_guided_picture_equals_a_plain_loop_over_transformers(backbone, oracle):
     view = drawing(backbone, 64, 64)

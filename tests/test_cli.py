@@ -103,6 +103,7 @@ def test_unknown_words_are_named_or_refused(ssd):
     assert refused.code == 2 and "zeppelin" in refused.err and not Path("y.png").exists()
 
 
+@pytest.mark.slow
 def test_compare_measures_what_is_identical(ssd):
     run = ssd("compare", "a red house", "--methods", "ar,exact,ssd:rounds=1", "--out", "c",
               "--json")
@@ -299,6 +300,7 @@ def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
     assert main(["train", "nothing"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
 def test_interrupt_ends_with_130(saved, tmp_path):
     script = ("import os, signal, sys\n"

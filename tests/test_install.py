@@ -47,6 +47,7 @@ def test_one_version_everywhere():
     assert f'version = "{ssd_core.__version__}"' in text
 
 
+@pytest.mark.slow
 def test_the_app_asks_for_a_gradio_below_the_next_major_version_and_is_tested_with_it():
     gradio = pytest.importorskip("gradio", reason="gradio is not installed")
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

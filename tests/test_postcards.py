@@ -271,6 +271,7 @@ def test_a_scene_claim_fails_where_its_attribute_differs(name: str) -> None:
     assert share(true) > 0.95
 
 
+@pytest.mark.slow
 def test_a_count_claim_fails_for_every_other_count() -> None:
     verdicts = []
     for image, _, scene in cards()[:40]:

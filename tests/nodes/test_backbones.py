@@ -206,6 +206,7 @@ def test_all_that_a_backbone_holds_moves(pack, models, weights, name):
     assert all(t.is_meta for t in held(module, set()) if id(t) not in readers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Janus-Pro-1B", "Tar-AR-DTok-256"])
 def test_int8_moves_and_counts_as_it_is_stored(pack, models, weights, name):
     pytest.importorskip("torchao", reason="torchao is not installed")

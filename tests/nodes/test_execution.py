@@ -7,6 +7,8 @@ import pytest
 import torch
 from support import comfyui_stub
 
+pytestmark = pytest.mark.slow
+
 WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negative": "a house",
            "seed": 8, "cfg": 1.0, "temperature": 0.5, "top_k": 3, "top_p": 0.3}
 
@@ -48,7 +50,6 @@ def test_weights_move_as_a_whole(pack, backbone):
     assert backbone.patcher.partially_unload("cpu", 1000) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("knob", WIDGETS)
 def test_every_knob_changes_the_tokens(pack, backbone, heads, knob):
     noisy = {"temperature": 2.0}  # k_h is about the first row alone, often one plain colour
@@ -57,13 +58,11 @@ def test_every_knob_changes_the_tokens(pack, backbone, heads, knob):
     assert not torch.equal(plain, changed)
 
 
-@pytest.mark.slow
 def test_staged_rounds_change_the_tokens(pack, backbone, heads):
     plain = sample(pack, backbone, heads, r=1)[1].tokens
     assert not torch.equal(plain, sample(pack, backbone, heads, r=1, i=1)[1].tokens)
 
 
-@pytest.mark.slow
 def test_picture_n_of_a_batch_is_the_picture_of_its_seed(pack, backbone, heads):
     images, tokens, _, report = sample(pack, backbone, heads, batch_size=2)
     alone = sample(pack, backbone, heads, seed=8)
@@ -91,7 +90,6 @@ def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
     assert "no draft heads" in pack.preview()[0]["notes"][0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
 def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, node):
     schedule = pack.run("SSD_Schedule", preset="custom", k_h=5, k_v=3)[0]
@@ -100,7 +98,6 @@ def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, nod
     assert "rows k_v=3" in report and "note: there are no draft heads" in report
 
 
-@pytest.mark.slow
 def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
     pictures = [sample(pack, backbone, drafts, preset="auto", r=0, k_h=0, k_v=0)
                 for drafts in (heads, None)]
@@ -111,7 +108,6 @@ def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, head
     assert "auto does not use k_v 3" in sample(pack, backbone, preset="auto", k_h=0)[3]
 
 
-@pytest.mark.slow
 def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):
     method = pack.run("SSD_BaselineMethod", method="exact")[0]
     *_, stats, report = sample(pack, backbone, heads, method=method)
@@ -229,7 +225,6 @@ def test_the_preview_goes_to_the_tab_that_asked(pack, backbone, heads, wish, cli
     assert {message["node"] for message in pack.preview()} <= {"5"}
 
 
-@pytest.mark.slow
 def test_a_race_measures_and_stamps(pack, backbone, heads):
     exact = pack.run("SSD_BaselineMethod", method="exact")[0]
     a, b, both, report = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
@@ -244,7 +239,6 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
     assert {m["panel"] for m in pack.preview()} == {0, 1}
 
 
-@pytest.mark.slow
 def test_a_race_without_methods_is_ar_against_the_default(pack, backbone, heads):
     *_, report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)
     assert report.startswith("ar on postcard") and "exact against ar" in report
@@ -264,7 +258,6 @@ def test_doctor_needs_no_other_node(pack):
     assert output.ui == {"text": [text]} and "attention" in text and (node, tab) == ("5", "tab")
 
 
-@pytest.mark.slow
 def test_an_acceptance_map_is_one_sheet_a_picture(pack, backbone, heads):
     stats = sample(pack, backbone, heads, r=1, batch_size=2)[2]
     sheets, = pack.run("SSD_AcceptanceMap", stats=stats)
@@ -273,7 +266,6 @@ def test_an_acceptance_map_is_one_sheet_a_picture(pack, backbone, heads):
     assert np.nanmin(share) == 0 and np.nanmax(share) == 1
 
 
-@pytest.mark.slow
 def test_an_acceptance_map_of_ar_says_that_nothing_was_judged(pack, backbone):
     method = pack.run("SSD_BaselineMethod")[0]
     stats = sample(pack, backbone, method=method, cfg=1.0)[2]

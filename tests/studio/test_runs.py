@@ -16,6 +16,8 @@ from studio.library import Library
 from studio.seeds import ParkedSeeds
 from studio.settings import Settings, from_dict, to_dict
 
+pytestmark = pytest.mark.slow
+
 
 def solo(library, settings, **options):
     """Tokens of the same settings, straight from the engine."""

@@ -20,6 +20,8 @@ from studio import start  # noqa: E402
 from studio.server import refused  # noqa: E402
 from studio.tabs.shown import shown  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 OWN = "http://127.0.0.1:7860"
 
 
