@@ -20,6 +20,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
+from ssd_core.engine.usual import OWN
 
 from .downloads import Downloads
 from .history import History
@@ -29,6 +30,7 @@ from .seeds import ParkedSeeds
 from .server import LOOPBACK, require_address, serve
 from .services import Services
 
+FIGURES = "usual_passes.json"  # what runs took, for the plans of later ones; hashes and counts
 SHARED = ("other machines reach this app: who visits may draw, and sees all prompts "
           "and pictures of the history")
 
@@ -62,6 +64,7 @@ def main(
     library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
     history = History(output_dir)
     history.require_writable()
+    OWN.keep_in(output_dir / FIGURES)
     local = host in LOOPBACK and not share
     if not local:
         sys.stderr.write(f"{SHARED}\n")

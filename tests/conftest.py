@@ -13,6 +13,8 @@ __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from ssd_core.engine.usual import OWN  # noqa: E402
+
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("engine")
@@ -28,3 +30,10 @@ def pytest_itemcollected(item):
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(autouse=True)
+def no_figures_of_other_tests(monkeypatch):
+    """Plans tell what this process has seen runs take; no test tells another."""
+    monkeypatch.setattr(OWN, "means", {})
+    monkeypatch.setattr(OWN, "path", None)
