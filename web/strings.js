@@ -31,8 +31,8 @@ const TABLE = {
     doneAloud: "{label}: done in {seconds} seconds, {passes} passes",
     interrupted: "stopped at row {row}",
     failed: "failed at row {row}; see the error message",
-    wrongVersion: "This preview reads protocol {mine}, but the server sends {theirs}. Reload the page. "
-      + "If that does not help, update the SSD node pack.",
+    wrongVersion: "This preview reads protocol {mine}, but the server sends {theirs}. "
+      + "Reload the page. If that does not help, update the SSD node pack.",
     wrongMessage: "The preview skipped a message that it could not read ({kind}: {field}).",
     verdict: {
       identical: "identical to AR", "same distribution": "same distribution as AR",
