@@ -1,4 +1,4 @@
-/** A box for pictures of one size, scaled by whole numbers to the room there is. */
+/** A box for pictures of one size, scaled to the room there is. */
 
 import { fit } from "./core/drawing.js";
 import { make } from "./core/elements.js";
