@@ -1,7 +1,7 @@
 """A real run as its live preview shows it: an animated WebP or GIF, or the messages themselves.
 
     python benchmarks/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
-    python benchmarks/preview_film.py --methods ssd:rounds=2 --overlay --out docs/rows.webp
+    python benchmarks/preview_film.py --methods exact --overlay --speed 0.125 --out docs/rows.webp
     python benchmarks/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
 
 The pictures are taken of the real page in Chromium (preview_page.py), at the moments of the run's
