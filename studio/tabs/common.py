@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from html import escape
 
 import gradio as gr
@@ -12,7 +12,7 @@ from ..errors import in_language
 from ..history import Entry
 from ..jobs import Job
 from ..services import Services
-from ..words import say
+from ..words import language_of, say
 from .shown import shown
 
 IDLE = "<ssd-stage></ssd-stage>"
@@ -53,6 +53,27 @@ async def over(*jobs: Job) -> None:
     """Wait for jobs without holding a thread."""
     while not all(job.over for job in jobs):
         await asyncio.sleep(0.05)
+
+
+class Resumable:
+    """A tab with one job at a time, shown on `stage`; a page that is loaded again goes on with it.
+
+    A tab names the kind of its jobs, and `followed(job, language)` tells what the page shows of one
+    until it is over.
+    """
+
+    kind: str
+
+    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
+        """The visitor's last job of this kind on a page that was loaded again."""
+        services = self.services
+        job = services.worker.latest(owner_of(services, request), self.kind)
+        if job is None:
+            yield {self.status: gr.skip()}
+            return
+        yield {self.stage: stage(job)}
+        async for told in self.followed(job, language_of(request, services.language)):
+            yield told
 
 
 def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State) -> gr.Button:

@@ -14,6 +14,7 @@ from ..services import Services
 from ..words import language_of
 from .common import (
     PRIVATE,
+    Resumable,
     busy,
     empty_stage,
     over,
@@ -28,8 +29,10 @@ from .redo import Redo
 from .stopped import Stopped
 
 
-class Create:
+class Create(Resumable):
     """The first tab; `redo` is where stopped and finished pictures can go on."""
+
+    kind = "draw"
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -66,23 +69,12 @@ class Create:
         try:
             settings = self.controls.drawn(locked, values)
             work = runs.draw(services.library, services.history, settings, metadata=metadata)
-            job = services.worker.submit("draw", work, owner_of(services, request))
+            job = services.worker.submit(self.kind, work, owner_of(services, request))
         except SSDError as error:
             yield {self.controls.trouble: trouble(language, str(error))}
             return
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
         async for told in self.followed(job, language):
-            yield told
-
-    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
-        """The visitor's last run on a page that was loaded again."""
-        services = self.services
-        job = services.worker.latest(owner_of(services, request), "draw")
-        if job is None:
-            yield {self.status: gr.skip()}
-            return
-        yield {self.stage: stage(job)}
-        async for told in self.followed(job, language_of(request, services.language)):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

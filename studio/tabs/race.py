@@ -18,6 +18,7 @@ from ..services import Services
 from ..words import language_of, say
 from .common import (
     IDLE,
+    Resumable,
     busy,
     empty_stage,
     line,
@@ -33,8 +34,10 @@ from .shown import shown
 AS_CHOSEN = "the knobs on the left"
 
 
-class Race:
+class Race(Resumable):
     """Two method boxes beside the shared controls; one of them may be the controls' own method."""
+
+    kind = "race"
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -70,23 +73,12 @@ class Race:
             names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
             work = runs.race(services.library, services.history, settings, names,
                              metadata=metadata)
-            job = services.worker.submit("race", work, owner_of(services, request))
+            job = services.worker.submit(self.kind, work, owner_of(services, request))
         except SSDError as error:
             yield {self.controls.trouble: trouble(language, str(error))}
             return
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
         async for told in self.followed(job, language):
-            yield told
-
-    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
-        """The visitor's last race on a page that was loaded again."""
-        services = self.services
-        job = services.worker.latest(owner_of(services, request), "race")
-        if job is None:
-            yield {self.status: gr.skip()}
-            return
-        yield {self.stage: stage(job)}
-        async for told in self.followed(job, language_of(request, services.language)):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

@@ -17,6 +17,7 @@ from ..services import Services
 from ..words import language_of, say
 from .common import (
     PRIVATE,
+    Resumable,
     busy,
     empty_stage,
     files,
@@ -34,8 +35,10 @@ from .stopped import Stopped
 RECENT = 12
 
 
-class Redo:
+class Redo(Resumable):
     """`source` is the path of the picture that is redone, in the history or just uploaded."""
+
+    kind = "redo"
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -125,23 +128,12 @@ class Redo:
             settings = self.controls.drawn(locked, values)
             work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
                              metadata=metadata)
-            job = services.worker.submit("redo", work, owner_of(services, request))
+            job = services.worker.submit(self.kind, work, owner_of(services, request))
         except SSDError as error:
             yield {self.controls.trouble: trouble(language, str(error))}
             return
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
         async for told in self.followed(job, language):
-            yield told
-
-    async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
-        """The visitor's last redo on a page that was loaded again."""
-        services = self.services
-        job = services.worker.latest(owner_of(services, request), "redo")
-        if job is None:
-            yield {self.status: gr.skip()}
-            return
-        yield {self.stage: stage(job)}
-        async for told in self.followed(job, language_of(request, services.language)):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
