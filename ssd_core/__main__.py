@@ -4,7 +4,7 @@ import sys
 
 try:
     from .cli import run
-except ModuleNotFoundError as error:  # ComfyUI's nodes run without it, its commands do not
+except ModuleNotFoundError as error:  # the nodes run without these packages
     if error.name not in ("typer", "rich"):
         raise
     sys.exit(f"error: the commands need the package {error.name}: pip install typer rich")

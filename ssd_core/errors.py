@@ -1,5 +1,5 @@
-"""The one exception that users are meant to read."""
+"""The one exception whose message is written for users."""
 
 
 class SSDError(Exception):
-    """What the user gave cannot work; the message is one line: what is wrong, where, what to do."""
+    """The user's input cannot work. The message is one line: what is wrong, where, what to do."""

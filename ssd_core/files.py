@@ -1,4 +1,4 @@
-"""Reading and writing files so that nothing half-written and nothing unexplained is left behind."""
+"""Read and write files: never leave one half-written, always say what is wrong with one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; rename it there only when the block succeeded."""
+    """Yield a temporary path beside `path`; rename it to `path` only if the block succeeds."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def sha256_of(tensors: dict[str, torch.Tensor]) -> str:
-    """Hash of names, kinds, shapes and bits: the same however often a file is written again."""
+    """Hash of names, dtypes, shapes and bits; it stays the same when a file is rewritten."""
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -55,9 +55,9 @@ def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
 
 def read_safetensors(path: Path,
                      format_name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """All tensors and the metadata of a file whose metadata names `format_name`.
+    """Read all tensors and the metadata of a file whose metadata names `format_name`.
 
-    Raises SSDError where the file is missing, truncated, foreign or of another version.
+    Raises SSDError if the file is missing, truncated, not safetensors or of another format.
     """
     path = Path(path)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Whether a text can be written at all: Python's may hold halves of surrogate pairs."""
+"""Check that a text can be encoded: a Python string may hold half of a surrogate pair."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .errors import SSDError
 
 
 def is_unicode(text: str) -> bool:
-    """Whether it can be encoded as UTF-8; half a surrogate pair cannot."""
+    """Whether `text` can be encoded as UTF-8; half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -15,7 +15,7 @@ def is_unicode(text: str) -> bool:
 
 
 def require_unicode(name: str, text: str) -> None:
-    """Raise SSDError for a text that no file, page or terminal could hold."""
+    """Raise SSDError for a text that cannot be encoded, and name the first bad character."""
     if not is_unicode(text):
         place = next(i for i, one in enumerate(text) if "\ud800" <= one <= "\udfff")
         raise SSDError(f"{name}: character {place + 1} is half of one (U+{ord(text[place]):04X}): "

@@ -1,8 +1,8 @@
 """Acceptance rules: pure functions from drafts and probabilities to a verdict.
 
-No model, cache or configuration in sight. Everywhere: tokens [B, n] int64, draft_probs (q of the
-paper) and target_probs (p) [B, n, V] float32, uniforms [B, n] in [0, 1), noise [B, n, V]
-exponential noise.
+They see no model, cache or configuration. Shapes everywhere: tokens [B, n] int64, draft_probs (q of
+the paper) and target_probs (p) [B, n, V] float32, uniforms [B, n] in [0, 1), exponential noise [B,
+n, V].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..model.sampling import choose
 
 
 class Verdict(NamedTuple):
-    """tokens [B, n]: accepted or repaired; accepted [B, n] bool."""
+    """tokens [B, n] after acceptance or repair; accepted [B, n] bool."""
 
     tokens: torch.Tensor
     accepted: torch.Tensor
@@ -23,29 +23,29 @@ class Verdict(NamedTuple):
 
 def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
              uniforms: torch.Tensor, noise: torch.Tensor) -> Verdict:
-    """SSD Eq. 4 and 5 at every position by itself: keeps each position's marginal."""
+    """Accept or repair each position independently (SSD Eq. 4, 5); keeps its marginal exact."""
     accepted = _speculative(tokens, draft_probs, target_probs, uniforms)
     repaired = choose(residual_weights(draft_probs, target_probs), noise)
     return Verdict(torch.where(accepted, tokens, repaired), accepted)
 
 
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
-    """Choose again with the slot's fixed noise; accepted means that nothing changed."""
+    """Sample again with the slot's fixed noise; a token counts as accepted if it did not change."""
     chosen = choose(target_probs, noise)
     return Verdict(chosen, chosen == tokens)
 
 
 def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
            uniforms: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Leviathan et al.: accept up to the first rejection, repair that one; lossless.
+    """Accept drafts up to the first rejection and repair that one (Leviathan et al.); lossless.
 
-    tokens and draft_probs hold n drafts, target_probs and noise n + 1 positions (the last for the
-    free token after n acceptances). Returns tokens [B, n + 1] and the accepted count [B]; tokens
-    beyond position `count` mean nothing.
+    tokens and draft_probs cover n drafts. target_probs and noise cover n + 1 positions; the last
+    one is for the bonus token after n acceptances. Returns tokens [B, n + 1] and the accepted count
+    [B]; tokens after position `count` are undefined.
     """
     accepted = _speculative(tokens, draft_probs, target_probs[:, :-1], uniforms)
     count = accepted.long().cumprod(-1).sum(-1)
-    padded = torch.nn.functional.pad(draft_probs, (0, 0, 0, 1))  # nothing drafted: residual is p
+    padded = torch.nn.functional.pad(draft_probs, (0, 0, 0, 1))  # q = 0: its residual is p
     repaired = choose(residual_weights(padded, target_probs), noise)
     tokens = torch.nn.functional.pad(tokens, (0, 1))
     ahead = torch.arange(tokens.shape[1], device=tokens.device) < count[:, None]
@@ -53,14 +53,14 @@ def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
 
 
 def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
-    """Eq. 5 up to its normaliser; p itself where rounding left nothing of max(0, p - q)."""
+    """max(0, p - q) of Eq. 5, not normalised; p itself where rounding leaves no mass."""
     weights = (target_probs - draft_probs).clamp_(min=0)
     return torch.where(weights.amax(-1, keepdim=True) > 0, weights, target_probs)
 
 
 def _speculative(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
                  uniforms: torch.Tensor) -> torch.Tensor:
-    """Eq. 4: accept with probability min(1, p / q)."""
+    """Accept a draft with probability min(1, p / q) (Eq. 4)."""
     index = tokens[..., None]
     target = target_probs.gather(-1, index)[..., 0]
     return uniforms * draft_probs.gather(-1, index)[..., 0] < target

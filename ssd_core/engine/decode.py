@@ -1,6 +1,6 @@
-"""The one loop: check, prefill, step through the method, tell what happened.
+"""The decoding loop: check the input, prefill, run the method, yield events.
 
-It draws no pictures and prints nothing; whoever stops iterating has cancelled the run.
+It draws no pictures and prints nothing. To cancel a run, stop iterating.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              negative: str | None = None, size: tuple[int, int] | None = None,
              keep: torch.Tensor | None = None,
              keep_rows: int = 0) -> Generator[Event, None, None]:
-    """Decode one picture a prompt, all of them together, and yield the events of the run.
+    """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
-    size: (width, height) in px, one of backbone.sizes. keep: tokens [B or 1, R, C] whose first
-    keep_rows rows stand; the rest is decoded below them. Image i uses seed + i.
-    Raises SSDError, before anything runs, for whatever the caller got wrong.
+    size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]; its first
+    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. Raises SSDError
+    for wrong input before anything runs.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     keep_rows = typed("keep_rows", keep_rows, int)
@@ -58,7 +58,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
-    """Neither gradients nor the caller's autocast, which would change what is drawn."""
+    """Switch off gradients and the caller's autocast, which would change the picture."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
         if torch.is_autocast_enabled(device.type):
@@ -67,7 +67,7 @@ def alone(device: torch.device) -> Iterator[None]:
 
 
 def _run(device: torch.device, steps: Generator[Event, None, None]) -> Generator[Event, None, None]:
-    """The events of a run, each step alone: what the caller does in between is left as it is."""
+    """Run each step inside `alone`, so that the caller's own settings hold between events."""
     with closing(steps):
         while True:
             with alone(device):
@@ -96,7 +96,7 @@ def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
 
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
-    """The mapping of docs/contract.md, from the counters of a finished run."""
+    """The statistics that docs/contract.md lists, from the counters of a finished run."""
     each = state.passes - state.finished_early
     seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
@@ -110,7 +110,7 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
-    """Prompt ids of all rows: the prompts, then under guidance their unconditional partners."""
+    """Prompt ids of all batch rows: the prompts, then with guidance the unconditional ones."""
     texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
     for name, text in texts:
         require_unicode(name, typed(name, text, str))
@@ -170,10 +170,10 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
 
 def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, keep_rows: int = 0,
          heads: bool = False, device: str | None = None) -> Plan:
-    """Count the passes of a method on a Grid or a backbone, without running anything.
+    """Count the forward passes of a method on a Grid or a backbone, without running anything.
 
-    heads: whether it may draft with any. device: the type of the one that will draw; by default
-    the backbone's own, for a Grid a CPU.
+    heads: whether draft heads are available. device: type of the device that will decode; the
+    default is the backbone's own device, or "cpu" for a Grid.
     """
     device = device or device_of(grid_or_backbone)
     if isinstance(grid_or_backbone, Grid):
@@ -185,7 +185,7 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:
-    """The type of a loaded backbone's device; a CPU for what is merely described."""
+    """Device type of a loaded backbone; "cpu" for a Grid, a class or a backbone on meta."""
     if not isinstance(target, Backbone) or target.device.type == "meta":
         return "cpu"
     return target.device.type

@@ -1,6 +1,6 @@
-"""What a run tells while it decodes: four plain events, each with its JSON form.
+"""The four events of a decoding run, each with its JSON form.
 
-The schema is read by the preview in the browser as well; it changes only by addition.
+The browser preview reads the same schema. Fields are only ever added.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ T = TypeVar("T", bound="Told")
 
 @dataclass(frozen=True)
 class Told:
-    """An event; inside a run its tensors may be views of what is still going to change."""
+    """Base of all events. During a run its tensors may be views of buffers that still change."""
 
     def handed_out(self: T) -> T:
-        """The event for the caller: with tensors of its own, which may be written to."""
+        """A copy for the caller, with tensors that it may keep and modify."""
         own = {f.name: value.clone() for f in fields(self)
                if isinstance(value := getattr(self, f.name), torch.Tensor)}
         return replace(self, **own)
@@ -29,7 +29,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Started(Told):
-    """The schedule, before anything ran."""
+    """The schedule, yielded before the first pass."""
 
     plan: Plan
 
@@ -39,11 +39,11 @@ class Started(Told):
 
 @dataclass(frozen=True)
 class Pass(Told):
-    """One pass through the backbone.
+    """One forward pass through the backbone.
 
-    cells [B, n, 2] (row, column) and tokens [B, n] int64 after it; accepted [B, n] bool says which
-    of them stood, None where the pass judged nothing (a commit, a prefill). The first `refed` cells
-    were final already and only fed again: they stand, but nothing about them was judged.
+    cells [B, n, 2] (row, column) and tokens [B, n] int64 as the pass left them. accepted [B, n]
+    bool: which tokens were accepted, None if the pass verified nothing (prefill, commit). The first
+    `refed` cells were already final and were only fed again; their `accepted` is True.
     """
 
     index: int
@@ -85,5 +85,5 @@ class Finished(Told):
         return {"kind": "finished", "tokens": self.tokens.tolist(), "stats": dict(self.stats)}
 
 
-Rows = RowsDone  # as docs/contract.md calls it; methods have a Rows too
+Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method
 Event = Started | Pass | RowsDone | Finished

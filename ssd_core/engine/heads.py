@@ -1,8 +1,8 @@
-"""Draft heads: small networks that guess the backbone's own hidden state some cells ahead.
+"""Draft heads: small networks that estimate the backbone's hidden state some cells ahead.
 
 SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
-the cell d rows below. The draft distribution comes from the backbone's own norm and image head.
-What goes in and what is guessed is a `Space`: [h_pre; e] -> h_pre, and the others of Table 3.
+the cell d rows below. The backbone's own norm and image head turn the estimate into the draft
+distribution. A `Space` names input and target: [h_pre; e] -> h_pre, or another row of Table 3.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ HORIZONTAL, VERTICAL = "horizontal", "vertical"
 
 @dataclass(frozen=True)
 class Space:
-    """Input and target of a predictor (paper, Table 3).
+    """Input and target of a draft head (paper, Table 3).
 
-    h_post is h_pre after the final RMSNorm without its gain, which W0 and the image head take up.
-    variance: mean squared error a number of an e target, the width of its draft distribution.
+    h_post is h_pre after the final RMSNorm without its gain; W0 or the image head learns or applies
+    it. variance: mean squared error per component of an "e" target, used as the width of its draft
+    distribution.
     """
 
     source: str = "h_pre+e"
@@ -43,20 +44,20 @@ class Space:
 
     @property
     def inputs(self) -> int:
-        """How many vectors of d numbers go in."""
+        """How many vectors of size d a head takes as input."""
         return 1 + ("+" in self.source)
 
     def gathered(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
-        """z [..., inputs * d] from h_pre and e [..., d] of the same cells."""
+        """The input z [..., inputs * d], from h_pre and e [..., d] of the same cells."""
         parts = [seen_as(name, hidden, embedding) for name in self.source.split("+")]
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
     def goal(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
-        """What a head is to guess, from h_pre and e [..., d] at its offset."""
+        """The training target, from h_pre and e [..., d] at the head's offset."""
         return seen_as(self.target, hidden, embedding)
 
     def logits(self, backbone: Backbone, estimate: torch.Tensor) -> torch.Tensor:
-        """Draft logits, float32 [..., codes]; an e is read by its distance to every code's."""
+        """Draft logits, float32 [..., codes]; an "e" is scored by distance to each code."""
         if self.target != "e":
             return backbone.logits(estimate)
         codes = backbone.code_embedding[: backbone.codes].float()  # without the row end
@@ -69,7 +70,7 @@ TARGETS = ("h_pre", "h_post", "e")
 
 
 def seen_as(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
-    """h_pre, h_post or e of cells; the norm is taken only where it is asked for."""
+    """Select h_pre, h_post or e of cells; the norm is computed only for h_post."""
     if name == "h_post":
         return F.rms_norm(hidden, hidden.shape[-1:], eps=1e-6)
     return embedding if name == "e" else hidden
@@ -88,7 +89,7 @@ class DraftHead(nn.Module):
         self.w2 = nn.Parameter(torch.empty(d, m))
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Start from the identity on the first input: "the state there is the state here"."""
+        """Start as the identity on the first input: the head returns the cell's own state."""
         d = len(self.norm)
         with torch.no_grad():
             self.w0.copy_(torch.eye(d, self.w0.shape[1]))
@@ -123,7 +124,7 @@ class DraftHeads(nn.Module):
         return len(self.vertical)
 
     def require_backbone(self, backbone: Backbone) -> None:
-        """Refuse a backbone that these heads were not made for."""
+        """Raise SSDError if these heads were made for another backbone."""
         sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
         made_for = self.metadata.get("backbone_sha256", backbone.sha256)
         if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
@@ -131,7 +132,7 @@ class DraftHeads(nn.Module):
                            f"{backbone.name}: load them with load_heads(path, backbone)")
 
     def require(self, k_h: int, k_v: int) -> None:
-        """Refuse a schedule that asks for more heads than there are."""
+        """Raise SSDError if a schedule needs more heads than there are."""
         for knob, asked, there in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):
             if asked > there:
                 raise SSDError(f"{knob} {asked}: the loaded heads reach {there}; "
@@ -139,7 +140,7 @@ class DraftHeads(nn.Module):
 
 
 def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict) -> None:
-    """Write fp16 tensors and the metadata that loading checks; `training` adds its summary."""
+    """Write fp16 tensors and the metadata that `read_heads` checks; `training` adds metadata."""
     offsets = {HORIZONTAL: list(range(1, heads.k_h + 1)), VERTICAL: list(range(1, heads.k_v + 1))}
     metadata = {"format": FORMAT, "backbone": backbone.name, "backbone_sha256": backbone.sha256,
                 "hidden_size": backbone.hidden_size, "codes": backbone.codes,
@@ -151,12 +152,12 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
 
 
 def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
-    """Read heads made for exactly this backbone; anything else is refused by name."""
+    """Read heads made for exactly this backbone; raise SSDError that names any mismatch."""
     tensors, metadata = read_safetensors(path, FORMAT)
     _require_match(path, metadata, backbone)
     try:
         offsets = json.loads(metadata["offsets"])
-        with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+        with torch.device("meta"):  # skips initialisation and leaves torch's RNG alone
             heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]),
                                len(offsets[VERTICAL]), metadata, space_of(metadata))
         heads.load_state_dict(tensors, assign=True)
@@ -168,7 +169,7 @@ def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
 
 
 def space_of(metadata: dict[str, str]) -> Space:
-    """The Space that a file names; files from before there was a choice have the default."""
+    """The Space that a file's metadata names; the default for older files that name none."""
     default = Space()
     return Space(metadata.get("source", default.source), metadata.get("target", default.target),
                  float(metadata.get("variance", default.variance)))

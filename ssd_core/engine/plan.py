@@ -1,4 +1,4 @@
-"""How many backbone passes a method needs, known before anything runs."""
+"""How many forward passes a method needs, known before a run starts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ PAPER_AR_PASSES = {setting.grid: setting.ar_passes for setting in PAPER.values()
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes of our engine (None where they depend on the data) and of the paper's formula.
+    """Passes of our engine (None if they depend on the data) and of the paper's formula.
 
-    The prefill counts as one pass; guidance branches that share a forward count once. choice: what
-    the method chose by itself for the device, in words. usual: passes that such runs took, where
-    that is known.
+    The prefill counts as one pass. Guidance branches that share a forward pass count once. choice:
+    what the method chose for this device, in words. usual: passes that similar runs took, if known.
     """
 
     passes: int | None
@@ -35,5 +34,5 @@ class Plan:
 
 
 def blocks(first: int, rows: int, k_v: int) -> list[range]:
-    """Rows first..rows-1 in blocks of up to k_v."""
+    """Split rows first..rows-1 into blocks of up to k_v."""
     return [range(y, min(y + k_v, rows)) for y in range(first, rows, k_v)]

@@ -1,8 +1,8 @@
-"""All that a run holds: tokens, hidden states, the cache, the noise, the counters.
+"""Everything a run changes: tokens, hidden states, the cache, noise and counters.
 
-Everything is addressed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
-*predicts* slot s, the backbone's output one position earlier. Forced row ends look like certain
-tokens, so that no method needs to know of them. Knows nothing about methods.
+All tensors are indexed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
+*predicts* slot s, which the backbone returns one position earlier. Forced row ends look like tokens
+of probability 1, so methods need no special case. Knows nothing about methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .heads import DraftHeads
 
 
 class Stopwatch:
-    """Seconds by stage; time spent in whoever consumes the events is not counted."""
+    """Seconds per stage. Time that the consumer of the events spends is not counted."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -44,9 +44,9 @@ class Stopwatch:
 
 
 def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """[rows, P + n, d]: each row's own prompt, the kept tokens [rows, n, d] right behind, padding.
+    """Insert kept tokens [rows, n, d] right after each row's prompt; [rows, P + n, d], padded.
 
-    lengths: [rows] int64, of the prompts in prompt [rows, P, d].
+    lengths: [rows] int64, the lengths of the prompts in prompt [rows, P, d].
     """
     n = kept.shape[1]
     x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
@@ -56,13 +56,13 @@ def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) ->
 
 
 def predicting(out: torch.Tensor, lengths: torch.Tensor, count: int) -> torch.Tensor:
-    """h [rows, count, d] of the first image slots, from the states [rows, n, d] of a prefill."""
+    """h [rows, count, d] of the first image slots, from a prefill's states [rows, n, d]."""
     source = (lengths - 1)[:, None] + torch.arange(count, device=out.device)
     return out.gather(1, source[..., None].expand(-1, -1, out.shape[2]))
 
 
 class DecodeState:
-    """One batch of B pictures on its way; `rows` = B, or 2B [cond; uncond] under guidance."""
+    """One batch of B pictures during decoding; `rows` = B, or 2B [cond; uncond] with guidance."""
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, cfg: float, heads: DraftHeads | None) -> None:
@@ -88,17 +88,17 @@ class DecodeState:
         if self.forced is not None:
             self.forced = torch.nn.functional.pad(self.forced, (0, 1))
             self.tokens[:, self.forced] = backbone.codes
-        # final: tokens of the slots before it stand in every picture; stale: see `feed`
+        # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
-        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # last round
-        self.finished_early = torch.zeros_like(self.converged_rows)  # passes a picture sat out
+        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
+        self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
 
     # Passes
 
     def prefill(self, kept: torch.Tensor | None, kept_rows: int) -> Pass:
-        """Feed the prompts, and the kept rows' tokens [B, R, C] behind them, in one pass."""
+        """Feed the prompts, followed by the tokens [B, R, C] of the kept rows, in one pass."""
         stop = kept_rows * self.grid.width
         if kept is not None:
             picture = self.tokens[:, :-1].unflatten(1, (self.grid.rows, self.grid.width))
@@ -114,10 +114,10 @@ class DecodeState:
         return self.passed("prefill", 0, 0, stop)
 
     def feed(self, stop: int) -> None:
-        """One pass over all stale slots before `stop` with their present tokens.
+        """Run one forward pass over all stale slots before `stop`.
 
-        `stale` is the first slot whose keys and values are not those of its present token and
-        context; whoever changes a token that was fed moves it back.
+        `stale` is the first slot whose cached keys and values do not match its current token and
+        context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
         if self.offset is not None:
@@ -129,7 +129,7 @@ class DecodeState:
         self.hidden[:, start + 1 : stop + 1] = self.backbone(x, self.cache)
 
     def feed_at(self, slots: torch.Tensor) -> None:
-        """One pass over slots [B, n], consecutive and each picture's own."""
+        """Run one forward pass over consecutive slots [B, n], which may differ per picture."""
         if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
             self.stale = int(slots[0, 0])
             return self.feed(self.stale + slots.shape[1])
@@ -140,23 +140,23 @@ class DecodeState:
         return None
 
     def both(self, x: torch.Tensor) -> torch.Tensor:
-        """What is the same in both branches of guidance: [B, ...] -> [rows, ...]."""
+        """Repeat what both guidance branches share: [B, ...] -> [rows, ...]."""
         return x if self.branches == 1 else x.repeat(self.branches, 1, 1)
 
     @property
     def draft_heads(self) -> DraftHeads:
-        """The heads of a method that drafts with them; a run without any does not get this far."""
+        """The loaded heads. `check_heads` ensures that a method which needs them has them."""
         assert self.heads is not None
         return self.heads
 
     # Distributions
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
-        """p [B, stop - start, V] of the slots as the last pass left them."""
+        """p [B, stop - start, V] from the hidden states of the last pass."""
         return self.probs(self.backbone.logits(self.hidden[:, start:stop]), slice(start, stop))
 
     def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
-        """p [B, n, V] for slots [B, n] of each picture's own."""
+        """p [B, n, V] for slots [B, n], which may differ per picture."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
     def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
@@ -170,13 +170,13 @@ class DecodeState:
 
     def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
                     temperature: float = 1.0) -> torch.Tensor:
-        """q [B, n, V] from the heads' estimates [rows, n, d], at `temperature` times the run's."""
+        """q [B, n, V] from estimates [rows, n, d]; `temperature` scales the sampling's own."""
         logits = self.draft_heads.space.logits(self.backbone, estimate)
         return self.probs(logits, slots, temperature)
 
     def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
               sharpen: float = 1.0) -> torch.Tensor:
-        """Logits [rows, n, V] -> [B, n, V] guided and filtered; a forced slot is code 0."""
+        """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
         probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
         if self.forced is not None:
             certain = torch.zeros(probs.shape[-1], device=probs.device)
@@ -187,7 +187,7 @@ class DecodeState:
     # Tokens
 
     def write(self, start: int, tokens: torch.Tensor) -> None:
-        """Set tokens [B, n] from slot `start` on; forced slots keep their row end."""
+        """Set tokens [B, n] from slot `start` on; forced slots keep their row-end token."""
         stop = start + tokens.shape[1]
         self.tokens[:, start:stop] = self._with_row_ends(tokens, slice(start, stop))
 
@@ -195,7 +195,7 @@ class DecodeState:
         self.tokens.scatter_(1, slots, self._with_row_ends(tokens, slots))
 
     def codes(self, start: int, stop: int) -> torch.Tensor:
-        """Tokens [B, n] as acceptance sees them: a row end reads as the certain code 0."""
+        """Tokens [B, n] for acceptance: a row end is given as code 0, which has probability 1."""
         return self._as_codes(self.tokens[:, start:stop], slice(start, stop))
 
     def codes_at(self, slots: torch.Tensor) -> torch.Tensor:
@@ -209,7 +209,7 @@ class DecodeState:
         return tokens if self.forced is None else tokens.masked_fill(self.forced[slots], 0)
 
     def choose(self, slot: int) -> torch.Tensor:
-        """Choose a slot from its h with the fixed noise, as AR does; its p [B, 1, V]."""
+        """Sample a slot with the fixed noise, as AR does, and return its p [B, 1, V]."""
         probs = self.target_probs(slot, slot + 1)
         self.write(slot, choose(probs, self.noise.choosing(slot, slot + 1)))
         return probs
@@ -218,12 +218,12 @@ class DecodeState:
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
                accepted: torch.Tensor | None = None, refed: int = 0) -> Pass:
-        """Count a pass over slots start..stop-1 and describe it."""
+        """Count a pass over slots start..stop-1 and return its event."""
         return self._describe(stage, round_, self.coordinates[:, start:stop],
                               self.tokens[:, start:stop], accepted, refed)
 
     def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor) -> Pass:
-        """Count a pass over slots [B, n] behind each picture's own front, and describe it."""
+        """Count a verification pass over slots [B, n], one window per picture; return its event."""
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
         return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed=1)
 
@@ -234,16 +234,16 @@ class DecodeState:
 
     def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:
-        """Remember the mean of accepted [B, n] under `key`; forced slots do not count."""
+        """Record the mean of accepted [B, n] under `key`; forced slots do not count."""
         if self.forced is not None:
             accepted = accepted[~self.forced[slots].expand_as(accepted)]
         if accepted.numel():
             self._accepted[key].append(accepted.float().mean())
 
     def note_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
-        """The same by the distance d drafted over: accepted [B, n] ends before slot `stop`.
+        """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
 
-        Every d covers `reach` slots; the first may lack the slot that was chosen exactly.
+        Each offset covers `reach` slots. The first may lack one: the slot that was sampled exactly.
         """
         count = -(-accepted.shape[1] // reach)
         for d in range(1, count + 1):
@@ -253,7 +253,7 @@ class DecodeState:
             self.note_acceptance(f"{stage}+{d}", part, slice(begin, end))
 
     def acceptance(self, mark: str) -> dict[str, float]:
-        """Means of the keys with this mark: "/" for stage/round, "+" for stage+offset."""
+        """Mean acceptance of keys with `mark`: "/" for stage/round, "+" for stage+offset."""
         return {key: torch.stack(values).mean().item()
                 for key, values in self._accepted.items() if mark in key}
 
@@ -267,7 +267,7 @@ class DecodeState:
         return RowsDone(first, done, self.picture()[:, first:done])
 
     def _require_numbers(self, rows: int) -> None:
-        """SSDError where the state that chose the last cell of these rows is no longer finite."""
+        """Raise SSDError if the state that predicts the last cell of these rows is not finite."""
         if not self.hidden[:, self.grid.slot(rows * self.grid.columns - 1)].isfinite().all():
             raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
                            "backbone with dtype bf16, or fp32 where the card has no bf16")

@@ -1,7 +1,7 @@
-"""What runs of `exact` usually take: figures kept with the bundled backbone, and from own runs.
+"""How many passes `exact` usually takes: figures shipped with postcard, and the user's own runs.
 
-Own runs are remembered in this process; a host that wants them to last names a file (`keep_in`).
-Nothing but hashes and counts is kept. Knows no host.
+Own runs are remembered in this process; a host that wants to keep them names a file (`keep_in`).
+Only hashes and counts are stored. Knows no host.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..model.sampling import Sampling
 from .methods import Exact, Method
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
-MOST_KEYS, MEMORY = 64, 32  # figures in the file; runs that a mean remembers
+MOST_KEYS, MEMORY = 64, 32  # entries in the file; weight of a mean, in runs
 
 
 class Record:
-    """Mean passes and how many runs they are from, by key; the oldest key goes first."""
+    """Mean passes and number of runs by key. When full, drops the key updated longest ago."""
 
     def __init__(self) -> None:
         self.means: dict[str, tuple[float, int]] = {}
         self.path: Path | None = None
 
     def keep_in(self, path: Path) -> None:
-        """Read what a file remembers and write to it from now on; a bad file counts as none."""
+        """Load means from a file and save to it from now on; an unreadable file counts as empty."""
         self.path = Path(path)
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
             raw = json.loads(self.path.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def key_of(window: int, heads: bool) -> str:
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: dict,
          keep_rows: int = 0) -> None:
-    """Remember a finished run, where it is one of those that plans speak of."""
+    """Record a finished run, if it is of the kind that plans estimate: `exact`, plain sampling."""
     plain = (sampling.temperature, sampling.top_k, sampling.top_p) == (1.0, 0, 1.0)
     if isinstance(method, Exact) and plain and not keep_rows and backbone.sha256:
         key = key_of(method.width(backbone.grid, backbone.device.type), heads)
@@ -67,7 +67,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
                  keep_rows: int = 0) -> int | None:
-    """About how many passes a run takes, None where nobody knows."""
+    """Estimated passes of a run, or None if nothing is known."""
     if not isinstance(method, Exact):
         return None
     grid, key = backbone.grid, key_of(method.width(backbone.grid, device), heads)
@@ -79,7 +79,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
 
 
 def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:
-    """The figures kept with `postcard`, for it alone (a class has no hash yet)."""
+    """The shipped figures if this is `postcard` (a class has no hash yet), else none."""
     kept = bundled()
     same = backbone.sha256 in ("", kept["sha256"]) and backbone.name == "postcard"
     return kept["passes"] if same else {}

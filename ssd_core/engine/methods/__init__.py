@@ -1,4 +1,4 @@
-"""Decoding methods: one frozen dataclass a file, one row here."""
+"""Decoding methods: one file each, holding a frozen dataclass, and one row in METHODS."""
 
 from ...backbones.presets import PAPER
 from .ar import AR
@@ -17,7 +17,7 @@ PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
 
 
 def default_method() -> Method:
-    """What every host draws with unless told otherwise: AR's picture, with heads or without."""
+    """The default method of every host: AR's picture, with or without heads."""
     return Exact()
 
 

@@ -1,4 +1,4 @@
-"""Plain autoregression: one pass for every cell. The baseline, on the same engine."""
+"""Plain autoregression: one forward pass per cell. The baseline, on the same engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Resolved, group_slots, make_plan
 
 @dataclass(frozen=True)
 class AR(Resolved):
-    """Choose a cell, feed it, go on."""
+    """Sample a cell, feed it, move to the next."""
 
     name: ClassVar[str] = "ar"
     verdict: ClassVar[str] = "identical"

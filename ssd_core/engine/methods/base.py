@@ -1,8 +1,8 @@
-"""What a decoding method is, and the two steps that several methods share.
+"""What a decoding method is, and the steps that several methods share.
 
-A method is a frozen dataclass of knobs. Those left None take the backbone's preset (`resolved`);
-what has all of them counts its passes before anything runs (`plan`), and takes a DecodeState
-through the picture and yields one event a pass (`steps`).
+A method is a frozen dataclass of knobs. `resolved` fills knobs left None from the backbone's
+preset. The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
+yielding one event per pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Draft = Callable[[DecodeState, int, int], torch.Tensor]
 
 @dataclass(frozen=True)
 class Method:
-    """A user's wish: knobs left None take the backbone's preset."""
+    """The knobs as the user set them; None takes the backbone's preset."""
 
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
@@ -41,19 +41,22 @@ class Method:
         check_knobs(self)
 
     def resolved(self, preset: Preset) -> Resolved:
-        """The same method with every knob known; raises SSDError where knobs do not go together."""
+        """The same method with every knob set; raises SSDError if the values are incompatible."""
         raise NotImplementedError
 
     def known(self, preset: Preset) -> dict[str, Any]:
-        """The value of every knob; the preset's where it is None."""
+        """Every knob's value, taken from the preset where it is None."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: getattr(preset, name) if value is None else value
                 for name, value in own.items()}
 
 
 class Resolved(Method):
-    """A method that can run. One whose knobs are never None derives from this alone; the others
-    have a class of this kind beside them, which says anew what types its knobs have."""
+    """A method that can run: every knob has a value.
+
+    A method whose knobs are never None derives from this class directly. Others have a second class
+    that derives from this one and redeclares the knobs without None.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,22 +66,24 @@ class Resolved(Method):
         return self
 
     def check(self) -> None:
-        """Raise SSDError where knobs do not go together."""
+        """Raise SSDError if the knobs are incompatible with each other."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
-        """(k_h, k_v) that the heads must reach; None where none are needed."""
+        """(k_h, k_v) that the heads must provide, or None if the method needs no heads."""
         return None
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         raise NotImplementedError
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        """Slots that one pass feeds in one row at most; device: its type, by default the one with
-        the widest windows."""
+        """Most slots per batch row that one pass feeds.
+
+        device: its type; the default "cuda" has the widest windows.
+        """
         raise NotImplementedError
 
     def choice(self, grid: Grid, device: str) -> str:
-        """In words, what the method chooses by itself for a type of device; may be empty."""
+        """What the method chose for this type of device, in words; may be empty."""
         return ""
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
@@ -86,19 +91,19 @@ class Resolved(Method):
 
 
 def group_slots(grid: Grid, k: int) -> int:
-    """Slots of a group of one chosen and up to k drafted cells; a row end rides along."""
+    """Slots of the widest group: one sampled cell, up to k drafted cells and a row end."""
     return min(k + 1 + grid.row_end, grid.slots)
 
 
 def make_plan(grid: Grid, first_row: int, passes: int | None, passes_max: int,
               paper_passes: int | None) -> Plan:
-    """A Plan whose AR side decodes the same rows: first_row to the last."""
-    ar_passes = (grid.rows - first_row) * grid.columns  # the prefill, then one for all but one cell
+    """A Plan whose AR count covers the same rows, first_row to the last."""
+    ar_passes = (grid.rows - first_row) * grid.columns  # the prefill and every cell but the last
     return Plan(passes, passes_max, paper_passes, ar_passes, PAPER_AR_PASSES.get(grid))
 
 
 def require(rules: tuple[tuple[bool, str], ...]) -> None:
-    """Raise SSDError with the message of the first rule that does not hold."""
+    """Raise SSDError with the message of the first rule that fails."""
     for holds, message in rules:
         if not holds:
             raise SSDError(message)
@@ -109,9 +114,9 @@ def require(rules: tuple[tuple[bool, str], ...]) -> None:
 
 def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
                  acceptance: str = "residual", choice: str = "sample") -> None:
-    """Write tokens for the slots from `start` on, drawn from draft_probs [B, n, V].
+    """Sample tokens from draft_probs [B, n, V] and write them from slot `start` on.
 
-    Coupled drafts use the slots' fixed noise, so that a good draft already is AR's token.
+    `coupled` uses the slots' fixed noise, so that a good draft is already AR's token.
     """
     slots = state.noise.slots[start : start + draft_probs.shape[1]]
     if choice == "argmax":
@@ -124,14 +129,14 @@ def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
 
 
 def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
-    """The distribution [B, n, V] of a draft that is certain of its codes [B, n]."""
+    """The draft distribution [B, n, V] that gives codes [B, n] probability 1."""
     return F.one_hot(tokens, state.backbone.codes).float()
 
 
 def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
-    """h estimates [rows, n, d] of slots slot+1..stop-1, all from `slot` (Eq. 2).
+    """Estimates of h [rows, n, d] for slots slot+1..stop-1, all drafted from `slot` (Eq. 2).
 
-    Head d reaches d cells on; a row end in between is no cell, and its own estimate is unused.
+    Head d estimates d cells ahead. A row end is not a cell: it gets an estimate that is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
@@ -142,7 +147,7 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
 
 
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
-    """h estimates [rows, n, d] of `rows` rows from slot `start` on, all from the row above it."""
+    """Estimates of h [rows, n, d] for `rows` rows from slot `start` on, from the row above."""
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
     embedding = state.both(state.backbone.embed(state.tokens[:, above]))
@@ -154,13 +159,13 @@ def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
 
 @dataclass
 class Block:
-    """Slots under verification and the distributions that their tokens were drawn from."""
+    """Slots under verification, and the distributions that their tokens were drawn from."""
 
     start: int
     stop: int
     draft_probs: torch.Tensor  # [B, stop - start, V]
     acceptance: str
-    reach: int  # slots that lie at one offset from what they were drafted from: 1, or a row
+    reach: int  # slots drafted at one offset: 1 along the row, a whole row from above
 
     def part(self, start: int, stop: int) -> Block:
         """The slots start..stop-1 of this block."""
@@ -168,7 +173,7 @@ class Block:
             :, start - self.start : stop - self.start])
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
-        """Accept or repair every slot by itself; q becomes the p just computed. [B, n] bool."""
+        """Accept or repair every slot independently, then set q to the new p. [B, n] bool."""
         slots = state.noise.slots[self.start : self.stop]
         tokens = state.codes(self.start, self.stop)
         target_probs = state.target_probs(self.start, self.stop)
@@ -179,17 +184,17 @@ class Block:
             verdict = accept.residual(tokens, self.draft_probs, target_probs,
                                       state.noise.uniform(Purpose.ACCEPT, round_, slots),
                                       state.noise.exponential(Purpose.REPAIR, round_, slots))
-        stood = verdict.tokens == tokens  # before `write` changes what `tokens` views
+        stood = verdict.tokens == tokens  # computed before `write`, as `tokens` may be a view
         self.draft_probs.copy_(target_probs)
         state.write(self.start, verdict.tokens)
         return stood
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
-    """Verification rounds over a block; ends early once nothing changes.
+    """Run verification rounds over a block; stop early once nothing changes.
 
-    Up to the first slot that changed in any picture a pass has already done the commit's work: its
-    keys, values and hidden states are those of the final tokens, and the next pass begins there.
+    Slots before the first change in any picture need no commit: the pass has just stored the keys,
+    values and hidden states of their final tokens. The next pass begins at that change.
     """
     for number in numbers:
         first_fed = state.stale
@@ -201,7 +206,7 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         if number == 1:
             state.note_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
-        before = block.start - first_fed  # negative where the block's first cells are not stale
+        before = block.start - first_fed  # negative if the block's first cells are not stale
         fed = F.pad(stood, (before, 0), value=True)
         yield state.passed(stage, number, first_fed, block.stop, fed, max(0, before))
         if state.stale == block.stop:
@@ -209,7 +214,7 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
-    """One pass that makes keys, values and hidden states before `stop` final, if any are stale."""
+    """Make keys, values and hidden states before `stop` final: one pass, or none if all are."""
     if (start := state.stale) >= stop:
         return
     state.feed(stop)
@@ -217,11 +222,11 @@ def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
     yield state.passed("commit", 0, start, stop)
 
 
-# Groups along the raster
+# Groups of cells in raster order
 
 
 def group_bounds(grid: Grid, start: int, stop: int, k: int) -> list[tuple[int, int]]:
-    """Slots start..stop-1 in groups: one chosen, up to k drafted cells; row ends ride along."""
+    """Split slots start..stop-1 into groups: one sampled, up to k drafted cells, row ends."""
     bounds = []
     while start < stop:
         end, cells = start, 0
@@ -238,28 +243,28 @@ def is_row_end(grid: Grid, slot: int) -> bool:
 
 
 def drafted_cells(grid: Grid, begin: int, end: int) -> int:
-    """How many cells of a group are drafted: all but its first, which is chosen, and row ends."""
+    """Number of drafted cells in a group: all except its first, which is sampled, and row ends."""
     return sum(not is_row_end(grid, slot) for slot in range(begin + 1, end))
 
 
 def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int:
-    """Passes that `groups` needs, the last group's commit included."""
+    """Passes that `groups` takes, including the last group's commit."""
     return sum(1 + min(rounds_, drafted_cells(grid, begin, end))
                for begin, end in group_bounds(grid, start, stop, k))
 
 
 def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draft: Draft,
            acceptance: str, last_commit: bool) -> Iterator[Pass]:
-    """Row 0 of SSD, or a whole picture by 1-D multi-token prediction.
+    """Decode in groups: row 0 of SSD, or a whole picture by 1-D multi-token prediction.
 
-    The commit of a group yields the exact h of the next slot, which is chosen from it for free.
+    A group's commit also yields the exact h of the next slot, so that slot costs no extra pass.
     """
     for begin, end in group_bounds(state.grid, start, stop, k):
         state.choose(begin)
         if cells := drafted_cells(state.grid, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
-            last = min(rounds_, cells)  # every round makes one more cell final
+            last = min(rounds_, cells)  # each round makes at least one more cell final
             yield from rounds(state, block, range(1, last + 1), "horizontal")
         if end < stop or last_commit:
             yield from commit(state, end)

@@ -1,11 +1,11 @@
-"""AR's picture for its seed, in fewer forward passes, with or without heads.
+"""The same picture as AR with the same seed, in fewer forward passes, with or without heads.
 
-A window of cells slides along the raster. Every pass chooses all of its cells again with their
-fixed noise. Tokens at the front that did not change are final: AR would have chosen them too.
+A window of cells slides along the raster. Every pass samples all its cells again with their fixed
+noise. Unchanged tokens at the front are final: AR would have chosen them too.
 
-That is identical in fp32. In half precision a pass over a window can round differently from a pass
-over one cell: in bf16 7 of 16 pictures of postcard were identical, with 98 % equal tokens on
-average and 87 % at worst (benchmarks/results/exact.md).
+The tokens are identical in fp32. In half precision a pass over a window can round differently from
+a pass over one cell. In bf16, 7 of 16 pictures of postcard were identical; on average 98 % of
+tokens were equal, at worst 87 % (benchmarks/results/exact.md).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from .base import Resolved, make_plan, require
 from .knobs import knob
 from .window import known, sliding_window
 
-# Cells of a pass that cost little more than one, by class of device. Guidance doubles the rows of
-# the matrix: on a card 200 of them are nearly free; a CPU pays for every one.
+# Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
+# On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
 
 
 def cheapest_window(grid: Grid, device: str) -> int:
-    """As many whole rows as the device takes cheaply, at least one; device: "cpu", "cuda" ..."""
+    """As many whole rows as the device handles cheaply, at least one; device: "cpu", "cuda" ..."""
     rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
     return min(rows, grid.rows) * grid.width
 
 
 @dataclass(frozen=True)
 class Exact(Resolved):
-    """Chooses a window of cells again in every pass."""
+    """Samples a whole window of cells again in every pass."""
 
     window: int | None = knob(None, "Cells that a pass looks at.", low=1, shown="basic",
                               own="the cheapest number on this device")
@@ -52,7 +52,7 @@ class Exact(Resolved):
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def width(self, grid: Grid, device: str) -> int:
-        """Cells a pass looks at; device: its type."""
+        """Cells per pass on this type of device."""
         return self.window or cheapest_window(grid, device)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
@@ -72,7 +72,7 @@ class Exact(Resolved):
 
 
 class FirstGuess:
-    """Fills slots as they enter the window: by the vertical head, else with the token above."""
+    """Fills slots that enter the window: from the vertical head, or else with the token above."""
 
     def __init__(self, state: DecodeState) -> None:
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
@@ -103,7 +103,7 @@ class FirstGuess:
 
 def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
              _: None) -> torch.Tensor:
-    """Choose slots + 1 anew; how many guesses from the front on were already right."""
+    """Sample slots + 1 again; return how many guesses from the front on were already right."""
     ahead = slots + 1
     held, final = state.codes_at(ahead), known(ahead, frontier)
     tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))

@@ -1,4 +1,4 @@
-"""Knobs that several methods share, each described once; `knob` describes those of one method."""
+"""Knobs that several methods share, each described once; `knob` describes all others."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["cells_drafted", "knob", "verification_rounds"]
 
 
 def cells_drafted() -> Any:
-    """k_h."""
+    """The knob k_h."""
     return knob(None, "Cells drafted at once along a row.", low=1, shown="basic",
                 own="the backbone's own")
 
 
 def verification_rounds(default: int | None) -> Any:
-    """rounds."""
+    """The knob `rounds`."""
     return knob(default, "Verification rounds over what was drafted: more rounds give better "
                          "pictures and take more passes; 0 only drafts.", low=0, shown="basic",
                 own="the backbone's own")

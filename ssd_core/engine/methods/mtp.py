@@ -1,4 +1,4 @@
-"""1-D multi-token prediction: SSD's horizontal heads along the whole raster (paper, section 4)."""
+"""1-D multi-token prediction: SSD's horizontal heads along the raster (paper, section 4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .knobs import cells_drafted, verification_rounds
 
 @dataclass(frozen=True)
 class MTP(Method):
-    """k_h tokens drafted at a time, each repaired by itself in `rounds` passes."""
+    """Drafts k_h tokens at a time and repairs each independently in `rounds` passes."""
 
     k_h: int | None = cells_drafted()
     rounds: int = verification_rounds(1)
@@ -41,7 +41,7 @@ class MTP(Method):
 
 
 class ResolvedMTP(Resolved, MTP):
-    """MTP with its knobs known."""
+    """MTP with all knobs set."""
 
     k_h: int
 
@@ -50,7 +50,7 @@ class ResolvedMTP(Resolved, MTP):
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         start = first_row * grid.width
-        # The prefill is one more, the last group's commit one less.
+        # The prefill adds one pass; the last group needs no commit.
         passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
         paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
         return make_plan(grid, first_row, passes, passes, paper)
@@ -59,7 +59,7 @@ class ResolvedMTP(Resolved, MTP):
         return group_slots(grid, self.k_h)
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        """Write drafts behind slot `begin` and return their draft_probs [B, end - begin - 1, V]."""
+        """Write drafts after slot `begin` and return their draft_probs [B, end - begin - 1, V]."""
         estimate = horizontal_states(state, begin, end)
         draft_probs = state.draft_probs(estimate, slice(begin + 1, end))
         sample_draft(state, begin + 1, draft_probs)

@@ -1,4 +1,4 @@
-"""SSD's schedule without heads: the row above, or its distribution, is the draft. Training-free."""
+"""SSD's schedule without heads: drafts come from the row above. Needs no training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ssd import ResolvedSchedule, RowSchedule
 
 @dataclass(frozen=True)
 class Rows(RowSchedule):
-    """Cell (y, x) is drafted from (y - 1, x); on row 0 from the last chosen cell to the left."""
+    """Drafts cell (y, x) from cell (y - 1, x); in row 0 from the last sampled cell to the left."""
 
     draft: str = knob("distribution", "Draft from the distribution of the cell above, or copy its "
                                       "token.", choices=("distribution", "copy"))
@@ -29,7 +29,7 @@ class Rows(RowSchedule):
 
 
 class ResolvedRows(ResolvedSchedule, Rows):
-    """Rows with its knobs known."""
+    """Rows with all knobs set."""
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return replace(super().plan(grid, first_row), paper_passes=None)
@@ -41,7 +41,7 @@ class ResolvedRows(ResolvedSchedule, Rows):
         return self._drafted(state, slice(start - state.grid.width, start), start, rows)
 
     def _drafted(self, state: DecodeState, source: slice, start: int, times: int) -> torch.Tensor:
-        """Repeat what stands in `source` as the draft of `times` as many slots."""
+        """Draft the slots from `start` on by repeating the slots in `source` `times` times."""
         tokens = state.codes(source.start, source.stop).repeat(1, times)
         if self.draft == "copy":
             state.write(start, tokens)

@@ -1,8 +1,8 @@
-"""Spatially Speculative Decoding: draft whole rows, let the backbone verify and repair them.
+"""Spatially Speculative Decoding: draft whole rows; the backbone verifies and repairs them.
 
-Row 0 is drafted along the raster by horizontal heads, every further block of up to k_v rows from
-the row above it by vertical heads (paper, section 3.3 and appendix A.3). `rows` (its sibling file)
-is the same schedule without heads.
+Horizontal heads draft row 0 along the raster. Vertical heads draft every further block of up to k_v
+rows from the row above it (paper, section 3.3 and appendix A.3). methods/rows.py runs the same
+schedule without heads.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from .knobs import cells_drafted, knob, verification_rounds
 class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
-    `rounds` is r = b of the paper, `incremental` is i. Coupled rounds of at least a row's
-    columns are a run to convergence: row 0 converges as well, and the picture is AR's. Every round
+    `rounds` is r = b of the paper, `incremental` is i. With `coupled`, k_v 1 and at least as many
+    rounds as columns, every row converges, row 0 included, and the picture is AR's. Each round
     makes at least one more cell final, so rounds beyond a block's cells are never run.
     """
 
@@ -64,13 +64,13 @@ class RowSchedule(Method):
                "block.")
 
     def known(self, preset: Preset) -> dict[str, Any]:
-        """i follows the preset only where b does as well; a b of one's own has i = 0."""
+        """As in Method, but with `rounds` set an unset `incremental` is 0, not the preset's."""
         own = preset if self.rounds is None else replace(preset, incremental=0)
         return super().known(own)
 
 
 class ResolvedSchedule(Resolved, RowSchedule):
-    """A schedule with its knobs known; what drafts is left to `ssd` and `rows`."""
+    """A schedule with all knobs set; `ssd` and `rows` add the drafting."""
 
     k_h: int
     k_v: int
@@ -98,18 +98,21 @@ class ResolvedSchedule(Resolved, RowSchedule):
         return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - spared
 
     def _commits_first_row(self, grid: Grid) -> bool:
-        """Whether row 0 ends in a commit: also a fused one where its last group is a lone cell,
-        which no round has fed, so that the next row's first cell has no h yet."""
+        """Whether row 0 ends with a commit pass.
+
+        A fused commit replaces it, unless the last group is a single cell: no round has fed that
+        cell, so the next row's first cell would have no h.
+        """
         begin, end = group_bounds(grid, 0, grid.width, self.k_h)[-1]
         return grid.rows > 1 and not (self.fused_commit and drafted_cells(grid, begin, end))
 
     def _group_rounds(self, grid: Grid) -> int:
-        """Rounds for a group of row 0: one, as in the paper, or as many as can change a token."""
+        """Rounds for a group of row 0: one, as in the paper, or enough for it to converge."""
         converging = self.acceptance == "coupled" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
     def _useful(self, rounds_: int, cells: int) -> int:
-        """As many rounds as there are cells to judge; the first cell is exact but when fused."""
+        """At most one round per cell to judge. The first cell is exact unless commits are fused."""
         return min(rounds_, cells - (not self.fused_commit))
 
     def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
@@ -118,7 +121,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
         if self.fused_commit:
             return joint + staged
         commits = 1
-        if self.incremental:  # a first row of one cell is exact: once fed it needs no commit
+        if self.incremental:  # a first row of one cell is exact and needs no commit once fed
             commits = rows - (grid.columns == 1 and joint > 0)
         return joint + staged + commits - last
 
@@ -128,11 +131,11 @@ class ResolvedSchedule(Resolved, RowSchedule):
                            for rows in blocks(1, grid.rows, self.k_v))
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        """Write drafts behind slot `begin`; their draft_probs [B, end - begin - 1, V]."""
+        """Write drafts after slot `begin`; return their draft_probs [B, end - begin - 1, V]."""
         raise NotImplementedError
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        """Write drafts for `rows` rows from slot `start` on; their draft_probs [B, n, V]."""
+        """Write drafts for `rows` rows from slot `start` on; return their draft_probs [B, n, V]."""
         raise NotImplementedError
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
@@ -151,7 +154,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
         draft_probs = self.draft_rows(state, start, len(rows))
         draft_probs[:, :1] = state.choose(start)
         state.clock.lap("draft")
-        # The first slot was chosen from an exact h, except where a fused commit is still to come.
+        # The first slot was sampled from an exact h, unless a fused commit is still pending.
         judged = start if state.stale < start else start + 1
         block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width)
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
@@ -164,7 +167,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
         state.final = stop
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
-        """Commit a row, then refine the next one on corrected ground."""
+        """Commit a row, then refine the next one with the corrected row as its context."""
         width = state.grid.width
         last = self.rounds + self._useful(self.incremental, state.grid.columns)
         for y in rows[1:]:
@@ -174,7 +177,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
                 continue
             if not self.fused_commit:
                 yield from commit(state, begin)
-                if not block.part(begin, begin + 1).judge(state, 0).all():  # its h is exact now
+                if not block.part(begin, begin + 1).judge(state, 0).all():  # its h is now exact
                     state.stale = begin
             state.final = begin
             part = block.part(begin + (not self.fused_commit), end)
@@ -184,7 +187,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
 
 @dataclass(frozen=True)
 class SSD(RowSchedule):
-    """The paper's method. Drafts are sampled from q (`draft_choice`), since Eq. 4-5 need that."""
+    """The paper's method. By default drafts are sampled from q, as Eq. 4-5 require."""
 
     draft_choice: str = knob(
         "sample", "How drafts are picked from the heads' distribution: by sampling, or the "
@@ -200,7 +203,7 @@ class SSD(RowSchedule):
 
 
 class ResolvedSSD(ResolvedSchedule, SSD):
-    """SSD with its knobs known."""
+    """SSD with all knobs set."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)

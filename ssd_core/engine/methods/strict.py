@@ -1,6 +1,6 @@
-"""Speculative decoding as in Leviathan et al.: stop at the first rejection, lose nothing.
+"""Speculative decoding as in Leviathan et al.: stop at the first rejection; lossless.
 
-Table 4 of the SSD paper, "Spec. decoding": the same heads, the classical acceptance.
+This is "Spec. decoding" in Table 4 of the SSD paper: SSD's heads with the classical acceptance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .window import known, sliding_window
 
 @dataclass(frozen=True)
 class Strict(Method):
-    """k_h drafts a pass, by horizontal heads or (from row 1 on) by the vertical head above."""
+    """Drafts k_h tokens per pass, by horizontal heads or (from row 1 on) by the vertical head."""
 
     drafts: str = knob("horizontal", "Draft along the row, or from the row above.",
                        choices=("horizontal", "vertical"))
@@ -40,7 +40,7 @@ class Strict(Method):
 
 
 class ResolvedStrict(Resolved, Strict):
-    """Strict with its knobs known."""
+    """Strict with all knobs set."""
 
     k_h: int
 
@@ -68,7 +68,7 @@ class ResolvedStrict(Resolved, Strict):
 
     def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
                      frontier: torch.Tensor) -> torch.Tensor:
-        """q [B, n, V] of slots `ahead` [B, n], drafted from the frontier [B, 1] or from above."""
+        """q [B, n, V] of slots `ahead` [B, n], from the frontier [B, 1] or the row above."""
         above = ahead - state.grid.width
         by_row = (above >= 0) & (self.drafts == "vertical") & (above <= frontier)
         estimate = torch.zeros_like(state.hidden_at(ahead))
@@ -84,7 +84,7 @@ class ResolvedStrict(Resolved, Strict):
 
     def _horizontal(self, state: DecodeState, ahead: torch.Tensor,
                     frontier: torch.Tensor) -> torch.Tensor:
-        """h estimates [rows, n, d]: head d for the d-th cell behind each picture's frontier."""
+        """Estimates of h [rows, n, d]: head d for the d-th cell after each picture's frontier."""
         hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
         heads = state.draft_heads.horizontal[: self.k_h]
         estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
@@ -98,7 +98,7 @@ class ResolvedStrict(Resolved, Strict):
 
 def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
           draft_probs: torch.Tensor) -> torch.Tensor:
-    """Leviathan's acceptance of the drafts in `slots`; writes the repaired or free token."""
+    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token."""
     ahead = slots + 1
     uniforms = state.noise.uniform(Purpose.ACCEPT, state.passes, slots[:, 1:])
     uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)

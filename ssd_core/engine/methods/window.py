@@ -1,8 +1,8 @@
-"""The sliding window that `strict` and `exact` share: every picture has a frontier of its own.
+"""The sliding window of `strict` and `exact`: each picture has its own frontier.
 
-At the frontier stands a token that is known and not yet fed. A pass feeds it and the guesses
-behind it; the guesses that prove right become final, the first wrong one is put right, and the
-frontier moves there.
+The token at the frontier is final but not yet fed. A pass feeds it together with the guesses behind
+it. Guesses that prove right become final, the first wrong one is corrected, and the frontier moves
+to it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], torch.Tenso
 
 def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Drafted],
                    judge: Judge[Drafted]) -> Iterator[Pass]:
-    """Fill slots first.. of every picture.
+    """Fill every picture from slot `first` on.
 
-    guess(state, slots [B, n], frontier [B]) writes guesses behind the frontier and returns what
-    `judge` has to know of them, such as their draft_probs [B, n - 1, V]. After the pass over
-    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and
-    returns how many guesses [B] stood.
+    guess(state, slots [B, n], frontier [B]) writes guesses after the frontier and returns what
+    `judge` needs to know about them, such as their draft_probs [B, n - 1, V]. After the pass over
+    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns
+    how many guesses [B] were right.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
@@ -50,5 +50,5 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
 
 
 def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: tokens that are final already; they occur in windows clamped to the end."""
+    """[B, n] bool: which tokens are already final. Windows at the end of a picture contain some."""
     return slots <= frontier[:, None]
