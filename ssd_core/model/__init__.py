@@ -1,1 +1,1 @@
-"""The decoder, its cache, the grid, the noise and the sampling of one token."""
+"""The decoder, its cache, the grid, the noise field and the sampling of a token."""

@@ -1,4 +1,4 @@
-"""Raster geometry of a token picture: cells, rows, and their places in the sequence.
+"""Raster geometry of a token picture: cells, rows and their positions in the sequence.
 
 Knows nothing about models, caches or methods.
 """
@@ -15,9 +15,9 @@ from ..errors import SSDError
 
 @dataclass(frozen=True)
 class Grid:
-    """R rows of C cells; `row_end` says that every row is closed by one forced token.
+    """R rows of C cells; with `row_end` one forced token closes every row.
 
-    Image slot s counts from the first image token: cell (y, x) lies in slot y * width + x.
+    Image slots count from the first image token: cell (y, x) is slot y * width + x.
     """
 
     rows: int
@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def width(self) -> int:
-        """Slots a row takes, W': C, or C + 1 with a forced row end."""
+        """Slots per row, W': C, or C + 1 with a forced row end."""
         return self.columns + self.row_end
 
     @property
@@ -50,13 +50,13 @@ class Grid:
         return self.rows * self.width
 
     def slot(self, cell: int) -> int:
-        """Image slot of a raster cell; `cell == cells` gives the slot just past the picture."""
+        """Image slot of a raster cell; `cell == cells` gives the slot after the picture."""
         y, x = divmod(cell, self.columns)
         return y * self.width + x
 
     @cached_property
     def coordinates(self) -> torch.Tensor:
-        """[slots, 2] int64 (row, column) of every slot; a row end has column C."""
+        """[slots, 2] int64: (row, column) of every slot; a row end has column C."""
         slot = torch.arange(self.slots)
         return torch.stack((slot // self.width, slot % self.width), dim=-1)
 

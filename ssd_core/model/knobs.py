@@ -1,7 +1,7 @@
-"""Knobs: every value that a user sets, described once on the dataclass field that holds it.
+"""Knobs: every value that a user can set, described once on the dataclass field that holds it.
 
-One check reads the descriptions and the fields' types; flags, widgets, controls and help pages are
-made from them (see front/knobs.py).
+Checks read these descriptions and the field types. Flags, widgets, controls and help pages are
+generated from them (see front/knobs.py).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from ..errors import SSDError
 from ..unicode import is_unicode
 
-LARGEST = 1 << 20  # of whole numbers without a limit of their own: beyond any grid, safe in JSON
+LARGEST = 1 << 20  # default limit of integers: beyond any grid, safe in JSON
 WANTED = {int: "a number without a fraction", float: "a number", str: "text",
           bool: "True or False"}
 
 
 @dataclass(frozen=True)
 class Knob:
-    """What is legal, what it does, and who sees it.
+    """Legal values, help and visibility of a knob.
 
-    help: one line for a person. `above` is a lower limit that is itself not legal. shown: "basic",
-    "expert", or "never" for what no host offers. own: in words, what None stands for.
+    help: one line for the user. above: an exclusive lower limit. shown: "basic", "expert", or
+    "never" if no host offers it. own: what None means, in words.
     """
 
     help: str
@@ -51,7 +51,7 @@ class Knob:
 
     @property
     def legal(self) -> str:
-        """The legal values, as an error says it; empty where all are."""
+        """The legal values as error messages state them; empty if every value is legal."""
         if self.choices:
             return f"choose one of {', '.join(self.choices)}"
         high = "" if self.high is None else f"{self.high:,}"
@@ -65,15 +65,15 @@ class Knob:
 def knob(default: Any, help: str, *, low: float | None = None, above: float | None = None,  # noqa: A002
          high: float | None = None, step: float | None = None, choices: tuple[str, ...] = (),
          shown: str = "expert", own: str = "") -> Any:
-    """A dataclass field that carries its Knob. A field that may be None says what that means."""
+    """A dataclass field that carries its Knob. A field that may be None must set `own`."""
     described = Knob(help, low, above, high, step, choices, shown, own)
     return dataclasses.field(default=default, metadata={"knob": described})
 
 
 def check_knobs(record: object) -> None:
-    """Raise SSDError for the first field of a frozen dataclass of a wrong type or out of range.
+    """Raise SSDError for the first field of a frozen dataclass with a wrong type or value.
 
-    Numbers of other libraries, such as numpy's, are kept as Python's own.
+    Numbers of other libraries, such as numpy's, are converted to Python's.
     """
     owner: type = type(record)
     for name, kind, optional, described in declared(owner):
@@ -85,7 +85,7 @@ def check_knobs(record: object) -> None:
 
 
 def require_legal(name: str, value: Any, described: Knob | None) -> None:
-    """Raise SSDError with the legal range where a value of the right type is outside it."""
+    """Raise SSDError with the legal range if a value of the right type is outside it."""
     if described is not None and not described.allows(value):
         shown = repr(value[:40]) if isinstance(value, str) else value
         raise SSDError(f"{name} {shown}: {described.legal or 'must be text'}")
@@ -94,7 +94,7 @@ def require_legal(name: str, value: Any, described: Knob | None) -> None:
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """`value` as an int, float, str or bool; SSDError naming it where it is none."""
+    """Return `value` as an int, float, str or bool; raise SSDError naming it if it is not one."""
     found = _as(value, kind)
     if found is None:
         raise SSDError(f"{name} {str(value)[:40]!r}: must be {WANTED[kind]}")
@@ -116,7 +116,7 @@ def _as(value: Any, kind: type) -> Any:
 
 @cache
 def declared(record: type) -> tuple[tuple[str, type, bool, Knob | None], ...]:
-    """(name, type, whether None will do, description) of every field of a dataclass."""
+    """(name, type, whether None is allowed, description) of every field of a dataclass."""
     hints = get_type_hints(record)
     return tuple((f.name, *_parts(hints[f.name]), f.metadata.get("knob")) for f in fields(record))
 

@@ -1,8 +1,8 @@
 """The key/value cache: one buffer, allocated once, where slot = sequence position.
 
-A pass says where it writes (`seek`), every layer stores its keys and values there (`update`) and
-attends to what lies at or before each query. Rolling back needs no verb: a later pass simply
-writes the same slots again. Knows nothing about pictures or methods.
+Before a pass, `seek` sets the slots it feeds. Each layer then stores its keys and values there
+(`update`) and attends to the slots at or before each query. Rolling back needs no operation: a
+later pass writes the same slots again. Knows nothing about pictures or methods.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 class KVCache:
     """Keys and values [layers, rows, kv_heads, slots, head_dim] of one run.
 
-    mask: additive [rows or 1, 1, group * n, slots], the same for each of the `group` query heads
-    that share a key head; None where the pass sees everything, or is `causal` from slot 0.
+    mask: additive [rows or 1, 1, group * n, slots], repeated for the `group` query heads that share
+    a key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
     """
 
     def __init__(self, layers: int, rows: int, kv_heads: int, slots: int, head_dim: int,
@@ -35,14 +35,14 @@ class KVCache:
         return 2 * self.keys.numel() * self.keys.element_size()
 
     def hide(self, counts: torch.Tensor) -> None:
-        """Nobody sees the first counts[row] [rows] int64 slots of a row from now on.
+        """Hide the first counts[row] slots of each row from all later passes; counts [rows] int64.
 
-        Each of these slots still sees itself: a softmax over nothing would be NaN.
+        A hidden slot still attends to itself: a softmax over nothing would be NaN.
         """
         self._visible_from = counts[:, None, None]
 
     def seek(self, start: int, count: int) -> None:
-        """The next pass feeds slots start..start+count of every row: plain slices, no gather."""
+        """The next pass feeds slots start..start+count-1 of every row, by plain slices."""
         self.slots, self._end = slice(start, start + count), start + count
         all_seen = self._visible_from is None
         self.causal = all_seen and start == 0
@@ -50,17 +50,17 @@ class KVCache:
             torch.arange(start, self._end, device=self.keys.device)[None])
 
     def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
-        """The next pass feeds slots [rows, n] int64, every row its own.
+        """The next pass feeds slots [rows, n] int64, which may differ per row.
 
-        `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot"; methods
-        that commit out of raster order (wavefronts, trees in scratch slots) pass it.
+        `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot", for
+        methods that commit out of raster order (wavefronts, trees in scratch slots).
         """
         self.slots, self._end, self.causal = slots, int(slots.max()) + 1, False
         self.mask = self._at_or_before(slots) if visible is None else self._additive(
             visible[:, None, :, : self._end])
 
     def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
-        """Store [rows, kv_heads, n, head_dim]; all keys and values up to the last slot."""
+        """Store [rows, kv_heads, n, head_dim]; return keys and values up to the last fed slot."""
         k, v = self._layers[layer]
         if isinstance(self.slots, slice):
             k[:, :, self.slots] = keys
@@ -71,7 +71,7 @@ class KVCache:
         return k[:, :, : self._end], v[:, :, : self._end]
 
     def _at_or_before(self, slots: torch.Tensor) -> torch.Tensor:
-        """The mask of a pass over slots [rows or 1, n] that sees those at or before each."""
+        """The mask with which slots [rows or 1, n] attend to the slots at or before themselves."""
         slot, query = torch.arange(self._end, device=slots.device), slots[..., None]
         seen = slot <= query
         if self._visible_from is not None:
@@ -79,7 +79,7 @@ class KVCache:
         return self._additive(seen[:, None])
 
     def _additive(self, visible: torch.Tensor) -> torch.Tensor:
-        """Float once a pass; SDPA would convert a bool mask again in every layer."""
+        """A float mask, made once per pass: SDPA would convert a bool mask in every layer."""
         mask = torch.zeros(visible.shape, dtype=self.keys.dtype, device=visible.device)
         mask.masked_fill_(~visible, float("-inf"))
         return mask if self._group == 1 else mask.repeat(1, 1, self._group, 1)

@@ -1,10 +1,9 @@
 """The noise field: every random number of a picture, addressed instead of drawn.
 
-A number depends on (image seed, purpose, round, slot, code) and on nothing else: not on the batch,
-the order of passes or the device. The field hands out exponential variates E, because
-argmax(p / E) is a sample from p (the exponential race, the same choice as argmax(log p + Gumbel)).
-Only integer operations, table look-ups and single multiplications are used, so the bits agree on
-every device.
+A number depends only on (image seed, purpose, round, slot, code), never on the batch, the order of
+passes or the device. The field returns exponential variates E, because argmax(p / E) is a sample
+from p (the exponential race; the same choice as argmax(log p + Gumbel)). It uses only integer
+operations, table look-ups and single multiplications, so the bits agree on every device.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from enum import IntEnum
 
 import torch
 
-VERSIONS = (1, 2)  # pictures of an old recipe are drawn again by the version that it names
+VERSIONS = (1, 2)  # a recipe names its version, so old pictures can be reproduced
 NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
-HELD_NUMBERS = 1 << 25  # a field of up to this many numbers is evaluated once and kept
+HELD_NUMBERS = 1 << 25  # a field of at most this many numbers is computed once and kept
 _WORD = 0xFFFFFFFF
 
 
 class Purpose(IntEnum):
-    """What a number decides; numbers of different purposes are independent."""
+    """What a number decides. Numbers for different purposes are independent."""
 
     CHOOSE = 0
     DRAFT = 1
@@ -31,12 +30,12 @@ class Purpose(IntEnum):
 
 
 def _signed(word: int) -> int:
-    """A 32-bit word as the int32 that has its bits."""
+    """The int32 with the bits of a 32-bit word."""
     return word - (1 << 32) if word >= 1 << 31 else word
 
 
 def mix(x: torch.Tensor) -> torch.Tensor:
-    """int32 -> int32, a bijection that scatters every bit (Wellons' lowbias32), in place."""
+    """Scatter every bit of int32 `x`, in place; a bijection (Wellons' lowbias32)."""
     x ^= (x >> 16) & 0xFFFF
     x *= _signed(0x7FEB352D)
     x ^= (x >> 15) & 0x1FFFF
@@ -46,7 +45,7 @@ def mix(x: torch.Tensor) -> torch.Tensor:
 
 
 def blend(words: torch.Tensor) -> torch.Tensor:
-    """int32 [B, 2] -> the same, in place: a bijection where each word depends on both."""
+    """Make both words of int32 [B, 2] depend on each other, in place; a bijection."""
     low, high = words.unbind(-1)
     low ^= mix(high + _signed(0x9E3779B9))
     high ^= mix(low + _signed(0x85EBCA77))
@@ -54,7 +53,7 @@ def blend(words: torch.Tensor) -> torch.Tensor:
 
 
 def exponential_table() -> torch.Tensor:
-    """float32 [2^16 + 1]: -log(1 - i / 2^16), its last entry closed at the mean of its tail."""
+    """float32 [2^16 + 1]: -log(1 - i / 2^16); the last entry is set from the mean of the tail."""
     v = torch.arange((1 << TABLE_BITS) + 1, dtype=torch.float64) / (1 << TABLE_BITS)
     table = -torch.log1p(-v)
     table[-1] = table[-2] + 2.0
@@ -62,11 +61,11 @@ def exponential_table() -> torch.Tensor:
 
 
 class NoiseField:
-    """The numbers of a batch: `seeds` one a picture, `slots` and `codes` their extent.
+    """The random numbers of a batch: one seed per picture, `slots` x `codes` numbers each.
 
-    In version 1 both words of a seed met the slot in the same way, so that the seeds s and
-    s ^ d * (2^32 + 1) had one field with its slots permuted. From version 2 on each word of the
-    seed depends on the other, and each meets a different multiple of the slot.
+    Version 1 mixed both words of a seed with the slot in the same way, so that the seeds s and s ^
+    d * (2^32 + 1) gave one field with its slots permuted. From version 2 on each word depends on
+    the other and meets a different multiple of the slot.
     """
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
@@ -86,24 +85,24 @@ class NoiseField:
         self.held = self.exponential(Purpose.CHOOSE, 0, self.slots) if small else None
 
     def choosing(self, start: int, stop: int) -> torch.Tensor:
-        """E [B, stop - start, codes] of the one fixed field that chooses tokens."""
+        """E [B, stop - start, codes] of the fixed field that chooses tokens."""
         if self.held is not None:
             return self.held[:, start:stop]
         return self.exponential(Purpose.CHOOSE, 0, self.slots[start:stop])
 
     def choosing_at(self, slots: torch.Tensor) -> torch.Tensor:
-        """The same for slots [B, n] of each picture's own."""
+        """The same for slots [B, n], which may differ per picture."""
         if self.held is not None:
             return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
-        """E float32 [B, n, codes], exponential with mean 1; slots [n] or [B, n] int64."""
+        """E float32 [B, n, codes], exponential with mean 1, for slots [n] or [B, n] int64."""
         keys = self._keys(purpose, round_, slots)
         return self._exponential(mix(keys[..., :1] ^ self.code_words).add_(keys[..., 1:]))
 
     def uniform(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
-        """U float32 [B, n] in [0, 1), steps of 2^-24; slots [n] or [B, n] int64."""
+        """U float32 [B, n] in [0, 1) in steps of 2^-24, for slots [n] or [B, n] int64."""
         keys = self._keys(purpose, round_, slots)
         word = mix(mix(keys[..., 0] ^ keys[..., 1]).add_(1))
         return (word >> 8 & 0xFFFFFF).float() * 2.0**-24
@@ -116,7 +115,7 @@ class NoiseField:
                                          device=self.device)))
 
     def _exponential(self, word: torch.Tensor) -> torch.Tensor:
-        """32 random bits -> E: the high half picks a table entry, the low half goes between."""
+        """32 random bits -> E: the high half selects a table entry, the low half interpolates."""
         word = mix(word)
         index = ((word >> 16) & 0xFFFF).long()
         between = ((word & 0xFFFF).float() + 0.5) * 2.0**-16

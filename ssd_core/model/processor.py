@@ -1,4 +1,4 @@
-"""What a processor computes fast, asked of PyTorch; the rules that follow from it for weights.
+"""Which arithmetic a device does fast, as PyTorch reports it, and how weights should be stored.
 
 Knows no backbone.
 """
@@ -9,31 +9,31 @@ from collections.abc import Mapping
 
 import torch
 
-BF16_UNITS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, and of ARM
+BF16_UNITS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # x86, then ARM
 ASKED = {"avx512_bf16": "_is_avx512_bf16_supported", "amx_bf16": "_is_amx_tile_supported"}
 
 
 def capabilities() -> Mapping[str, object]:
-    """What the CPU has, under PyTorch's names; older ones answer about little, or nothing."""
+    """CPU features by PyTorch's names; older versions of PyTorch report few or none."""
     if (ask := getattr(torch.cpu, "get_capabilities", None)) is not None:
         return ask()
     return {name: getattr(torch.cpu, asked, bool)() for name, asked in ASKED.items()}
 
 
 def cpu_has_bf16() -> bool:
-    """Whether the CPU multiplies in bf16 itself: others convert every matrix at every pass."""
+    """Whether the CPU computes in bf16; others convert every matrix in every pass."""
     found = capabilities()
     return any(found.get(name) for name in BF16_UNITS)
 
 
 def cpu_has_amx() -> bool:
-    """Whether the CPU has units for whole tiles of bf16, which pay in large products too."""
+    """Whether the CPU multiplies bf16 tiles (AMX), which also speeds up large products."""
     found = capabilities()
     return bool(found.get("amx_bf16") or found.get("amx_tile"))
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether the device multiplies in bf16 itself; old cards and CPUs only pretend to."""
+    """Whether the device computes in bf16; old cards and CPUs only emulate it."""
     if device.type == "cuda":
         with torch.cuda.device(device):
             return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -47,9 +47,9 @@ def has_bf16(device: torch.device) -> bool:
 
 
 def likes_columns(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a few rows are multiplied faster by matrices that lie column by column.
+    """Whether products with few rows are faster if matrices are stored column by column.
 
-    A CPU's fp32 products are; its bf16 products are not, and slower where the matrices are large
-    (benchmarks/speed.py --storage). A card does not care.
+    True for fp32 on a CPU. In bf16 a CPU gains nothing and is slower with large matrices
+    (benchmarks/speed.py --storage). A graphics card shows no difference.
     """
     return device.type == "cpu" and dtype == torch.float32

@@ -1,6 +1,6 @@
-"""From logits to the distribution that a token is drawn from.
+"""From logits to the distribution that a token is sampled from.
 
-Order, in fp32 and in this one place: guidance, temperature, top-k, top-p.
+This is the only place that applies guidance, temperature, top-k and top-p, in this order, in fp32.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import torch
 from .knobs import check_knobs, knob
 from .noise import NEWEST
 
-COLD = 1e-5  # logits divided by less may overflow; nothing but the likeliest is drawn long before
+COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn; image i of a batch uses seed + i (mod 2^64).
+    """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
 
-    cfg 1 runs one branch; a temperature below 1e-5, where numbers would overflow, is that of 0.
-    noise_version is there to draw the picture of an old recipe again.
+    cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, since dividing by
+    it could overflow. noise_version reproduces pictures of old recipes.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
@@ -46,7 +46,7 @@ class Sampling:
 
 
 def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
-    """Rows [cond; uncond] float32 [2B, n, V] -> uncond + cfg * (cond - uncond) [B, n, V]."""
+    """Combine rows [cond; uncond] float32 [2B, n, V]: uncond + cfg * (cond - uncond) [B, n, V]."""
     if cfg == 1:
         return logits
     cond, uncond = logits.chunk(2)
@@ -68,7 +68,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
 
 
 def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Keep the fewest likeliest tokens whose mass reaches top_p, and rescale them to one."""
+    """Keep the fewest tokens whose probabilities reach top_p, likeliest first, and renormalise."""
     ordered, index = probs.sort(dim=-1, descending=True)
     ordered = ordered.masked_fill(ordered.cumsum(-1) - ordered >= top_p, 0.0)
     return torch.zeros_like(probs).scatter_(-1, index, ordered / ordered.sum(-1, keepdim=True))

@@ -1,7 +1,7 @@
-"""The one decoder: a Llama-shaped transformer whose variants are switches, not classes.
+"""The decoder: one Llama-shaped transformer whose variants are switches, not classes.
 
-Returns the hidden state *before* the final RMSNorm, the space that SSD's draft heads predict
-(paper, section 3.3). Knows nothing about text, pictures or sampling.
+It returns the hidden state *before* the final RMSNorm, which SSD's draft heads estimate (paper,
+section 3.3). Knows nothing about text, pictures or sampling.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class DecoderShape:
 
 
 def rotate_interleaved(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate neighbouring pairs of x [rows, heads, n, D] by angles given as complex [n, D/2]."""
+    """Rotate neighbouring pairs of x [rows, heads, n, D] by complex angles [n, D/2]."""
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * angles).flatten(-2).to(x.dtype)
 
 
 def rotate_split(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate pairs (i, i + D/2), the layout of Hugging Face Llama files."""
+    """Rotate pairs (i, i + D/2), the layout of Hugging Face's Llama files."""
     real, imaginary = x.float().chunk(2, dim=-1)
     pairs = torch.complex(real, imaginary) * angles
     return torch.cat((pairs.real, pairs.imag), dim=-1).to(x.dtype)
@@ -48,11 +48,11 @@ ROTATIONS = {"interleaved": rotate_interleaved, "split": rotate_split}
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
               causal: bool) -> torch.Tensor:
-    """Queries [rows, heads, n, D] on keys and values [rows, kv_heads, slots, D].
+    """Attend from q [rows, heads, n, D] to k and v [rows, kv_heads, slots, D].
 
-    Heads that share their keys become more queries of one head, and the mask [..., n, slots] is
-    that of a head: SDPA's kernels that take a mask do not share keys, so that it would fall back
-    to one that copies keys and values to every head. The causal kernels share them.
+    With a mask [..., n, slots], query heads that share a key head are folded into one head with
+    more queries. SDPA's kernels that take a mask cannot share keys and would copy keys and values
+    for every head. The causal kernels can share them.
     """
     group = q.shape[1] // k.shape[1]
     if causal or group == 1:
@@ -64,9 +64,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
 
 
 class DecoderLayer(nn.Module):
-    """Pre-norm attention with fused q, k, v, then a SwiGLU with fused gate and up; no biases."""
+    """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up; no biases."""
 
-    q_norm_weight: nn.Parameter  # these four where the shape has qk_norm
+    q_norm_weight: nn.Parameter  # these four only with qk_norm
     q_norm_bias: nn.Parameter
     k_norm_weight: nn.Parameter
     k_norm_bias: nn.Parameter
@@ -110,14 +110,14 @@ class DecoderLayer(nn.Module):
         return F.linear(y.transpose(1, 2).flatten(2), self.out)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
-        """LayerNorm over each head, before the rotation (Chameleon)."""
+        """LayerNorm of each head, before the rotation (Chameleon)."""
         weight = torch.cat((self.q_norm_weight, self.k_norm_weight))[:, None]
         bias = torch.cat((self.q_norm_bias, self.k_norm_bias))[:, None]
         return F.layer_norm(qk, qk.shape[-1:], eps=1e-5) * weight + bias
 
 
 class Decoder(nn.Module):
-    """A stack of layers over input embeddings."""
+    """A stack of layers applied to input embeddings."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -128,20 +128,21 @@ class Decoder(nn.Module):
                 cache: KVCache | None = None) -> torch.Tensor:
         """Embeddings [rows, n, d] -> hidden states [rows, n, d] before the final norm.
 
-        angles: complex64 [n, D/2], or [rows, 1, n, D/2] where rows differ, or None without rotary.
-        cache: where `seek` has been told the slots; None is a plain causal forward from slot 0.
+        angles: complex64 [n, D/2], or [rows, 1, n, D/2] if rows differ, or None without rotary.
+        cache: call its `seek` first; without a cache this is a plain causal forward pass from slot
+        0.
         """
         for index, layer in enumerate(self.layers):
             x = layer(x, angles, index, cache)
         return x
 
     def store_by_column(self) -> None:
-        """Lay the matrices out column by column, values unchanged.
+        """Store the matrices column by column; their values stay the same.
 
-        Whether that is faster depends on the processor and the dtype: `processor.likes_columns`.
+        `processor.likes_columns` says for which device and dtype this is faster.
         """
         for weight in self.parameters():
-            if weight.dim() == 2 and type(weight) is nn.Parameter:  # not one of torchao's
+            if weight.dim() == 2 and type(weight) is nn.Parameter:  # skips torchao's tensors
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
@@ -157,14 +158,14 @@ def frequencies(pairs: int, theta: float = 10_000.0) -> torch.Tensor:
 
 
 def sequence_angles(slots: int, head_dim: int, theta: float = 10_000.0) -> torch.Tensor:
-    """complex64 [slots, head_dim/2]: ordinary one-dimensional rotary positions."""
+    """complex64 [slots, head_dim/2]: ordinary one-dimensional rotary angles."""
     turn = torch.outer(torch.arange(slots, dtype=torch.float64), frequencies(head_dim // 2, theta))
     return torch.polar(torch.ones_like(turn), turn).to(torch.complex64)
 
 
 def axial_angles(rows: torch.Tensor, columns: torch.Tensor, head_dim: int,
                  theta: float = 10_000.0) -> torch.Tensor:
-    """complex64 [n, head_dim/2]: half of the pairs turn with the row, half with the column."""
+    """complex64 [n, head_dim/2]: half of the pairs encode the row, half the column."""
     frequency = frequencies(head_dim // 4, theta)
     turn = torch.cat((torch.outer(rows.double(), frequency),
                       torch.outer(columns.double(), frequency)), dim=-1)
