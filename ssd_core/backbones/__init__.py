@@ -1,10 +1,10 @@
-"""Backbones: what turns prompts and tokens into logits, and tokens into pixels.
+"""Backbones: they turn prompts and tokens into logits, and tokens into pixels.
 
-A family is a module with FAMILY (its name), claims(checkpoint) -> bool, by the names of tensors,
-and load(checkpoint, device, dtype) -> Backbone. One row each.
+A family is a module with FAMILY (its name), claims(checkpoint) -> bool (decided by tensor names)
+and load(checkpoint, device, dtype) -> Backbone. Each family has one entry in FAMILIES.
 """
 
 from . import chameleon, emu3, janus, llamagen, postcard, tar
 
 FAMILIES = (postcard, janus, llamagen, tar, chameleon, emu3)
-BACKBONES = ("postcard",)  # those whose weights are bundled
+BACKBONES = ("postcard",)  # shipped with the package

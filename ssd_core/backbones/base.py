@@ -1,7 +1,7 @@
-"""What every backbone is to the engine: prompts in, hidden states, logits, pixels out.
+"""The interface between engine and backbone: prompts in; hidden states, logits and pixels out.
 
-A backbone is a decoder between two thin ends. The decoding loop calls these methods and
-nothing else, so a mock of thirty lines can stand in for eight billion weights.
+The decoding loop calls only these methods, so tests can replace eight billion weights with a mock
+of thirty lines.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def empty(*sizes: int) -> nn.Parameter:
-    """A parameter whose values come from a file."""
+    """An uninitialised parameter; its values come from a file."""
     return nn.Parameter(torch.empty(sizes))
 
 
 def place_of(module: nn.Module) -> torch.device:
-    """Where a module's weights are; a picture codec may be elsewhere than its decoder."""
+    """The device of a module's weights; a codec may be on another device than its decoder."""
     return next(module.parameters()).device
 
 
 class Backbone(nn.Module):
     """Decoder plus embeddings, final norm and image head.
 
-    Subclasses set the attributes below and write `tokenize`, `unconditional` and `embed_prompt`;
-    `lay_out` too, where they draw several sizes. Token ids of picture slots run over 0..codes-1;
-    the forced row end, where the grid has one, is id `codes`.
+    Subclasses set the attributes below and implement `tokenize`, `unconditional` and
+    `embed_prompt`, and `lay_out` if they support several sizes. Picture tokens have ids 0..codes-1;
+    a forced row end has id `codes`.
     """
 
     name: str
     sha256: str = ""
     grid: Grid
     codes: int
-    sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the present one first
+    sizes: tuple[tuple[int, int], ...]  # legal (width, height) in px, the current one first
     prompt_limit: int
     takes_negative: bool = True
     preset: Preset
@@ -56,16 +56,16 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
-    turns: TakesTurns | None = None  # with offload: whether decoder or codec is on the device
+    turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in px of the pictures drawn now; `resized` gives another."""
+        """Current picture size (width, height) in px; `resized` sets another."""
         return self.sizes[0]
 
     def resized(self, size: tuple[int, int] | None) -> Backbone:
-        """This backbone drawing `size` (None: as it is): a view that shares all weights."""
+        """A view of this backbone at another size (None: unchanged); it shares all weights."""
         if size is None or tuple(size) == self.size:
             return self
         if tuple(size) not in self.sizes:
@@ -78,7 +78,7 @@ class Backbone(nn.Module):
         return view
 
     def lay_out(self) -> None:
-        """Set what follows from `size`: grid, angles, positions."""
+        """Set what depends on `size`: grid, angles, positions."""
         raise NotImplementedError
 
     @property
@@ -94,24 +94,23 @@ class Backbone(nn.Module):
         return self.norm.dtype
 
     def tokenize(self, prompt: str) -> list[int]:
-        """Prompt ids, special tokens included; the last one predicts cell (0, 0)."""
+        """Prompt ids with special tokens; the last one predicts cell (0, 0)."""
         raise NotImplementedError
 
     def tokenize_negative(self, prompt: str) -> list[int]:
-        """Ids of a negative prompt, where they are not simply those of a prompt."""
+        """Ids of a negative prompt, for backbones that format it differently."""
         return self.tokenize(prompt)
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words of a prompt that say nothing to this backbone, each with its reason where it is
-        not simply unknown."""
+        """Words of a prompt that this backbone cannot use, with a reason unless simply unknown."""
         return []
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
-        """Prompt ids of the guidance branch that has no text."""
+        """Prompt ids of guidance's unconditional branch."""
         raise NotImplementedError
 
     def hidden_slots(self, prompt_ids: list[int]) -> int:
-        """How many of the prompt's first slots nobody may attend to."""
+        """How many of the prompt's first slots are masked from attention."""
         return 0
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
@@ -119,7 +118,7 @@ class Backbone(nn.Module):
         raise NotImplementedError
 
     def awake(self, module: M) -> M:
-        """The decoder or the picture codec, on the device: with offload they take turns there."""
+        """Return the decoder or codec, moved to the device first if offload has it on the CPU."""
         if self.turns is not None:
             self.turns.take(module)
         return module
@@ -141,13 +140,13 @@ class Backbone(nn.Module):
         return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
-        """e of the paper: [rows, n] slot tokens -> [rows, n, d] input embeddings."""
+        """e of the paper: picture tokens [rows, n] -> input embeddings [rows, n, d]."""
         return F.embedding(tokens, self.code_embedding)
 
     def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """One pass: embeddings [rows, n, d] -> h_pre [rows, n, d], before the final RMSNorm.
 
-        Slots come from the cache; without one they are 0..n-1.
+        The cache gives the slots; without a cache they are 0..n-1.
         """
         slots = slice(0, x.shape[1]) if cache is None else cache.slots
         angles = None if self.angles is None else self.angles[slots]
@@ -158,7 +157,7 @@ class Backbone(nn.Module):
         return self.awake(self.decoder)(x, angles, cache)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; for exact and drafted h alike."""
+        """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; h may be exact or estimated."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
         return F.linear(hidden, self.head).float()
 

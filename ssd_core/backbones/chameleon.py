@@ -1,7 +1,7 @@
-"""Lumina-mGPT and Anole: Chameleon's decoder, vocabulary and VQGAN under two prompt templates.
+"""Lumina-mGPT and Anole: Chameleon's decoder, vocabulary and VQGAN with two prompt templates.
 
-Both decoders have the same tensors. Lumina-mGPT draws pictures of many sizes, told to it by size
-tokens, with a forced token at the end of each row; Anole draws 32 x 32 cells and no row ends.
+Both decoders have the same tensors. Lumina-mGPT draws many sizes, given as size tokens in the
+prompt, and ends each row with a forced token. Anole draws 32 x 32 cells without row ends.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .reading.weights import Concat, Slice, Source, decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
 FAMILY = "Chameleon (Lumina-mGPT, Anole)"
-STEP = 32  # px that one size token of Lumina-mGPT stands for
+STEP = 32  # px per step of Lumina-mGPT's size tokens
 TARGETS = "512, 768 or 1024"  # Lumina-mGPT was trained for the area of one of these squares
 TARGET = re.compile(r"(?i)lumina.*(?<!\d)(512|768|1024)(?!\d)")
 MAX_ASPECT = 4
-FIRST_CODE, CODES = 4, 8192  # in files that do not name the picture tokens
+FIRST_CODE, CODES = 4, 8192  # for files that do not name the picture tokens
 THETA, EPS = 10_000.0, 1e-5  # of the published models
 PREFIX, EMBEDDING, HEAD = "model.", "model.embed_tokens.weight", "lm_head.weight"
 NORM, QUERY = "model.layers.0.self_attn.q_norm.weight", "model.layers.0.self_attn.q_proj.weight"
@@ -35,7 +35,7 @@ BEGIN, TURN, PICTURE, ROW_END = "<s>", "<reserved08706>", "<racm3:break>", "<res
 
 
 class Chameleon(SharedVocabulary):
-    """What both share: control tokens by name, pixels of 16 x 16 a cell."""
+    """What both share: named control tokens and 16 x 16 px per cell."""
 
     patch = 16
     prompt_limit = 1024
@@ -51,7 +51,7 @@ class Chameleon(SharedVocabulary):
 
 
 class Lumina(Chameleon):
-    """Lumina-mGPT: the size stands in the text and, in steps of 32 px, behind begin-of-image."""
+    """Lumina-mGPT: the prompt states the size in words and as size tokens in steps of 32 px."""
 
     preset = presets.LUMINA
 
@@ -63,12 +63,12 @@ class Lumina(Chameleon):
         return self.in_template(words + prompt, sides)
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
-        """Begin-of-image and the size alone: the positions of this branch begin there."""
+        """Only begin-of-image and the size; positions of this branch start there."""
         return prompt_ids[-3:]
 
 
 class Anole(Chameleon):
-    """Anole: 512 x 512 px, begin-of-image right behind the prompt's end of turn."""
+    """Anole: 512 x 512 px; begin-of-image directly follows the prompt's end of turn."""
 
     name = "anole-7b"
     preset = presets.ANOLE
@@ -85,7 +85,8 @@ class Anole(Chameleon):
 def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
     """Sizes (width, height) in px that a Lumina-mGPT for target x target was trained on.
 
-    Those of its steps of 32 px that just fit into the area, sides at most 4 : 1; square first.
+    All multiples of 32 px that fill the area without exceeding it, with sides at most 4 : 1; the
+    square comes first.
     """
     cells = (target // STEP) ** 2
     steps = ((w, h) for w in range(cells, 0, -1)
@@ -96,7 +97,7 @@ def sizes_for(target: int) -> tuple[tuple[int, int], ...]:
 
 
 def target_of(checkpoint: Checkpoint) -> int:
-    """The side of the square a Lumina-mGPT was trained for: no tensor tells, its name does."""
+    """The side in px of the square a Lumina-mGPT was trained for, taken from names on disk."""
     folders = [*reversed(checkpoint.folder.absolute().parts[-4:])]
     names = [checkpoint.files[0].stem, *folders, str(checkpoint.config().get("_name_or_path"))]
     found = next((match for name in names if (match := TARGET.search(name))), None)
@@ -108,19 +109,19 @@ def target_of(checkpoint: Checkpoint) -> int:
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Queries normalised with a bias are Chameleon's alone."""
+    """Only Chameleon has query norms with a bias."""
     norms = {NORM, NORM.replace("weight", "bias")}
     return norms <= set(checkpoint.shapes) and bool(head_key(checkpoint, HEAD, EMBEDDING))
 
 
 def is_lumina(checkpoint: Checkpoint) -> bool:
-    """By its own class in the config, or by norms stored once for all heads."""
+    """Whether the config names Lumina's class, or the norms are stored once for all heads."""
     classes = str(checkpoint.config().get("architectures"))
     return "XLLMX" in classes or two_sizes(checkpoint, NORM)[0] == 1
 
 
 def read_vocabulary(checkpoint: Checkpoint, row_end: bool) -> Vocabulary:
-    """The tokenizer; its names of the picture tokens, where it has any, must be in order."""
+    """The tokenizer and its picture tokens, whose ids must be in order if they are named."""
     size = two_sizes(checkpoint, EMBEDDING)[0]
     text = read_text(checkpoint.path("tokenizer.json"), size)
     codes = code_range(text, "IMGIMG[A-J]+Z", code_name) or (FIRST_CODE, CODES)
@@ -128,15 +129,15 @@ def read_vocabulary(checkpoint: Checkpoint, row_end: bool) -> Vocabulary:
 
 
 def code_name(code: int) -> str:
-    """What the vocabulary calls a picture code: its digits as letters."""
+    """The vocabulary's name of a picture code: its digits as letters."""
     return "IMGIMG" + "".join("ABCDEFGHIJ"[int(digit)] for digit in str(code)) + "Z"
 
 
 def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
                  shape: DecoderShape) -> dict[str, Source]:
-    """Norms for every head, which a file has once for all of them, for groups or for each.
+    """Norms for every head; a file may store them once, per group of heads or per head.
 
-    keys: by own names. Raises SSDError where norms are grouped in more than one way.
+    keys: file keys by our names. Raises SSDError if norms are grouped in more than one way.
     """
     spread: dict[str, Source] = {}
     for kind, heads in (("q_norm", shape.heads), ("k_norm", shape.kv_heads)):
@@ -150,7 +151,7 @@ def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
 
 
 def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:
-    """The rows that each of these tensors has."""
+    """The number of rows, which must be the same in all these tensors."""
     found = {two_sizes(checkpoint, key)[0]: key for key in keys}
     if len(found) > 1:
         (rows, key), (others, _), *_ = found.items()
@@ -160,7 +161,7 @@ def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:
 
 
 def shape_in(checkpoint: Checkpoint, config: dict, eps: float) -> DecoderShape:
-    """The decoder's sizes; 7B only, whose norms stand before attention and feed-forward."""
+    """The decoder's sizes; only 7B models, which normalise before attention and feed-forward."""
     if config.get("swin_norm"):
         raise SSDError(f"{checkpoint.folder / 'config.json'}: swin_norm is set, as in Chameleon "
                        "30B: only the 7B models are supported")
@@ -170,7 +171,7 @@ def shape_in(checkpoint: Checkpoint, config: dict, eps: float) -> DecoderShape:
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Chameleon:
-    """A backbone from Hugging Face's names; the codec first, since it may be what is missing."""
+    """Read a model with Hugging Face's names; the codec first, as it is often missing."""
     config, lumina = checkpoint.config(), is_lumina(checkpoint)
     constants = read_constants(checkpoint, config, THETA, EPS)
     shape = shape_in(checkpoint, config, constants.eps)

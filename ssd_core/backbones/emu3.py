@@ -1,7 +1,7 @@
-"""Emu3-Gen: a Llama with grouped keys, one vocabulary of words and 32,768 codes, MoVQ pixels.
+"""Emu3-Gen: a Llama with grouped keys, one vocabulary for words and 32,768 codes, MoVQ pixels.
 
-Reads the original files and both kinds of the transformers port. The size stands in the prompt
-as digits; the branch of guidance that lacks the prompt has a fixed negative one.
+Reads the original files and both layouts of the transformers port. The prompt states the size in
+digits. The unconditional branch is a fixed negative prompt.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabul
 
 FAMILY = "Emu3"
 PATCH = 8
-AREA = 720 * 720  # px of the pictures it was trained on, whatever their sides
+AREA = 720 * 720  # px of its training pictures, at any aspect ratio
 RATIOS = ((1, 1), (5, 4), (4, 5), (4, 3), (3, 4), (3, 2), (2, 3), (16, 9), (9, 16), (2, 1), (1, 2))
-SLOTS, END = 9216, 3  # of its longest training sequence; what closes a picture there
-IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # of the published models
+SLOTS, END = 9216, 3  # longest training sequence; tokens that close a picture
+IDS, HEAD_DIM, THETA, EPS = 184622, 128, 1e6, 1e-5  # published models
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = ("lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer "
             "digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, "
@@ -42,7 +42,7 @@ CODEC = "put model.safetensors of BAAI/Emu3-VisionTokenizer into its subfolder v
 
 @dataclass(frozen=True)
 class Layout:
-    """Where files keep the decoder and the head."""
+    """Names of the decoder and the head in a file."""
 
     prefix: str
     head: str
@@ -53,18 +53,18 @@ class Layout:
 
 
 LAYOUTS = (Layout("model.", "lm_head.weight"),
-           Layout("text_model.model.", "text_model.lm_head.weight"),  # ports saved at first
-           Layout("model.text_model.", "lm_head.weight"))  # and since
+           Layout("text_model.model.", "text_model.lm_head.weight"),  # early ports
+           Layout("model.text_model.", "lm_head.weight"))  # newer ports
 
 
 def size_for(ratio: tuple[int, int], area: float) -> tuple[int, int]:
-    """(width, height) in px of a picture of about `area` px, each side rounded to whole cells."""
+    """(width, height) in px with an area of about `area` px, rounded to whole cells."""
     scale = (area / (ratio[0] * ratio[1])) ** 0.5 / PATCH
     return round(ratio[0] * scale) * PATCH, round(ratio[1] * scale) * PATCH
 
 
 class Emu3(SharedVocabulary):
-    """Rows end with a forced token; the size is told in digits."""
+    """Rows end with a forced token; the prompt states the grid in digits."""
 
     name = "emu3-gen"
     patch = PATCH
@@ -77,7 +77,7 @@ class Emu3(SharedVocabulary):
         self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
 
     def lay_out(self) -> None:
-        """A prompt has what the picture leaves of a training sequence."""
+        """Also set the prompt limit: what the picture leaves of a training sequence."""
         self.prompt_limit = SLOTS - END - self.drawn_grid().slots
         super().lay_out()
 
@@ -101,13 +101,13 @@ class Emu3(SharedVocabulary):
 
 
 def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    """The layout of these files; its head is the embedding, where the two are tied."""
+    """The layout of these files; if head and embedding are tied, its head is the embedding."""
     heads = ((layout, head_key(checkpoint, layout.head, layout.embedding)) for layout in LAYOUTS)
     return next((replace(layout, head=head) for layout, head in heads if head), None)
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """The ports by their keys; the original, named as any Llama, by its ids or its config."""
+    """Ports are known by their keys; the original, named like any Llama, by ids or config."""
     layout = layout_of(checkpoint)
     if layout is None or layout.prefix != LAYOUTS[0].prefix:
         return layout is not None
@@ -120,7 +120,7 @@ def code_name(code: int) -> str:
 
 
 def read_words(checkpoint: Checkpoint, ids: int) -> Text:
-    """The original's own tokenizer where its two files are there, else tokenizer.json."""
+    """The original's tokenizer if its two files exist, else tokenizer.json."""
     ranks, vision = (checkpoint.folder / name for name in (RANKS, VISION))
     if ranks.is_file() and vision.is_file():
         control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>",
@@ -135,7 +135,7 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
 
 
 def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
-    """Words and control tokens stand before the codes; prompts use no id behind them."""
+    """The vocabulary; words and control tokens come before the codes, prompts use no later id."""
     text = read_words(checkpoint, ids)
     found = code_range(text, r"<\|visual token \d{6}\|>", code_name)
     if found is None or max(map(text.id, (BEGIN, PICTURE, CELLS, ROW_END))) > found[0]:
@@ -145,7 +145,7 @@ def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Emu3:
-    """A backbone from any of the layouts; the codec first, since it may be what is missing."""
+    """Read a model in any of the layouts; the codec first, as it is often missing."""
     layout = claimed(layout_of(checkpoint), checkpoint, FAMILY)
     config = checkpoint.config()
     own = config.get("text_config")

@@ -1,7 +1,8 @@
-"""Janus-Pro-1B and -7B: a Llama with picture codes of their own behind an MLP head.
+"""Janus-Pro-1B and -7B: a Llama with separate picture codes and an MLP image head.
 
 Reads the original files and those of the transformers port. The prompt is a chat turn that ends
-with the begin-of-image token; the branch without text has pads in its place, seen like any token.
+with the begin-of-image token. The unconditional branch has pad tokens in its place; they are
+attended to like any token.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from .reading.decoder_config import number, read_constants, section
 from .reading.weights import decoder_shape, decoder_sources, fill, two_sizes
 
 FAMILY = "Janus-Pro"
-GRID = presets.PAPER["Janus-Pro"].grid  # the only one it was trained on
+GRID = presets.PAPER["Janus-Pro"].grid  # the only grid it was trained on
 PROMPT_LIMIT = 1024
 TEMPLATE = "<|User|>: {prompt}\n\n<|Assistant|>:"
 SIZES = {2048: "janus-pro-1b", 4096: "janus-pro-7b"}
-HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both, where a config.json leaves them out
+HEAD_DIM, THETA, EPS = 128, 10_000.0, 1e-6  # of both models, if config.json has none
 BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begin_of_image>"
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a layout calls its parts; the aligner and the head are Linear layers with biases."""
+    """Tensor names of a layout; aligner and head are Linear layers with biases."""
 
     config: str
     decoder: str
@@ -54,7 +55,7 @@ LAYOUTS = (
 
 
 class Janus(Backbone):
-    """`projection` and GELU stand between the final norm and the head; both have biases."""
+    """`projection` and GELU lie between the final norm and the head; both layers have biases."""
 
     grid = GRID
     prompt_limit = PROMPT_LIMIT
@@ -70,7 +71,7 @@ class Janus(Backbone):
         self.head, self.head_bias = empty(codes, head_width), empty(codes)
 
     def read_with(self, text: Text) -> None:
-        """Take the tokenizer and look the control tokens up: their ids differ by model."""
+        """Set the tokenizer and look up the control tokens, whose ids differ by model."""
         self.text = text
         self.begin, self.pad, self.image = map(text.id, (BEGIN, PAD, IMAGE))
 
@@ -88,14 +89,14 @@ class Janus(Backbone):
         return F.embedding(ids, self.word_embedding)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The MLP image head over the normed state."""
+        """The MLP image head applied to the normalised state."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
         hidden = F.gelu(F.linear(hidden, self.projection, self.projection_bias))
         return F.linear(hidden, self.head, self.head_bias).float()
 
 
 class Aligner(nn.Module):
-    """Codes to input embeddings; fixed, so one table holds all that it can say."""
+    """Maps codes to input embeddings; evaluated once, into a table of all codes."""
 
     def __init__(self, codes: int, dim: int, hidden: int) -> None:
         super().__init__()
@@ -114,7 +115,7 @@ class Aligner(nn.Module):
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether these are Janus-Pro's tensors, of either layout."""
+    """Whether these are Janus-Pro's tensors, in either layout."""
     return any(names.codes in checkpoint.shapes for names in LAYOUTS)
 
 
@@ -151,7 +152,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
 
 
 def parameter_sources(names: Names) -> dict[str, str]:
-    """{own parameter: key} of all but the decoder's layers."""
+    """{own parameter: file key} of everything except the decoder's layers."""
     return {"word_embedding": f"{names.decoder}embed_tokens.weight",
             "norm": f"{names.decoder}norm.weight",
             "projection": f"{names.projection}.weight",

@@ -1,7 +1,8 @@
-"""LlamaGen: pictures of ImageNet classes (c2i: B, L, XL, XXL, 3B) and of texts (t2i XL).
+"""LlamaGen: pictures from ImageNet classes (c2i: B, L, XL, XXL, 3B) or from text (t2i XL).
 
-Positions turn with a picture's cell; conditions stand before it in slots whose queries and keys
-are turned to nothing. Reads the original .pt files and those with Hugging Face's names.
+Rotary positions follow the picture's cells. In the condition slots before the picture the complex
+rotation is 0, so their queries and keys are zero. Reads the original .pt files and Hugging Face's
+names.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ from .reading.weights import (
 )
 
 FAMILY = "LlamaGen"
-HIDDEN, NO_TEXT = -1, -2  # in place of a text's ids: nothing, and the learned features
+HIDDEN, NO_TEXT = -1, -2  # stand-ins for text ids: masked slot, learned features
 CLASSES, NO_CAPTION = "cls_embedding.embedding_table.weight", "cls_embedding.uncond_embedding"
 CAPTION = ("cls_embedding.cap_proj.fc1.weight", "cls_embedding.cap_proj.fc2.weight")
-TABLE = "freqs_cis"  # of rotary positions, which some files carry along
-HEADS = {3200: 32, 4096: 32}  # 3B and 7B; all others have 64 numbers a head
+TABLE = "freqs_cis"  # rotary positions, stored in some files
+HEADS = {3200: 32, 4096: 32}  # 3B and 7B; all others have a head_dim of 64
 SIZES = {768: "-b", 1024: "-l", 1280: "-xl", 1536: "-xxl", 3200: "-3b"}
-EPS = 1e-5  # whatever a config.json says
+EPS = 1e-5  # regardless of config.json
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a kind of file calls its parts, but for the conditions."""
+    """Tensor names in one kind of file, except those of the conditions."""
 
     prefix: str
     layers: Names
@@ -57,11 +58,11 @@ LAYOUTS = (Layout("", LLAMAGEN, "tok_embeddings.weight", "output.weight"),
 
 
 class LlamaGen(Backbone):
-    """What both kinds share: all but the conditions."""
+    """What both kinds share: everything except the conditions."""
 
     condition_slots: int
-    kinds: tuple[str, str]  # in names of files: this one, and the one whose codec is another
-    sides: tuple[int, ...]  # cells of the published squares
+    kinds: tuple[str, str]  # parts of file names: own kind, and the kind with the other codec
+    sides: tuple[int, ...]  # published picture sizes, in cells
 
     def __init__(self, shape: DecoderShape, codes: int) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class LlamaGen(Backbone):
 
 
 class ClassLlamaGen(LlamaGen):
-    """One condition slot: an ImageNet class, or the row behind the last for none."""
+    """One condition slot: an ImageNet class; the row after the last class means no class."""
 
     condition_slots = prompt_limit = 1
     kinds, sides = ("c2i", "t2i"), (24, 16)
@@ -104,9 +105,9 @@ class ClassLlamaGen(LlamaGen):
 
 
 class TextLlamaGen(LlamaGen):
-    """Features of flan-T5 in the last of 120 condition slots; nobody sees the slots before them.
+    """flan-T5 features in the last of 120 condition slots; the slots before them are masked.
 
-    The branch without text has learned features instead, of which as many slots are seen.
+    The unconditional branch uses learned features instead, in the same number of visible slots.
     """
 
     condition_slots = prompt_limit = SLOTS
@@ -136,7 +137,7 @@ class TextLlamaGen(LlamaGen):
         return F.linear(features, self.caption_out)
 
     def features(self, ids: list[int]) -> torch.Tensor:
-        """[SLOTS, width] of one row: zeros where hidden, then the text's or the learned ones."""
+        """[SLOTS, width] of one row: zeros if masked, then text features or the learned ones."""
         if NO_TEXT in ids:
             return self.no_text
         said = tuple(i for i in ids if i != HIDDEN)
@@ -145,14 +146,14 @@ class TextLlamaGen(LlamaGen):
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether these are LlamaGen's tensors, of either layout."""
+    """Whether these are LlamaGen's tensors, in either layout."""
     return layout_of(checkpoint) is not None
 
 
 def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    """The layout whose head is there beside a condition of LlamaGen's, and no table of Tar's.
+    """The layout whose head and LlamaGen condition are both present; None for Tar's files.
 
-    Its head is the embedding, where the two are tied.
+    If head and embedding are tied, the head is the embedding.
     """
     heads = ((layout, head_key(checkpoint, layout.head, layout.embedding)) for layout in LAYOUTS)
     return next((replace(layout, head=head) for layout, head in heads
@@ -185,7 +186,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
 
 def with_conditions(checkpoint: Checkpoint, prefix: str, shape: DecoderShape,
                     codes: int) -> tuple[LlamaGen, dict[str, str]]:
-    """A backbone on the meta device, and where its conditions' parameters come from."""
+    """A backbone on the meta device, and the file keys of its condition parameters."""
     if (classes := prefix + CLASSES) in checkpoint.shapes:
         with torch.device("meta"):
             backbone = ClassLlamaGen(shape, codes, two_sizes(checkpoint, classes)[0] - 1)
@@ -201,10 +202,10 @@ def with_conditions(checkpoint: Checkpoint, prefix: str, shape: DecoderShape,
 
 def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
                   prefix: str) -> tuple[tuple[int, int], ...]:
-    """Sizes that these weights were trained for.
+    """Picture sizes that these weights were trained for.
 
-    No weight tells. A table of positions in the file does, or else the pixels in the name of the
-    file or of its folder (c2i_L_384.pt); where neither speaks, all published ones are legal.
+    A table of positions in the file gives the size, or else the number of pixels in the name of the
+    file or its folder (c2i_L_384.pt). Without either, all published sizes are legal.
     """
     table = checkpoint.shapes.get(prefix + TABLE)
     names = f"{checkpoint.files[0].stem} {checkpoint.folder.name}"

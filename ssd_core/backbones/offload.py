@@ -1,4 +1,4 @@
-"""Modules that take turns on a small card: one is there, the others wait on the CPU."""
+"""Offload for small graphics cards: one module is on the card, the others wait on the CPU."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ CPU = torch.device("cpu")
 
 
 class TakesTurns(Protocol):
-    """What a backbone asks for the module that it is about to use."""
+    """The interface through which a backbone asks for the module it is about to use."""
 
     def take(self, module: nn.Module) -> None: ...
 
 
 class Turns:
-    """Who is on `device` now. Views of a backbone share one of these, as they share weights."""
+    """Tracks which module is on `device`. Views of a backbone share one Turns, like the weights."""
 
     def __init__(self, device: torch.device, *modules: nn.Module) -> None:
-        """All but the first module go to the CPU at once."""
+        """Move all but the first module to the CPU."""
         self.device, self.modules = device, modules
         self.present: nn.Module | None = None
         self.take(modules[0])
 
-    @torch.inference_mode(False)  # tensors made under it could not be used outside
+    @torch.inference_mode(False)  # inference tensors could not be used outside
     def take(self, module: nn.Module) -> None:
-        """Have `module` on the device, the others off it first. Nothing moves where it is."""
+        """Move `module` to the device and the others off it first; do nothing if it is there."""
         if module is self.present:
             return
         for other in self.modules:

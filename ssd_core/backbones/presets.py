@@ -1,6 +1,6 @@
-"""What every published model is run with by default, each figure in this one place.
+"""Default settings of every published model, defined only here.
 
-Backbones, the catalogue, plans and the nodes' lists of presets all read it here.
+Backbones, the catalogue, plans and the nodes' preset lists read them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..model.grid import Grid
 
 @dataclass(frozen=True)
 class Preset:
-    """A backbone's own defaults: the SSD schedule (paper, Table 9), sampling and guidance."""
+    """A backbone's defaults: the SSD schedule (paper, Table 9) and guidance."""
 
     k_h: int = 5
     k_v: int = 1
@@ -23,7 +23,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class PaperSetting:
-    """A model as the paper ran it; ar_passes: what the paper counts for AR (Tables 1 and 6)."""
+    """A model as the paper ran it; ar_passes: the paper's AR count (Tables 1 and 6)."""
 
     grid: Grid
     preset: Preset
@@ -33,7 +33,7 @@ class PaperSetting:
 PAPER = {
     "Janus-Pro": PaperSetting(
         Grid(24, 24), Preset(k_h=5, k_v=1, rounds=2, cfg=5.0), 576),
-    # Both branches of guidance count, one after the other, and row ends.
+    # The paper counts both guidance branches separately, and row ends too.
     "Lumina-mGPT": PaperSetting(
         Grid(48, 48, True), Preset(k_h=5, k_v=2, rounds=5, incremental=4, cfg=4.0), 4704),
     "Emu3": PaperSetting(

@@ -1,7 +1,7 @@
-"""Backbones whose words, control tokens and picture codes are ids of one vocabulary.
+"""Backbones whose words, control tokens and picture codes share one vocabulary.
 
-Chameleon's family and Emu3: prompts and cells are embedded by one table, cells are chosen by a
-range of the head's rows, a row may end with a control token. Knows no prompt template.
+These are Chameleon's family and Emu3. One table embeds prompts and cells, a range of the head's
+rows predicts cells, and a row may end with a control token. Knows no prompt template.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .reading.weights import Concat, Slice, Source, decoder_sources, fill
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words are ids below `size`; `codes` ids from `first_code` on stand for picture codes.
+    """Words have ids below `size`; picture codes have `codes` ids from `first_code` on.
 
     row_end: the control token that closes every row, or None.
     """
@@ -38,9 +38,9 @@ class Vocabulary:
 
 
 def code_range(text: Text, pattern: str, name_of: Callable[[int], str]) -> tuple[int, int] | None:
-    """(first id, count) of the tokens that stand for codes, found by their names.
+    """(first id, count) of the picture tokens, found by their names.
 
-    None where no token's name matches. Raises SSDError where their ids are not in order.
+    None if no token's name matches. Raises SSDError if their ids are not in order.
     """
     named = {name: i for name, i in text.tokenizer.get_vocab().items()
              if re.fullmatch(pattern, name)}
@@ -54,7 +54,7 @@ def code_range(text: Text, pattern: str, name_of: Callable[[int], str]) -> tuple
 
 
 class SharedVocabulary(Backbone):
-    """`patch` px a cell's side; subclasses set sizes and templates, then `lay_out`."""
+    """Cells of `patch` x `patch` px; subclasses set sizes and templates, then call `lay_out`."""
 
     patch: int
 
@@ -70,7 +70,7 @@ class SharedVocabulary(Backbone):
         self.code_embedding, self.head = table(self.codes + self.row_end), table(self.codes)
 
     def drawn_grid(self) -> Grid:
-        """The cells of a picture of the present size."""
+        """The grid of a picture of the current size."""
         width, height = self.size
         return Grid(height // self.patch, width // self.patch, self.row_end)
 
@@ -85,7 +85,7 @@ class SharedVocabulary(Backbone):
 
     def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
              dtype: torch.dtype) -> None:
-        """Take the weights, then be ready to draw."""
+        """Fill in the weights, then prepare for the current size."""
         self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
         self.requires_grad_(False).eval()
         self.lay_out()
@@ -93,7 +93,7 @@ class SharedVocabulary(Backbone):
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,
                        qk_norm: bool = False) -> dict[str, Source]:
-    """Sources of all parameters of a SharedVocabulary, in Hugging Face names."""
+    """Sources of all parameters of a SharedVocabulary, by Hugging Face's names."""
     embedding, v = f"{prefix}embed_tokens.weight", vocabulary
     codes = Slice(embedding, v.first_code, v.first_code + v.codes)
     row_end = () if v.row_end is None else (Slice(embedding, v.row_end, v.row_end + 1),)

@@ -1,8 +1,8 @@
-"""Tar's AR-DTok: TA-Tok codes of a picture to the picture itself, at 256, 512 or 1024 px.
+"""Tar's AR-DTok: turns TA-Tok codes into a picture of 256, 512 or 1024 px.
 
-Its decoder knows positions from an added table alone. The condition slots hold TA-Tok's features
-of a square of codes; the branch without them has zeros. A prompt names a file of such codes, or
-is in words, for which Tar's language model then finds codes.
+Its decoder has no rotary positions, only an added table. The condition slots hold TA-Tok's features
+of a square of codes; the unconditional branch has zeros. A prompt names a file of codes, or is text
+that Tar's language model turns into codes.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from .reading.weights import LLAMAGEN, decoder_shape, decoder_sources, fill, sha
 
 FAMILY = "Tar AR-DTok"
 SCHEME = "codes:"
-HEAD_DIM = 64  # of every size
+HEAD_DIM = 64  # at every size
 COUNTS = (COUNT, 169, 81)  # TA-Tok codes of a picture: squares of 27, 13 or 9
 SIDES = (64, 32, 16)  # cells
 TABLE, CONDITION = "abs_pe", "clip_proj"
-ENDED, NO_CODES = 0, -1  # behind a shorter prompt of a batch; the branch without codes
+ENDED, NO_CODES = 0, -1  # padding of shorter prompts; unconditional branch
 
 
 class Tar(Backbone):
-    """Prompt ids are codes plus one; those of words begin behind all codes, with fillers last."""
+    """Ids of codes are code + 1. Ids of words follow after all codes, padded with fillers."""
 
     prompt_limit = max(COUNTS)
     takes_negative = False
     preset = presets.TAR
-    read: Callable[[tuple[int, ...]], torch.Tensor]  # codes to features [n, width]
+    read: Callable[[tuple[int, ...]], torch.Tensor]  # codes -> features [n, width]
     ta_tok_codes: int
     language: TarLanguage
 
@@ -56,14 +56,14 @@ class Tar(Backbone):
         self.slot_embedding = empty(1, positions, d)
 
     def lay_out(self) -> None:
-        """One size a file; the row behind the last position is that of a slot never read."""
+        """One size per file; the extra row of positions belongs to a slot that is never read."""
         cells = self.size[0] // self.picture_codec.patch
         self.grid = Grid(cells, cells)
         self.positions = F.pad(self.slot_embedding[0], (0, 0, 0, 1))
 
     @property
     def filler(self) -> int:
-        """The id behind all codes; that of word id 0 comes next."""
+        """The id after all codes; the id of word 0 comes next."""
         return self.ta_tok_codes + 1
 
     def tokenize(self, prompt: str) -> list[int]:
@@ -97,7 +97,7 @@ class Tar(Backbone):
         return F.linear(features, self.condition, self.condition_bias)
 
     def features(self, ids: list[int]) -> torch.Tensor:
-        """[slots, width] of one row: TA-Tok's, or zeros."""
+        """[slots, width] of one row: TA-Tok's features, or zeros."""
         features = torch.zeros(len(ids), self.condition.shape[1]).to(self.condition)
         codes = tuple(i - 1 for i in ids if i > ENDED)
         if ids[0] >= self.filler:
@@ -110,12 +110,12 @@ class Tar(Backbone):
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether these are AR-DTok's tensors, of the kind that reads TA-Tok's features."""
+    """Whether these are AR-DTok's tensors, of the kind conditioned on TA-Tok's features."""
     return TABLE in checkpoint.shapes and f"{CONDITION}.weight" in checkpoint.shapes
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Tar:
-    """Read an AR-DTok; SSDError names the file and what is wrong with it, or what lacks."""
+    """Read an AR-DTok; SSDError names the file and what is wrong or missing."""
     codes, hidden = two_sizes(checkpoint, "output.weight")
     shape = decoder_shape(checkpoint, "", max(hidden // HEAD_DIM, 1), LLAMAGEN, rotary="none",
                           eps=1e-5)
@@ -144,7 +144,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
 
 
 def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
-    """The TA-Tok beside the weights."""
+    """The TA-Tok stored beside the weights."""
     found = checkpoint.companion(ta_tok.claims)
     if found is None:
         raise SSDError(f"{checkpoint.root}: TA-Tok is missing, whose codes {backbone.name} "
@@ -157,7 +157,7 @@ def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
 
 
 def read_codes(path: Path) -> list[int]:
-    """Whole numbers in raster order from a .npy or .json; SSDError for anything else."""
+    """Integers in raster order from a .npy or .json file; SSDError for anything else."""
     if path.suffix not in (".npy", ".json"):
         raise SSDError(f"{path}: codes come from a .npy or .json file")
     try:

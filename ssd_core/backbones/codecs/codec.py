@@ -1,6 +1,6 @@
-"""What a picture codec is to a backbone, and the sizes of those that are read from published files.
+"""The interface of a picture codec, and the sizes of codecs read from published files.
 
-It knows no file, no device and no backbone.
+Knows no file, device or backbone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUPS = 32
 class PictureCodec(nn.Module):
     """Tokens [B, R, C] to pixels [B, 3, H, W] of about -1..1 and back."""
 
-    patch: int  # pixels of a cell's side
+    patch: int  # pixels per side of a cell
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
@@ -29,9 +29,9 @@ class PictureCodec(nn.Module):
 
 @dataclass(frozen=True)
 class VQGANShape:
-    """Sizes of a VQGAN; level 0 is the finest, each further one halves height and width.
+    """Sizes of a VQGAN; level 0 is the finest, each further level halves height and width.
 
-    `normalised`: codes and latents are brought to unit length (l2) before they are compared.
+    `normalised`: codes and latents are scaled to unit length (l2) before they are compared.
     """
 
     channels: int = 128
@@ -55,7 +55,7 @@ class VQGANShape:
 
     @property
     def patch(self) -> int:
-        """Pixels of a cell's side."""
+        """Pixels per side of a cell."""
         return 2 ** (len(self.multipliers) - 1)
 
 

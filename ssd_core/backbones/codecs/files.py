@@ -1,7 +1,7 @@
-"""Picture codecs in files: what their tensors are called, how large they are, loading them.
+"""Picture codecs in files: names and sizes of their tensors, and loading them.
 
-Works on names and shapes alone, before a tensor is read. It knows no file format: whoever loads
-hands over {key: shape} and a function that reads one tensor.
+Works on names and shapes alone, before a tensor is read. Knows no file format: the caller gives
+{key: shape} and a function that reads one tensor.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .codec import PublishedCodec, VQGANShape
 
 CODEBOOK_KEY = "quantize.embedding.weight"
 NETS = ("encoder.", "decoder.", "quant_conv.", "post_quant_conv.")
-UNUSED = ".num_batches_tracked"  # what batch normalisation counts in training
+UNUSED = ".num_batches_tracked"  # a training counter of batch normalisation
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a kind of file names the tensors of a codec.
+    """How a kind of file names a codec's tensors.
 
-    rules: (pattern, replacement) over our own names, applied in order. `up_reversed`: the file's
+    rules: (pattern, replacement) applied to our own names in order. `up_reversed`: the file's
     `up.0` is the finest level, ours the coarsest.
     """
 
@@ -35,7 +35,7 @@ class Layout:
     up_reversed: bool = False
 
     def key(self, name: str, levels: int) -> str:
-        """The file's key of one of our own names."""
+        """The file's key for one of our own names."""
         if self.up_reversed:
             name = re.sub(r"\bup\.(\d+)", lambda m: f"up.{levels - 1 - int(m[1])}", name)
         for pattern, replacement in self.rules:
@@ -43,13 +43,13 @@ class Layout:
         return self.prefix + name
 
     def keys(self, codec: PublishedCodec) -> dict[str, str]:
-        """{own name: file key} of everything a codec (also one on the meta device) holds."""
+        """{own name: file key} of all tensors of a codec, which may be on the meta device."""
         levels = len(codec.shape.multipliers)
         return {name: self.key(name, levels) for name in codec.state_dict()}
 
 
 def prefix_of(shapes: Shapes) -> str:
-    """What stands before a codec's names in a file. Raises SSDError where there is no codec."""
+    """The prefix of a codec's names in a file. Raises SSDError if there is no codec."""
     found = next((key for key in shapes if key.endswith(CODEBOOK_KEY)), None)
     if found is None:
         raise SSDError(f"no picture codec: no tensor is named {CODEBOOK_KEY}")
@@ -61,7 +61,7 @@ def prefix_of(shapes: Shapes) -> str:
 
 
 def count(shapes: Shapes, layout: Layout, template: str) -> int:
-    """How many tensors of a numbered name (ours, `{}` for the number) a file holds from 0 on."""
+    """How many tensors numbered from 0 a file holds; `template` is our name with `{}`."""
     number = 0
     while layout.key(template.format(number), 0) in shapes:
         number += 1
@@ -69,7 +69,7 @@ def count(shapes: Shapes, layout: Layout, template: str) -> int:
 
 
 def measured(shapes: Shapes, layout: Layout) -> VQGANShape:
-    """What shapes tell of a codec, read off the encoder and the codebook."""
+    """A codec's sizes, from the shapes of the encoder and the codebook."""
     def size(name: str, axis: int = 0) -> int:
         key = layout.key(name, 0)
         if key not in shapes or len(shapes[key]) <= axis or not shapes[key][axis]:
@@ -90,10 +90,10 @@ def measured(shapes: Shapes, layout: Layout) -> VQGANShape:
 
 
 def checked_keys(codec: PublishedCodec, layout: Layout, shapes: Shapes) -> dict[str, str]:
-    """`layout.keys`, where a file holds exactly this codec's tensors; else SSDError says which.
+    """`layout.keys`, if a file holds exactly this codec's tensors; else SSDError says which not.
 
-    A projection may be a 1 x 1 convolution in one and a Linear in the other. What belongs to
-    training (losses, usage counts) is passed over.
+    A projection may be a 1 x 1 convolution in one and a Linear in the other. Tensors used only in
+    training (losses, usage counts) are ignored.
     """
     keys = layout.keys(codec)
     for name, own in codec.state_dict().items():
@@ -114,9 +114,9 @@ def checked_keys(codec: PublishedCodec, layout: Layout, shapes: Shapes) -> dict[
 
 def load_weights(codec: PublishedCodec, keys: Mapping[str, str],
                  read: Callable[[str], torch.Tensor]) -> None:
-    """Give a codec on the meta device its weights: `read(file key)`, one tensor at a time.
+    """Load a codec's weights from `read(file key)`, one tensor at a time.
 
-    They become float32, on the device that `read` put them on; the codec is frozen.
+    They become float32 on the device that `read` returns them on; the codec is frozen.
     """
     weights = {}
     for name, own in codec.state_dict().items():

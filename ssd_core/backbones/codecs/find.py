@@ -1,4 +1,4 @@
-"""Finding the picture codec of a backbone: in its own files, or in others beside them."""
+"""Find a backbone's picture codec: in its own files, or in others beside them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Build = Callable[[Shapes], tuple[PublishedCodec, dict[str, str]]]
 
 
 def holds_codec(checkpoint: Checkpoint) -> bool:
-    """Whether there is a picture codec among the tensors."""
+    """Whether the tensors include a picture codec."""
     return any(key.endswith(CODEBOOK_KEY) for key in checkpoint.shapes)
 
 
 def draws(codes: int) -> Callable[[Checkpoint], bool]:
-    """Whether a checkpoint holds a codec of so many codes, with its decoder."""
+    """A test whether a checkpoint holds a codec of `codes` codes, with its decoder."""
     def claims(checkpoint: Checkpoint) -> bool:
         shapes = checkpoint.shapes
         return any(f"{key.removesuffix(CODEBOOK_KEY)}decoder.conv_in.weight" in shapes
@@ -33,10 +33,10 @@ def draws(codes: int) -> Callable[[Checkpoint], bool]:
 def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
                claims: Callable[[Checkpoint], bool] = holds_codec,
                build: Build = vqgan_of) -> PublishedCodec:
-    """The codec in a backbone's files or in those beside them that `claims` takes; float32.
+    """The codec in a backbone's files, or in files beside them that `claims` accepts; float32.
 
-    build: `vqgan_of`, or another that makes a codec and its keys from shapes. Raises SSDError with
-    `advice` (what to put where) for none, and naming the file for a bad one.
+    build: `vqgan_of`, or another function that makes a codec and its keys from shapes. Raises
+    SSDError with `advice` (what to put where) if there is none, and naming the file for a bad one.
     """
     holder = checkpoint if claims(checkpoint) else checkpoint.companion(claims)
     if holder is None:

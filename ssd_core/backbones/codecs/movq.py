@@ -1,8 +1,8 @@
-"""MoVQ: pixels of Emu3, whose tokens are those of a video of which a picture is the first frame.
+"""MoVQ: the codec of Emu3. It encodes video; a picture is the first frame of one.
 
-The two-dimensional nets are the VQGAN's; here stand what looks along time, the norm that the
-codes themselves scale and shift, and Emu3's names. It knows no file, no device and no backbone.
-Weights and pixels are float32.
+The two-dimensional networks are the VQGAN's. This file adds the layers over time, the norm that the
+codes scale and shift, and Emu3's names. Knows no file, device or backbone. Weights and pixels are
+float32.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
 
 @dataclass(frozen=True)
 class MoVQShape(VQGANShape):
-    """Sizes of a MoVQ; `halvings`: how often it halves the number of frames."""
+    """Sizes of a MoVQ; `halvings`: how many times it halves the number of frames."""
 
     halvings: int = 2
 
 
 class CausalConv(nn.Conv3d):
-    """A convolution over [B, d, frames, R, C] before whose first frame stand two empty ones."""
+    """A convolution over [B, d, frames, R, C], padded with two empty frames before the first."""
 
     def __init__(self, channels_in: int, channels: int, kernel: tuple[int, int, int] = (3, 3, 3),
                  frame_stride: int = 1) -> None:
@@ -40,7 +40,7 @@ class CausalConv(nn.Conv3d):
 
 
 class FixedBatchNorm(nn.Module):
-    """Batch normalisation with the mean and variance that training left behind."""
+    """Batch normalisation with the mean and variance stored from training."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class TimeBlock(nn.Module):
 
 
 class TimeEncoder(nn.Module):
-    """Latents [B, z, R, C] of a picture, as that of a video standing still -> [B, z, 1, R, C]."""
+    """Latents [B, z, R, C] of a picture, repeated as a still video -> [B, z, 1, R, C]."""
 
     def __init__(self, shape: MoVQShape) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ class TimeEncoder(nn.Module):
 class TimeDecoder(nn.Module):
     """[B, z, 1, R, C] -> latents [B, z, R, C] of the first frame.
 
-    The video decoder repeats frames before each convolution. As convolutions look back only,
-    nothing but the first of them ever reaches the first frame: no other is made here.
+    The video decoder repeats frames before each convolution. Convolutions are causal, so the first
+    frame depends only on the first of them, and only that one is computed.
     """
 
     def __init__(self, shape: MoVQShape) -> None:
@@ -104,7 +104,7 @@ class TimeDecoder(nn.Module):
 
 
 class SpatialNorm(nn.Module):
-    """Group normalisation scaled and shifted, cell by cell, by the codes of the picture."""
+    """Group normalisation, scaled and shifted per cell by the picture's codes."""
 
     def __init__(self, code_dim: int, channels: int) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ def layout_of(shapes: Shapes) -> Layout:
 
 
 def shape_of(shapes: Shapes) -> MoVQShape:
-    """Sizes of the codec in a file, from its tensors' shapes. Raises SSDError where one lacks."""
+    """The codec's sizes, from tensor shapes. Raises SSDError if a tensor is missing."""
     layout = layout_of(shapes)
     return MoVQShape(**asdict(measured(shapes, layout)),
                      halvings=count(shapes, layout, "time_encoder.convs.{}.weight"))
@@ -178,7 +178,7 @@ def shape_of(shapes: Shapes) -> MoVQShape:
 def movq_of(shapes: Shapes) -> tuple[MoVQ, dict[str, str]]:
     """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
 
-    Raises SSDError where a tensor is missing, unknown or of another shape.
+    Raises SSDError if a tensor is missing, unknown or of another shape.
     """
     shape = shape_of(shapes)
     with torch.device("meta"):

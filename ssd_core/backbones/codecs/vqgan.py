@@ -1,7 +1,7 @@
-"""The taming-shaped VQGAN: pixels of Janus-Pro, LlamaGen, Tar, Lumina-mGPT and Anole.
+"""The VQGAN of taming-transformers, used by Janus-Pro, LlamaGen, Tar, Lumina-mGPT and Anole.
 
-One encoder, codebook and decoder for all of them; sizes come from tensor shapes and names from
-the rows of `LAYOUTS`. It knows no file, no device and no backbone. Weights and pixels are float32.
+All share one encoder, codebook and decoder. Sizes come from tensor shapes, names from the rows of
+`LAYOUTS`. Knows no file, device or backbone. Weights and pixels are float32.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...errors import SSDError
 from .codec import GROUPS, PublishedCodec, VQGANShape
 from .files import CODEBOOK_KEY, Layout, Shapes, checked_keys, measured, prefix_of
 
-CELLS_AT_ONCE = 2048  # whose distances to all codes are held in memory together
+CELLS_AT_ONCE = 2048  # cells per chunk of distances to all codes
 
 
 class Norm(nn.GroupNorm):
-    """Group normalisation that takes, and does not need, a condition."""
+    """Group normalisation; it accepts a condition and ignores it."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(GROUPS, channels, eps=1e-6)
@@ -70,7 +70,7 @@ class Attention(nn.Module):
 
 
 class Downsample(nn.Conv2d):
-    """Half the height and width; the picture is padded at the right and the bottom only."""
+    """Halve height and width; pads only the right and the bottom edge."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(channels, channels, 3, stride=2)
@@ -80,7 +80,7 @@ class Downsample(nn.Conv2d):
 
 
 class Upsample(nn.Conv2d):
-    """Twice the height and width: nearest neighbour, then a convolution."""
+    """Double height and width: nearest neighbour, then a convolution."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(channels, channels, 3, padding=1)
@@ -90,7 +90,7 @@ class Upsample(nn.Conv2d):
 
 
 class Level(nn.Module):
-    """Residual blocks at one resolution, each followed by attention where the level has it."""
+    """Residual blocks at one resolution, each followed by attention if the level has it."""
 
     def __init__(self, channels_in: int, channels: int, blocks: int, attention: bool,
                  resize: nn.Module | None = None, norm: NormOf = Norm) -> None:
@@ -110,7 +110,7 @@ class Level(nn.Module):
 
 
 class Middle(nn.Module):
-    """Block, attention, block at the coarsest resolution."""
+    """Residual block, attention, residual block at the coarsest resolution."""
 
     def __init__(self, channels: int, norm: NormOf = Norm) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class Decoder(nn.Module):
 
 
 def nearest_codes(latents: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor:
-    """Latents [..., d] -> numbers [...] int64 of the nearest rows of the codebook [K, d]."""
+    """Latents [..., d] -> indices [...] int64 of the nearest rows of codebook [K, d]."""
     lengths = codebook.square().sum(-1)
     nearest = [torch.addmm(lengths, part, codebook.T, alpha=-2).argmin(-1)
                for part in latents.flatten(0, -2).split(CELLS_AT_ONCE)]
@@ -186,7 +186,7 @@ class VQGAN(PublishedCodec):
         self.from_code = nn.Conv2d(shape.code_dim, shape.z_channels, 1)
 
     def unit(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors [..., d], at length 1 where this codec compares directions only."""
+        """Vectors [..., d], scaled to unit length if this codec compares directions only."""
         return F.normalize(vectors, dim=-1) if self.shape.normalised else vectors
 
     def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -215,8 +215,8 @@ LLAMAGEN_RULES = (*RULES, (r"\.blocks\.", ".res."), (r"\.(up|down)\.", ".conv_bl
                   (r"\.mid\.block1", ".mid.0"), (r"\.mid\.attention", ".mid.1"),
                   (r"\.mid\.block2", ".mid.2"))
 
-# Prefixes vary with what a file holds besides (none, `gen_vision_model.`, `model.vqmodel.`):
-# `layout_of` reads them off the file.
+# A file's prefix depends on what else it holds (none, `gen_vision_model.`, `model.vqmodel.`);
+# `layout_of` finds it.
 LAYOUTS = {
     "llamagen": Layout(LLAMAGEN_RULES),  # LlamaGen, Tar, Janus-Pro's original
     "janus-hf": Layout(TAMING_RULES),  # Janus-Pro saved by transformers
@@ -239,10 +239,10 @@ def layout_of(shapes: Shapes) -> Layout:
 
 
 def shape_of(shapes: Shapes) -> VQGANShape:
-    """Sizes of the codec in a file, from its tensors' shapes. Raises SSDError where one lacks.
+    """The codec's sizes, from tensor shapes. Raises SSDError if a tensor is missing.
 
-    No shape tells whether codes are normalised; the nets whose files count `up` from the coarsest
-    level (LlamaGen's) do it, those that count from the finest (taming's) do not.
+    Shapes do not tell whether codes are normalised. Files that count `up` from the coarsest level
+    (LlamaGen's) have normalised codes; those that count from the finest (taming's) do not.
     """
     layout = layout_of(shapes)
     return replace(measured(shapes, layout), normalised=not layout.up_reversed)
@@ -251,7 +251,7 @@ def shape_of(shapes: Shapes) -> VQGANShape:
 def vqgan_of(shapes: Shapes) -> tuple[VQGAN, dict[str, str]]:
     """The codec of a file on the meta device, and {own name: file key} for `load_weights`.
 
-    Raises SSDError where a tensor is missing, unknown or of another shape.
+    Raises SSDError if a tensor is missing, unknown or of another shape.
     """
     shape = shape_of(shapes)
     with torch.device("meta"):

@@ -1,1 +1,1 @@
-"""Prompts of real backbones: tokenizers, classes, text encoders."""
+"""Prompts of downloaded backbones: tokenizers, classes and text encoders."""

@@ -1,7 +1,7 @@
-"""Features of a prompt by flan-T5's encoder, as LlamaGen was trained to read them.
+"""Features of a prompt from flan-T5's encoder, which LlamaGen was trained on.
 
-The encoder is that of transformers, loaded when the first prompt needs it. It stays in main
-memory: a prompt is short, and the card belongs to the backbone. Knows nothing about pictures.
+The encoder is transformers' own, loaded for the first prompt. It stays in main memory: prompts are
+short, and the card's memory is for the backbone. Knows nothing about pictures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOTS = 120
 DASHES = "[\u2010-\u2015\u00ad\u058a\u05be\u1400\u1806\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u301c\u3030" \
          "\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d]"
 FILES = "png|jpe?g|bmp|webp|eps|pdf|apk|mp4"
-# What captions were cleaned of before training: (pattern, replacement), in this order.
+# How captions were cleaned before training: (pattern, replacement), in this order.
 BEFORE_ENTITIES = (
     (r"<person>", "person"),
     (r"\bhttps?:/{1,3}|\b[a-z0-9.\-]+\.(?:com?|ru|net|org|edu|gov|it)[\w/-]*\b/?(?!@)", ""),
@@ -51,7 +51,7 @@ AFTER_ENTITIES = (
 
 
 def cleaned(prompt: str) -> str:
-    """A prompt as captions looked in training: lower case, plain marks, no leftovers of the web."""
+    """Clean a prompt as training captions were: lower case, plain punctuation, no web remnants."""
     return once_cleaned(once_cleaned(prompt))
 
 
@@ -68,15 +68,15 @@ def once_cleaned(text: str) -> str:
 
 
 class FlanT5:
-    """The tokenizer and the encoder in a folder such as flan-t5-xl, read when they are needed."""
+    """The tokenizer and encoder in a folder such as flan-t5-xl, read on first use."""
 
     def __init__(self, root: Path, width: int) -> None:
-        """root: where the folder is looked for; width: of the features that are wanted."""
+        """root: where to look for the folder; width: the required size of the features."""
         self.root, self.width = root, width
 
     @cached_property
     def folder(self) -> Path:
-        """The T5 in `root`, below it or beside it. Raises SSDError where there is none."""
+        """The T5 in `root`, below it or beside it. Raises SSDError if there is none."""
         beside = self.root.parent / "flan-t5-xl" / "config.json"
         for config in (*sorted(self.root.rglob("config.json")), beside):
             if config.is_file() and t5_width(config) == self.width:
@@ -90,7 +90,7 @@ class FlanT5:
         return read_text(self.folder / "tokenizer.json", rows)
 
     def tokenize(self, prompt: str, name: str) -> list[int]:
-        """Ids of the cleaned prompt and the end; SSDError where they do not fit into SLOTS."""
+        """Ids of the cleaned prompt and the end token; SSDError if they exceed SLOTS."""
         self.text.require_plain(prompt)
         ids = [*self.text.encode(cleaned(prompt)), self.text.id(END)]
         require_length(name, ids, SLOTS)
@@ -98,9 +98,9 @@ class FlanT5:
 
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def features(self, ids: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """[n, width] on the CPU: what the encoder makes of a prompt's n ids.
+        """[n, width] on the CPU: the encoder's output for a prompt's n ids.
 
-        It computes in float32 where `dtype` is that, else in bfloat16: T5 overflows in float16.
+        Computed in float32 if `dtype` is float32, else in bfloat16: T5 overflows in float16.
         """
         encoder = self.encoder(torch.float32 if dtype == torch.float32 else torch.bfloat16)
         with torch.no_grad():
@@ -123,7 +123,7 @@ class FlanT5:
 
 
 def t5_width(config: Path) -> int | None:
-    """d_model of a T5's config.json, None for any other file."""
+    """d_model of a T5's config.json; None for any other file."""
     try:
         told = read_json(config)
     except SSDError:

@@ -1,6 +1,6 @@
-"""ImageNet classes by number or by name: the prompts of class-conditional backbones.
+"""ImageNet classes by number or name: the prompts of class-conditional backbones.
 
-assets/imagenet_classes.txt has one line a class, in the order of ImageNet-1k: its WordNet names,
+assets/imagenet_classes.txt has one line per class in the order of ImageNet-1k: its WordNet names,
 separated by commas.
 """
 
@@ -16,10 +16,10 @@ NAMES = ASSETS / "imagenet_classes.txt"
 
 
 def class_of(prompt: str, classes: int) -> int:
-    """The class that a prompt means: a number, a whole line of names, or one name of a line.
+    """The class of a prompt: a number, a whole line of names, or one name of a line.
 
-    Raises SSDError with near matches for a name that no class has, and with the numbers for one
-    that several have.
+    Raises SSDError with near matches for an unknown name, and with the class numbers for a name
+    that several classes share.
     """
     wanted = " ".join(prompt.lower().split())
     if wanted.isascii() and wanted.isdecimal():
@@ -39,9 +39,9 @@ def class_of(prompt: str, classes: int) -> int:
 
 @cache
 def classes_by_name() -> dict[str, tuple[int, ...]]:
-    """Numbers by lower-case name, of whole lines and of their parts.
+    """Class numbers by lower-case name, both whole lines and their parts.
 
-    A line's first name wins over the same word among the further names of other lines.
+    A line's first name takes precedence over the same word among other lines' further names.
     """
     lines = [line.lower().split(", ") for line in NAMES.read_text(encoding="utf-8").splitlines()]
     first: dict[str, tuple[int, ...]] = {}

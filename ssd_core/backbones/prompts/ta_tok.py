@@ -1,7 +1,7 @@
-"""TA-Tok's decoder: what its codes of a picture mean, as Tar's de-tokenizer was trained to see it.
+"""TA-Tok's decoder: the features of its codes, which Tar's de-tokenizer was trained on.
 
-Three layers in SigLIP2's shape over a square of codes. It runs on the CPU in float32, once for a
-prompt. Knows nothing about pictures; its encoder is not part of it.
+Three layers in SigLIP2's shape over a square of codes. It runs on the CPU in float32, once per
+prompt. Knows nothing about pictures; TA-Tok's encoder is not included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import nn
 from ..reading.checkpoint import Checkpoint
 from ..reading.weights import fill, two_sizes
 
-HEADS, EPS = 12, 1e-6  # of Siglip2VisionConfig, which the published decoder leaves as they are
+HEADS, EPS = 12, 1e-6  # Siglip2VisionConfig's defaults, kept by the published decoder
 BODY = "decoder.vision_model."
 CODEBOOK = "bottleneck.regularizer.embedding.weight"
 NAMES = {  # (own name, the file's)
@@ -30,7 +30,7 @@ POSITIONS = f"{BODY}embeddings.position_embedding.weight"
 
 
 class Layer(nn.Module):
-    """Pre-norm attention over all codes, then a GELU network; biases everywhere."""
+    """Pre-norm attention over all codes, then a GELU feed-forward network; biases everywhere."""
 
     def __init__(self, width: int, ffn: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Layer(nn.Module):
 
 
 class TaTok(nn.Module):
-    """Codes of a square to features; the codebook stays in its file, of which rows are read."""
+    """Turns a square of codes into features; codebook rows are read from the file when needed."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__()
@@ -77,13 +77,13 @@ class TaTok(nn.Module):
 
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def features(self, codes: tuple[int, ...]) -> torch.Tensor:
-        """[n, width] of n codes, a square row by row."""
+        """[n, width] of n codes, which form a square, row by row."""
         with torch.no_grad():
             rows = self.checkpoint.tensor(CODEBOOK)[list(codes)].float()
             return self(F.normalize(self.project(rows), dim=-1))
 
     def forward(self, codes: torch.Tensor) -> torch.Tensor:
-        """Quantised vectors [n, dim] at unit length -> features [n, width]."""
+        """Quantised vectors [n, dim] of unit length -> features [n, width]."""
         side = round(len(codes) ** 0.5)
         x = self.embed(self.widen(codes)) + self.resized_positions(side)
         for layer in self.layers:
@@ -91,7 +91,7 @@ class TaTok(nn.Module):
         return self.task_out(torch.tanh(self.task_in(self.norm(x))))
 
     def resized_positions(self, side: int) -> torch.Tensor:
-        """[side * side, width]: the learned square of positions, scaled to this one."""
+        """[side * side, width]: the learned square of positions, resized."""
         learned = round(len(self.positions) ** 0.5)
         square = self.positions.T.unflatten(1, (learned, learned))[None]
         square = F.interpolate(square, (side, side), mode="bilinear", antialias=True)
@@ -99,12 +99,12 @@ class TaTok(nn.Module):
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether this is a TA-Tok with its decoder."""
+    """Whether this is a TA-Tok that includes its decoder."""
     return CODEBOOK in checkpoint.shapes and POSITIONS in checkpoint.shapes
 
 
 def read_ta_tok(checkpoint: Checkpoint) -> TaTok:
-    """TA-Tok's decoder from a ta_tok.pth; SSDError names what is missing or misshapen."""
+    """Read TA-Tok's decoder from a ta_tok.pth; SSDError names a missing or misshapen tensor."""
     with torch.device("meta"):
         reader = TaTok(checkpoint)
     fill(reader, reader.sources(), checkpoint, torch.device("cpu"), torch.float32)

@@ -1,8 +1,8 @@
-"""Tar's language model: words to the TA-Tok codes that AR-DTok draws from.
+"""Tar's language model: turns text into the TA-Tok codes that condition AR-DTok.
 
-A Qwen2 of transformers, loaded when the first prompt in words comes. Its draw is keyed by the
-prompt alone: the same words give the same codes, whatever the seed of the picture. Knows nothing
-about pictures.
+It is transformers' Qwen2, loaded for the first prompt in words. Its sampling is seeded by the
+prompt alone: the same words give the same codes, whatever the picture's seed. Knows nothing about
+pictures.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
 from .text import Text, first_line, read_text
 
-COUNT = 729  # codes of a picture at its finest scale, <S0>
+COUNT = 729  # codes per picture at the finest scale, <S0>
 SAMPLING = Sampling(temperature=1.0, top_k=1200, top_p=0.95)
 TEMPLATE = ("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n{prompt}"
             "<|im_end|>\n<|im_start|>assistant\n<im_start><S0>")
 
 
 class TarLanguage:
-    """The tokenizer and the model in a folder such as Tar-1.5B, read when they are needed."""
+    """The tokenizer and model in a folder such as Tar-1.5B, read on first use."""
 
     def __init__(self, root: Path, codes: int) -> None:
-        """root: where the folder is looked for; codes: of TA-Tok."""
+        """root: where to look for the folder; codes: the size of TA-Tok's codebook."""
         self.root, self.codes = root, codes
 
     @cached_property
     def folder(self) -> Path | None:
-        """The Qwen2 in `root`, below it or in a Tar-* beside it; None where there is none."""
+        """The Qwen2 in `root`, below it or in a Tar-* folder beside it; None if there is none."""
         beside = sorted(self.root.parent.glob("Tar-*/config.json"))
         return next((config.parent for config in (*sorted(self.root.rglob("config.json")), *beside)
                      if is_qwen(config)), None)
@@ -45,7 +45,7 @@ class TarLanguage:
         return read_text(folder / "tokenizer.json", rows)
 
     def found(self) -> Path:
-        """`folder`. Raises SSDError where there is none."""
+        """`folder`, or SSDError if there is none."""
         if self.folder is None:
             raise SSDError(f"{self.root}: Tar's language model is missing: put csuhan/Tar-1.5B "
                            "into its subfolder Tar-1.5B")
@@ -53,20 +53,20 @@ class TarLanguage:
 
     @cached_property
     def code_ids(self) -> torch.Tensor:
-        """[codes] int64: the ids that stand for TA-Tok's codes, in their order."""
+        """[codes] int64: the token ids of TA-Tok's codes, in order."""
         return torch.tensor([self.text.id(f"<I{code}>") for code in range(self.codes)])
 
     def tokenize(self, prompt: str) -> list[int]:
-        """Ids of the chat that asks for a picture; it ends where the first code follows."""
+        """Ids of the chat that asks for a picture, up to where the first code follows."""
         self.text.require_plain(prompt)
-        for token in ("<im_start>", "<S0>"):  # each one token, or the codes would not follow
+        for token in ("<im_start>", "<S0>"):  # each must be one token
             self.text.id(token)
         return self.text.encode(TEMPLATE.format(prompt=prompt.strip()))
 
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def draw(self, ids: tuple[int, ...], device: torch.device,
              dtype: torch.dtype) -> tuple[int, ...]:
-        """COUNT codes that follow a prompt's ids; the model waits on the CPU before and after."""
+        """Sample COUNT codes for a prompt's ids; the model is on the CPU before and after."""
         key = hashlib.sha256(repr(ids).encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(key[:8], "little") >> 1)
         model, x, cache, codes = self.model(dtype).to(device), torch.tensor([ids]), None, []
@@ -93,14 +93,14 @@ class TarLanguage:
         try:
             model = Qwen2ForCausalLM.from_pretrained(folder, torch_dtype=dtype,
                                                      local_files_only=True)
-        except Exception as error:  # whatever the library makes of a damaged file
+        except Exception as error:  # the library raises many types for damaged files
             raise SSDError(f"{folder}: Tar's language model cannot be read "
                            f"({first_line(error)}): get it again") from error
         return model.requires_grad_(False).eval()
 
 
 def is_qwen(config: Path) -> bool:
-    """Whether a config.json speaks of a Qwen2, under its own name or LLaVA's."""
+    """Whether a config.json is a Qwen2's, under its own name or LLaVA's."""
     try:
         return "qwen" in str(read_json(config).get("model_type"))
     except SSDError:

@@ -1,8 +1,7 @@
-"""Tokenizers of real backbones: tokenizer.json as its publisher wrote it, special ids by name.
+"""Tokenizers of downloaded backbones: the publisher's tokenizer.json, special ids by name.
 
-The file's own pipeline does the work; nothing is added that is not asked for (BOS is the
-adapters' business, because its automatic addition differs between libraries and versions).
-Knows no prompt template.
+The file's own pipeline does the work and adds no token unasked. Adapters add BOS themselves, since
+libraries and versions differ in adding it. Knows no prompt template.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ...errors import SSDError
 
 
 class Text:
-    """A tokenizer, and the file it came from for what there is to say about it."""
+    """A tokenizer, and the file it came from for error messages."""
 
     def __init__(self, tokenizer: Tokenizer, source: Path) -> None:
         tokenizer.no_padding()
@@ -26,38 +25,38 @@ class Text:
                         if token.special]
 
     def id(self, token: str) -> int:
-        """Id of a token by its name; SSDError where this tokenizer does not know it."""
+        """Id of a token by name; SSDError if this tokenizer does not know it."""
         if (found := self.tokenizer.token_to_id(token)) is None:
             raise SSDError(f"{self.source}: knows no token {token}: take the tokenizer that "
                            "belongs to this model")
         return found
 
     def require_ids(self, vocabulary: int) -> None:
-        """SSDError where the tokenizer knows ids beyond a model's `vocabulary`."""
+        """Raise SSDError if the tokenizer has ids beyond a model's `vocabulary`."""
         largest = max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
         if largest >= vocabulary:
             raise SSDError(f"{self.source}: its ids reach {largest}, the model's vocabulary has "
                            f"{vocabulary}: take the tokenizer that belongs to this model")
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, and no others: special tokens only where the text spells them."""
+        """Ids of a text; special tokens appear only where the text spells them out."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def require_plain(self, prompt: str) -> None:
-        """SSDError where a user's words spell a control token, which would break the template."""
+        """Raise SSDError if a prompt spells a control token, which would break the template."""
         for token in self.control:
             if token in prompt:
                 raise SSDError(f"the prompt holds the control token {token}: leave it out")
 
 
 def read_text(path: Path, vocabulary: int) -> Text:
-    """The tokenizer.json of a model whose text embedding has `vocabulary` rows.
+    """Read the tokenizer.json of a model whose text embedding has `vocabulary` rows.
 
-    Raises SSDError for a file that is no tokenizer, or one that knows ids beyond the model's.
+    Raises SSDError if the file is not a tokenizer, or has ids beyond the model's.
     """
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception for whatever is in the file
+    except Exception as error:  # the library raises plain Exception for any bad file
         raise SSDError(f"{path}: not a tokenizer.json ({first_line(error)}): "
                        "get it again") from error
     text = Text(tokenizer, path)
@@ -66,7 +65,7 @@ def read_text(path: Path, vocabulary: int) -> Text:
 
 
 def require_length(name: str, ids: Sequence[int], limit: int) -> None:
-    """SSDError where a prompt with its template is longer than the backbone takes."""
+    """Raise SSDError if a prompt with its template is longer than the backbone accepts."""
     if len(ids) > limit:
         raise SSDError(f"the prompt takes {len(ids)} tokens, {name} takes at most {limit}: "
                        "shorten it")

@@ -1,7 +1,7 @@
 """Tokenizers published as a .tiktoken file: byte sequences by rank, merged pair by pair.
 
-Written anew for the tokenizers library, so that nothing else is needed to read a prompt. Knows no
-model: the pattern that splits a text and the control tokens are the caller's.
+Converted for the tokenizers library, so that prompts need no further dependency. Knows no model:
+the caller gives the pattern that splits text, and the control tokens.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 
 
 def byte_letters() -> list[str]:
-    """One visible letter for each byte, as byte-level tokenizers write them."""
+    """One printable letter per byte, as byte-level tokenizers write them."""
     hidden = iter(range(256, 512))
     return [chr(byte) if byte in PRINTABLE else chr(next(hidden)) for byte in range(256)]
 
 
 def read_ranks(path: Path) -> dict[bytes, int]:
-    """{bytes: rank}; lines of base64 and a number. Raises SSDError where one is neither."""
+    """{bytes: rank} from lines of base64 and a number. Raises SSDError for a malformed line."""
     try:
         pairs = (line.split() for line in path.read_bytes().splitlines() if line)
         ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
@@ -40,7 +40,7 @@ def read_ranks(path: Path) -> dict[bytes, int]:
 
 
 def merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """All pairs that make up a known sequence, in the order in which they are merged."""
+    """All pairs that form a known sequence, in the order in which they are merged."""
     for token in sorted(ranks, key=ranks.__getitem__):
         pairs = ((token[:cut], token[cut:]) for cut in range(1, len(token)))
         known = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
@@ -48,7 +48,7 @@ def merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def read_tiktoken(path: Path, pattern: str, control: Sequence[str]) -> Text:
-    """The tokenizer of a .tiktoken file; control tokens take the ids behind the last rank."""
+    """The tokenizer of a .tiktoken file; control tokens take the ids after the last rank."""
     ranks, letters = read_ranks(path), byte_letters()
     def spelled(token: bytes) -> str:
         return "".join(letters[byte] for byte in token)

@@ -1,1 +1,1 @@
-"""Reading tensors from files and filling modules with them."""
+"""Read tensors from files and fill modules with them."""

@@ -1,8 +1,8 @@
-"""The tensors of one model on disk: which files belong together, what is in them, by name.
+"""The tensors of one model on disk: which files belong together, and what they hold by name.
 
-A folder may hold several models (a decoder, its picture codec, a text encoder) and each may be one
-file or many shards. Headers are read at once, values one at a time, one shard open at any moment.
-Knows nothing about what the tensors mean.
+A folder may hold several models (a decoder, its picture codec, a text encoder), each in one file or
+many shards. All headers are read at once. Values are read one tensor at a time, with one shard
+open. Knows nothing about what the tensors mean.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Group = tuple[Path, ...]
 
 
 class Checkpoint:
-    """Tensors by name over one file or many.
+    """Tensors by name, over one file or many.
 
-    shapes: of every tensor. metadata: what safetensors headers say besides. root: the folder that
-    the user named, where companions may lie too.
-    become: what a parameter filled from here turns into, given its own name and its value.
+    shapes: of every tensor. metadata: from safetensors headers. root: the folder that the user
+    named, which may also hold companions. become: a function from a parameter's own name and value
+    to the tensor that is stored, applied by `fill`.
     """
 
     def __init__(self, files: Group, root: Path | None = None) -> None:
@@ -63,23 +63,23 @@ class Checkpoint:
 
     def _opened(self, path: Path) -> TensorFile:
         if self._open is None or self._open[0] != path:
-            self._open = None  # let go of the shard before this one first
+            self._open = None  # close the previous shard first
             self._open = path, open_tensors(path)
         return self._open[1]
 
     def file_of(self, name: str) -> Path:
-        """The file a tensor lies in. Raises SSDError where there is none of that name."""
+        """The file that holds a tensor. Raises SSDError if no file does."""
         if name not in self._file_of:
             where = self.files[0] if len(self.files) == 1 else self.folder
             raise SSDError(f"{where}: tensor {name} is missing: get the complete model")
         return self._file_of[name]
 
     def tensor(self, name: str) -> torch.Tensor:
-        """CPU, in the file's dtype; a view into the open file, so copy what is to be kept."""
+        """A tensor on the CPU in the file's dtype; a view into the file, so copy to keep it."""
         return self._opened(self.file_of(name)).tensor(name)
 
     def floating(self, name: str) -> torch.Tensor:
-        """`tensor`, where it holds floating-point numbers; else SSDError."""
+        """`tensor`, or SSDError if it does not hold floating-point numbers."""
         tensor = self.tensor(name)
         if not tensor.is_floating_point():
             raise SSDError(f"{self.file_of(name)}: tensor {name} holds {str(tensor.dtype)[6:]}, "
@@ -88,29 +88,30 @@ class Checkpoint:
 
     def copied(self, name: str, device: torch.device,
                dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """A tensor's numbers on a device, independent of the file."""
+        """A copy of a tensor on a device, independent of the file."""
         return self.floating(name).to(device, dtype, copy=True)
 
     def close(self) -> None:
-        """Let go of the file that is open; the next tensor opens it again."""
+        """Close the open file; reading the next tensor opens it again."""
         self._open = None
 
     def config(self) -> dict:
-        """config.json, or {} where there is none."""
+        """config.json, or {} if there is none."""
         path = self.folder / "config.json"
         return read_json(path) if path.is_file() else {}
 
     def path(self, name: str) -> Path:
-        """A companion file such as tokenizer.json. Raises SSDError where it is missing."""
+        """A companion file such as tokenizer.json. Raises SSDError if it is missing."""
         path = self.folder / name
         if not path.is_file():
             raise SSDError(f"{path}: missing; put the model's {name} into this folder")
         return path
 
     def companion(self, claims: Callable[[Checkpoint], bool]) -> Checkpoint | None:
-        """The first other model in this folder, its subfolders or the named root that is claimed.
+        """The first other model that `claims` accepts, in this folder, its root or one level below.
 
-        What cannot be opened is passed over, unless nothing is found: then its error is raised.
+        Models that cannot be opened are skipped; if nothing is found, the first such error is
+        raised.
         """
         opened = [attempt(path, self.root) for path in companions(self)]
         for other in opened:
@@ -123,9 +124,9 @@ class Checkpoint:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one model in a file, a folder, or the only subfolder that holds one.
+    """The only model in a file, a folder, or the folder's subfolders.
 
-    Raises SSDError naming the file where none is found, several are, or one is not whole.
+    Raises SSDError naming the file if there is none, if there are several, or if one is incomplete.
     """
     path = Path(path).expanduser()
     models = models_at(path)
@@ -136,7 +137,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def attempt(path: Path, root: Path) -> Checkpoint | SSDError:
-    """The model that a file belongs to, or what is wrong with it."""
+    """The model that a file belongs to, or the error that opening it raised."""
     try:
         return Checkpoint(group_of(path), root)
     except SSDError as error:
@@ -144,7 +145,7 @@ def attempt(path: Path, root: Path) -> Checkpoint | SSDError:
 
 
 def models_at(path: Path) -> list[Path]:
-    """One file of each model that a path may mean. Raises SSDError where there is none."""
+    """One file of each model that a path may mean. Raises SSDError if there is none."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -158,7 +159,7 @@ def models_at(path: Path) -> list[Path]:
 
 
 def models_in(folder: Path) -> list[Path]:
-    """One file of each model right in this folder; safetensors stand in for pickles of a name."""
+    """One file of each model directly in this folder; safetensors win over pickles of one name."""
     kept: dict[str, Path] = {}
     for ending in ENDINGS:
         for path in entries(folder):
@@ -168,7 +169,7 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def model_name(path: Path) -> str:
-    """What the files of one model share, `pytorch_model` being what `model` was called before."""
+    """The name that all files of a model share; `pytorch_model` is an older name for `model`."""
     stem = Path(path.name.removesuffix(INDEX)).stem
     match = SHARD.fullmatch(stem)
     stem = match["stem"] if match else stem
@@ -176,7 +177,7 @@ def model_name(path: Path) -> str:
 
 
 def group_of(path: Path) -> Group:
-    """All files of the model that a file belongs to. Raises SSDError naming one that is missing."""
+    """All files of the model that a file belongs to. Raises SSDError naming a missing one."""
     if path.name.endswith(INDEX):
         path = path.with_name(path.name.removesuffix(INDEX))
     if path.suffix not in ENDINGS:
@@ -197,14 +198,14 @@ def group_of(path: Path) -> Group:
 
 
 def index_of(path: Path) -> Path | None:
-    """The index that lists this file's model, where there is one."""
+    """The index that lists this file's model, or None."""
     match = SHARD.fullmatch(path.stem)
     index = path.with_name((match["stem"] if match else path.stem) + path.suffix + INDEX)
     return index if index.is_file() and (match or not path.is_file()) else None
 
 
 def weight_map(index: Path) -> dict[str, str]:
-    """{tensor: file} of an index; files lie beside it. Raises SSDError where it is damaged."""
+    """{tensor: file} of an index; the files lie beside it. Raises SSDError if it is damaged."""
     found = read_json(index).get("weight_map")
     if not isinstance(found, dict) or not found or not all(
             isinstance(file, str) and file == Path(file).name and Path(file).suffix in ENDINGS
@@ -215,7 +216,7 @@ def weight_map(index: Path) -> dict[str, str]:
 
 
 def read_json(path: Path) -> dict:
-    """An object from a file. Raises SSDError where the file holds anything else."""
+    """A JSON object from a file. Raises SSDError if the file holds anything else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -227,7 +228,7 @@ def read_json(path: Path) -> dict:
 
 
 def refuse_started_downloads(folder: Path) -> None:
-    """SSDError where unfinished downloads lie in the folder or in the Hub client's own corner."""
+    """Raise SSDError if the folder, or the Hub client's cache in it, has unfinished downloads."""
     corner = folder / ".cache" / "huggingface" / "download"
     for path in (*folder.glob("*.incomplete"), *corner.rglob("*.incomplete")):
         raise SSDError(f"{folder}: a download into this folder was cut off or still runs "
@@ -235,7 +236,7 @@ def refuse_started_downloads(folder: Path) -> None:
 
 
 def companions(checkpoint: Checkpoint) -> Iterator[Path]:
-    """A file of each other model in the checkpoint's folder, its root, and one level below."""
+    """One file of each other model in the checkpoint's folder, its root, and one level below."""
     folders = dict.fromkeys(
         place for top in (checkpoint.folder, checkpoint.root) for place in (top, *subfolders(top)))
     own = model_name(checkpoint.files[0])

@@ -1,7 +1,7 @@
-"""What a config.json tells of a decoder and its tensors do not: positions, norm, activation.
+"""What config.json says about a decoder that its tensors do not: positions, norm, activation.
 
 Reads the layouts of transformers 4 (`rope_theta` and `rope_scaling`) and 5 (`rope_parameters`).
-What our decoder would compute differently is refused by name. Knows no family.
+Settings that our decoder does not support raise SSDError. Knows no family.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TypeVar
 from ...errors import SSDError
 from .checkpoint import Checkpoint
 
-ROTARY = ("rope_scaling", "rope_parameters")  # the later one counts
-SILU = (None, "silu", "swish")  # two names of one function
+ROTARY = ("rope_scaling", "rope_parameters")  # the later one takes precedence
+SILU = (None, "silu", "swish")  # two names for one function
 Layout = TypeVar("Layout")
 
 
 @dataclass(frozen=True)
 class Constants:
-    """theta: the base of the rotary angles; eps: of every RMSNorm."""
+    """theta: base of the rotary angles; eps: of every RMSNorm."""
 
     theta: float
     eps: float
@@ -29,22 +29,22 @@ class Constants:
 
 def read_constants(checkpoint: Checkpoint, config: Mapping, theta: float,
                    eps: float) -> Constants:
-    """A decoder's constants; `theta` and `eps` are its family's, where the config is silent.
+    """A decoder's constants; `theta` and `eps` are its family's defaults.
 
-    config: the part of config.json that speaks of this decoder.
+    config: the part of config.json that describes this decoder.
     """
     return Constants(rotary_theta(checkpoint, config, theta),
                      number(checkpoint, config, "rms_norm_eps", eps))
 
 
 def section(checkpoint: Checkpoint, name: str) -> dict:
-    """A part of config.json, or {} where there is none of that name."""
+    """A part of config.json, or {} if there is none of that name."""
     found = checkpoint.config().get(name)
     return found if isinstance(found, dict) else {}
 
 
 def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -> float:
-    """A positive number from a config, or the default where the config is silent."""
+    """A positive number from a config, or the default if the config has none."""
     found = config.get(name)
     if found is None:
         return default
@@ -54,7 +54,7 @@ def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -
 
 
 def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> float:
-    """The base of the rotary angles, wherever a config says it; other rotations are refused."""
+    """The base of the rotary angles; raises SSDError for other kinds of rotation."""
     if config.get("partial_rotary_factor") not in (None, 1):
         raise refusal(checkpoint, f"partial_rotary_factor is {config['partial_rotary_factor']}: "
                       "only heads that are rotated whole are supported")
@@ -69,7 +69,7 @@ def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> flo
 
 
 def is_ordinary(rope: object) -> bool:
-    """Whether a config's word on rotary positions leaves them as they are."""
+    """Whether a config's rotary settings describe plain rotary positions."""
     if not isinstance(rope, Mapping):
         return False
     kind = rope.get("rope_type") or rope.get("type")
@@ -78,15 +78,15 @@ def is_ordinary(rope: object) -> bool:
 
 
 def require_silu(checkpoint: Checkpoint, config: Mapping) -> None:
-    """SSDError where the feed-forward's activation is another than our decoder's."""
+    """Raise SSDError if the feed-forward network uses another activation than silu."""
     if config.get("hidden_act") not in SILU:
         raise refusal(checkpoint, f"hidden_act is {config['hidden_act']!r}: only silu is supported")
 
 
 def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
-    """The key of the head: its own, or the embedding's where config.json ties the two.
+    """The head's key: its own, or the embedding's if config.json ties the two.
 
-    None where a file has neither; so it belongs to another model.
+    None if the file has no head: it belongs to another model.
     """
     if embedding not in checkpoint.shapes or head in checkpoint.shapes:
         return head if {head, embedding} <= set(checkpoint.shapes) else None
@@ -95,7 +95,7 @@ def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
 
 
 def claimed(layout: Layout | None, checkpoint: Checkpoint, family: str) -> Layout:
-    """The layout of a family's files. Raises SSDError where they belong to another model."""
+    """A family's layout. Raises SSDError if the files belong to another model."""
     if layout is None:
         raise SSDError(f"{checkpoint.files[0]}: these are not {family}'s tensors")
     return layout

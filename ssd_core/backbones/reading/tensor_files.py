@@ -1,7 +1,6 @@
-"""One file of tensors, opened without reading its values: safetensors, or what torch saved.
+"""One file of tensors, opened without reading its values: safetensors or torch's format.
 
-Knows nothing about models, folders or shards. Pickles are read with weights_only=True and in no
-other way.
+Knows nothing about models, folders or shards. Pickles are only ever read with weights_only=True.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from ...errors import SSDError
 
 SAFETENSORS = ".safetensors"
 TORCH = (".bin", ".pt", ".pth", ".ckpt")
-WRAPPERS = ("model", "module", "state_dict", "sd")  # dicts that training scripts put around one
-PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # what lies beside a cut-off download
-# Under this name TA-Tok pickled its arguments; what they become here is a plain dict.
+WRAPPERS = ("model", "module", "state_dict", "sd")  # keys under which training scripts nest it
+PARTIAL = (".incomplete", ".aria2", ".part", ".crdownload")  # beside an unfinished download
+# TA-Tok pickled its arguments as this class; here they become a plain dict.
 EASY_DICT = type("EasyDict", (), {"__module__": "easydict",
                                   "__new__": lambda cls: OrderedDict()})
 LFS_POINTER = b"version https://git-lfs"
 
 
 class TensorFile(Protocol):
-    """An open file; its tensors may be views into it, so copy what is to outlive it."""
+    """An open file; its tensors may be views into it, so copy them to keep them."""
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
@@ -40,7 +39,7 @@ class TensorFile(Protocol):
     def metadata(self) -> Mapping[str, str]: ...
 
     def tensor(self, name: str) -> torch.Tensor:
-        """CPU, in the file's dtype."""
+        """A tensor on the CPU, in the file's dtype."""
 
 
 class SafetensorsFile:
@@ -71,13 +70,13 @@ class TorchFile:
 
 
 def open_tensors(path: Path) -> TensorFile:
-    """Open a file by its ending. Raises SSDError where it is damaged, partial or not readable."""
+    """Open a file by its suffix. Raises SSDError if it is damaged, incomplete or unreadable."""
     refuse_partial(path)
     return SafetensorsFile(path) if path.suffix == SAFETENSORS else TorchFile(path)
 
 
 def refuse_partial(path: Path) -> None:
-    """SSDError where the file is absent, still being downloaded, or a pointer of git-lfs."""
+    """Raise SSDError if the file is missing, still being downloaded, or a git-lfs pointer."""
     for ending in PARTIAL:
         if path.with_name(path.name + ending).exists():
             raise SSDError(f"{path}: its download was cut off or still runs ({path.name}{ending} "
@@ -92,7 +91,7 @@ def refuse_partial(path: Path) -> None:
 
 
 def damage(path: Path, error: Exception) -> str:
-    """What is wrong with a safetensors file that did not open."""
+    """Describe what is wrong with a safetensors file that did not open."""
     size, declared = path.stat().st_size, declared_size(path)
     if declared is None:
         return f"not a safetensors file, or damaged ({str(error).splitlines()[0]})"
@@ -102,7 +101,7 @@ def damage(path: Path, error: Exception) -> str:
 
 
 def declared_size(path: Path) -> int | None:
-    """Bytes that a safetensors header says the whole file has; None without a readable header."""
+    """File size in bytes according to the safetensors header; None if it is unreadable."""
     try:
         with path.open("rb") as file:
             start = file.read(8)
@@ -117,7 +116,7 @@ def declared_size(path: Path) -> int | None:
 
 
 def load_pickle(path: Path) -> object:
-    """What torch saved, mapped into memory where it is a zip; plain data and tensors only."""
+    """Load torch's file, memory-mapped if it is a zip; only plain data and tensors are allowed."""
     try:
         with torch.serialization.safe_globals([argparse.Namespace, EASY_DICT]):  # arguments
             return torch.load(path, map_location="cpu", weights_only=True,
@@ -132,7 +131,7 @@ def load_pickle(path: Path) -> object:
 
 
 def state_dict(loaded: object) -> dict[str, torch.Tensor]:
-    """The tensors by name, out of whatever dicts a training script wrapped them in."""
+    """The tensors by name, taken out of the dicts that a training script nested them in."""
     while isinstance(loaded, dict):
         inner = next((loaded[key] for key in WRAPPERS if isinstance(loaded.get(key), dict)), None)
         if inner is None:

@@ -1,7 +1,7 @@
-"""From names in files to parameters: which keys make up which of our own, and filling them in.
+"""From tensors in files to parameters: which keys form which parameter, and filling it in.
 
-Knows the two spellings in which Llama-shaped decoders are published and nothing of prompts or
-pictures. A module is made on the meta device; `fill` gives it its values one tensor at a time.
+Knows the two naming schemes of Llama-shaped decoders, and nothing about prompts or pictures. A
+module is created on the meta device; `fill` then gives it its values, one tensor at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...model.transformer import DecoderShape
 from .checkpoint import Checkpoint
 from .decoder_config import require_silu
 
-SAMPLE = 1024  # values of each tensor that the fingerprint sees
+SAMPLE = 1024  # values per tensor that the fingerprint hashes
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ Source = str | Slice | Concat
 
 @dataclass(frozen=True)
 class Names:
-    """What a kind of file calls the tensors of one layer, in the order of our own parameters."""
+    """Names of one layer's tensors in a kind of file, in the order of our own parameters."""
 
     attention_norm: str
     qkv: tuple[str, ...]
@@ -62,12 +62,12 @@ HF = Names("input_layernorm.weight",
 LLAMAGEN = Names("attention_norm.weight", ("attention.wqkv.weight",), "attention.wo.weight",
                  "ffn_norm.weight", ("feed_forward.w1.weight", "feed_forward.w3.weight"),
                  "feed_forward.w2.weight")
-COMPUTED = (".rotary_emb.inv_freq",)  # tables that some files carry along
+COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
 
 
 def decoder_sources(prefix: str, layers: int, names: Names = HF, qk_norm: bool = False,
                     into: str = "decoder.") -> dict[str, Source]:
-    """{own parameter name: source} of a whole Decoder held as `into`; `prefix` is the file's."""
+    """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's."""
     return {f"{into}layers.{i}.{own}": source for i in range(layers)
             for own, source in layer_sources(f"{prefix}layers.{i}.", names, qk_norm).items()}
 
@@ -89,11 +89,11 @@ def layer_sources(layer: str, names: Names, qk_norm: bool) -> dict[str, Source]:
 def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names = HF,
                   config: Mapping[str, object] | None = None, rotary: str = "split",
                   eps: float = 1e-6) -> DecoderShape:
-    """The decoder's sizes from its tensors' shapes; only the number of heads must be known.
+    """Derive a decoder's sizes from tensor shapes; only the number of heads must be given.
 
-    config: the part of config.json that speaks of this decoder; what it says must agree. Raises
-    SSDError where a layer is incomplete, holds a tensor that no decoder here has a use for, or
-    where shapes, heads and config contradict each other.
+    config: the part of config.json that describes this decoder; it must agree with the shapes.
+    Raises SSDError if a layer is incomplete or holds an unknown tensor, or if shapes, heads and
+    config contradict each other.
     """
     where = checkpoint.folder if len(checkpoint.files) > 1 else checkpoint.files[0]
     require_positive(checkpoint, "num_attention_heads", heads, int)
@@ -117,7 +117,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names 
 
 
 def count_layers(checkpoint: Checkpoint, prefix: str, names: Names) -> int:
-    """Layers that a file speaks of; a gap shows when their tensors are asked for."""
+    """Highest layer number in a file, plus one; gaps are found when their tensors are read."""
     start = f"{prefix}layers."
     numbers = {key.removeprefix(start).partition(".")[0] for key in checkpoint.shapes
                if key.startswith(start)}
@@ -149,7 +149,7 @@ def two_sizes(checkpoint: Checkpoint, source: Source) -> tuple[int, int]:
 
 def require_positive(checkpoint: Checkpoint, name: str, value: object,
                      kind: type[int] | type[float]) -> None:
-    """SSDError where a number that config.json gave is none, or none above 0."""
+    """Raise SSDError if a value from config.json is not a positive number."""
     if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < math.inf:
         raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {value!r}, expected "
                        f"{'a whole number' if kind is int else 'a number'} above 0")
@@ -157,7 +157,7 @@ def require_positive(checkpoint: Checkpoint, name: str, value: object,
 
 def require_config(checkpoint: Checkpoint, shape: DecoderShape,
                    config: Mapping[str, object]) -> None:
-    """SSDError where config.json says otherwise than the tensors."""
+    """Raise SSDError if config.json contradicts the tensors."""
     found = {"num_hidden_layers": shape.layers, "hidden_size": shape.hidden,
              "num_attention_heads": shape.heads, "num_key_value_heads": shape.kv_heads,
              "head_dim": shape.head_dim, "intermediate_size": shape.ffn}
@@ -168,14 +168,14 @@ def require_config(checkpoint: Checkpoint, shape: DecoderShape,
 
 
 def pieces(checkpoint: Checkpoint, source: Source) -> Iterator[tuple[str, int, int]]:
-    """(key, first row, row behind the last) of all that a source is made of, in order."""
+    """(key, first row, row after the last) of every part of a source, in order."""
     if isinstance(source, Concat):
         for part in source.parts:
             yield from pieces(checkpoint, part)
         return
     key = source if isinstance(source, str) else source.key
     file = checkpoint.file_of(key)
-    rows = (*checkpoint.shapes[key], 0)[0]  # a lone number has none
+    rows = (*checkpoint.shapes[key], 0)[0]  # a scalar has none
     start, stop = (0, rows) if isinstance(source, str) else (source.start, source.stop)
     if not 0 <= start <= stop <= rows:
         raise SSDError(f"{file}: tensor {key} has {rows} rows, expected at least {stop}: another "
@@ -184,7 +184,7 @@ def pieces(checkpoint: Checkpoint, source: Source) -> Iterator[tuple[str, int, i
 
 
 def shape_of(checkpoint: Checkpoint, source: Source) -> tuple[int, ...]:
-    """The shape a source will have. Raises SSDError where its parts do not fit together."""
+    """The shape that a source will have. Raises SSDError if its parts do not fit together."""
     parts = list(pieces(checkpoint, source))
     first = checkpoint.shapes[parts[0][0]]
     for key, _, _ in parts:
@@ -195,16 +195,16 @@ def shape_of(checkpoint: Checkpoint, source: Source) -> tuple[int, ...]:
 
 
 class Fingerprint:
-    """A hash of names, shapes and a fixed sample of values, whatever order they came in.
+    """A hash of names, shapes and a fixed sample of values, independent of their order.
 
-    Values count as bfloat16, so that an original and its port of another dtype are the same.
+    Values are compared as bfloat16, so that an original and its port to another dtype match.
     """
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Take in values as a file has them; computed ones differ between machines."""
+        """Add values as stored in a file; computed values would differ between machines."""
         flat = tensor.detach().flatten() if tensor.is_contiguous() else tensor.detach().reshape(-1)
         step = max(1, -(-flat.numel() // SAMPLE))
         sample = flat[::step].to("cpu", torch.bfloat16).contiguous().view(torch.int16)
@@ -219,11 +219,11 @@ class Fingerprint:
 
 def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoint,
          device: torch.device, dtype: torch.dtype) -> Fingerprint:
-    """Give a module on the meta device its values, one tensor at a time, in `dtype` on `device`.
+    """Fill a module on the meta device, one tensor at a time, in `dtype` on `device`.
 
-    sources: of every parameter that is still on the meta device. They are read in the order of
-    the files, so that one shard is open at a time, and frozen. Raises SSDError naming file, key,
-    found and expected shape; nothing is read before all shapes have been checked.
+    sources: for every parameter that is still on the meta device. They are read in file order, so
+    that one shard is open at a time, and frozen. All shapes are checked before anything is read;
+    SSDError names file, key, found and expected shape.
     """
     on_meta = {name for name, own in module.named_parameters() if own.is_meta}
     if on_meta != set(sources):
@@ -252,7 +252,7 @@ def first_file(checkpoint: Checkpoint, source: Source) -> int:
 
 def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
              fingerprint: Fingerprint, name: str) -> torch.Tensor:
-    """A source's values, copied piece by piece to where they belong."""
+    """A source's values, copied piece by piece into one tensor."""
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
@@ -264,6 +264,6 @@ def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype
 
 
 def put(module: nn.Module, name: str, value: torch.Tensor) -> None:
-    """Replace a parameter; the new one is frozen."""
+    """Replace a parameter with a frozen one."""
     parent, _, leaf = name.rpartition(".")
     setattr(module.get_submodule(parent), leaf, nn.Parameter(value, requires_grad=False))
