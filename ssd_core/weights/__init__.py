@@ -1,1 +1,1 @@
-"""Finding, loading, downloading, converting, quantising and sizing weights."""
+"""Find, load, download, convert, quantise and size weights."""

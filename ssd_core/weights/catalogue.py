@@ -1,8 +1,8 @@
-"""Known backbones, one row each: where the weights come from, what they cost, what they may do.
+"""Known backbones, one row each: source, size, licence and geometry.
 
-Nothing here reads a file or the network. Sizes of downloads are about right (LlamaGen's follow
-from its parameters at four bytes); before a download `hub.quote` asks for the real ones. Whether
-this version can run a row is the loader's business.
+Nothing here reads a file or the network. Download sizes are approximate (LlamaGen's are its
+parameters times four bytes); `hub.quote` asks for the exact ones. The loader decides whether this
+version can run a row.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..model.grid import Grid
 from ..model.transformer import DecoderShape
 
 GB = 10**9
-BACKBONES_FOLDER = "ssd_backbones"  # in a models folder; each backbone has a folder in it
-LICENCE = "LICENSE*"  # comes along where a repository has one
+BACKBONES_FOLDER = "ssd_backbones"  # in a models folder, with one folder per backbone
+LICENCE = "LICENSE*"  # downloaded too if the repository has one
 
 
 @dataclass(frozen=True)
 class Licence:
-    """`restricts` says in one line what the weights may be used for."""
+    """`restricts` states in one line what use the licence permits."""
 
     name: str
     link: str
@@ -31,10 +31,10 @@ class Licence:
 
 @dataclass(frozen=True)
 class Source:
-    """Files of one repository on the Hub, by pattern; `*` never crosses a folder.
+    """Files of one repository on the Hub, by pattern; `*` does not match across folders.
 
-    Every pattern of `files` must be there, those of `extras` may be. All of them go to `folder`
-    below the backbone's own.
+    Patterns in `files` must match, patterns in `extras` may. All files go into `folder` below the
+    backbone's own folder.
     """
 
     repo: str
@@ -45,11 +45,11 @@ class Source:
 
 @dataclass(frozen=True)
 class KnownBackbone:
-    """`name` is its folder under ssd_backbones; `about_bytes` the download's size, where known.
+    """`name` is its folder under ssd_backbones; `about_bytes` is the download size, if known.
 
-    patch: pixels along a cell. vocabulary: rows of the text embedding. prompt_slots: the prompt
-    that memory is estimated for. codec_*: parameters of the picture codec, and the channels that
-    it has at full size.
+    patch: pixels per side of a cell. vocabulary: rows of the text embedding. prompt_slots: prompt
+    length used for memory estimates. codec_*: parameters of the picture codec, and its channels at
+    full resolution.
     """
 
     name: str
@@ -76,7 +76,7 @@ class KnownBackbone:
 
     @property
     def link(self) -> str:
-        """The page of the first repository."""
+        """Web page of the first repository."""
         return f"https://huggingface.co/{self.sources[0].repo}"
 
 
@@ -98,7 +98,7 @@ FLAN_T5_XL = Source("google/flan-t5-xl", ("model*.safetensors", "tokenizer.json"
 
 
 def janus(billions: str, shape: DecoderShape, about: float) -> tuple[KnownBackbone, ...]:
-    """The original files and the transformers port of one size."""
+    """One size as two rows: the original files and the transformers port."""
     pickled = Source(f"deepseek-ai/Janus-Pro-{billions}", ("pytorch_model*.bin",))
     original = KnownBackbone(
         f"Janus-Pro-{billions}", "Janus-Pro", f"Janus-Pro {billions}", (pickled,),
@@ -191,7 +191,7 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
 
 
 def known(name: str) -> KnownBackbone:
-    """The row of this name, however its letters are cased; SSDError lists the names."""
+    """The row of this name, ignoring case; SSDError lists the names."""
     row = {key.lower(): row for key, row in CATALOGUE.items()}.get(name.lower())
     if row is None:
         raise SSDError(f"backbone {name!r} is not in the catalogue: choose one of "

@@ -1,6 +1,7 @@
-"""From what torch saved (.bin, .pt, .pth, .ckpt) to safetensors, a shard at a time.
+"""Convert torch files (.bin, .pt, .pth, .ckpt) to safetensors, one shard at a time.
 
-The new files get their names only when all of them are whole. Names and values stay as they are.
+New files get their final names only after all of them are complete. Tensor names and values do not
+change.
 """
 
 from __future__ import annotations
@@ -21,16 +22,15 @@ from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
 
 SHARD_BYTES = 2 * 2**30
-Progress = Callable[[int, int], None]  # bytes done, bytes in all
+Progress = Callable[[int, int], None]  # bytes done, total bytes
 
 
 def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
             progress: Progress = lambda done, total: None) -> list[Path]:
     """Write the models of a file or folder as safetensors beside them, or into the folder `out`.
 
-    With `out`, the JSON files that lie with them (config, tokenizer ...) are copied too. Returns
-    the new files. Raises SSDError where nothing is to convert, a target is there already, or the
-    disk has no room.
+    With `out`, the JSON files beside them (config, tokenizer ...) are copied too. Returns the new
+    files. Raises SSDError if there is nothing to convert, a target exists, or the disk is full.
     """
     path = Path(path).expanduser()
     models = [model for model in models_at(path) if is_torch(model)]
@@ -56,14 +56,14 @@ def is_torch(model: Path) -> bool:
 
 def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
               progress: Progress) -> list[Path]:
-    """One model's new files, in `folder`."""
+    """Convert one model into `folder` and return the new files."""
     shards = list(planned(checkpoint, shard_bytes))
     total = sum(size for _, size in shards)
     stem = model_name(checkpoint.files[0])
     names = [f"{stem}.safetensors"] if len(shards) == 1 else [
         f"{stem}-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
     if len(shards) > 1:
-        names.append(f"{stem}.safetensors{INDEX}")  # last: it says that all others are there
+        names.append(f"{stem}.safetensors{INDEX}")  # renamed last: it lists all other files
     require_room(folder, names, total)
     with tempfile.TemporaryDirectory(prefix=f".{stem}.", dir=folder) as corner:
         done = 0
@@ -82,7 +82,7 @@ def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
 
 
 def planned(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str], int]]:
-    """(names, bytes) of each shard, in the file's order, none larger than one tensor demands."""
+    """(names, bytes) of each shard in file order; only a single large tensor exceeds the limit."""
     names: list[str] = []
     size = 0
     for name in checkpoint.shapes:
@@ -97,7 +97,7 @@ def planned(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str
 
 
 def write_shard(checkpoint: Checkpoint, names: list[str], path: Path) -> None:
-    """Tensors that share memory in the original become independent."""
+    """Write one shard; tensors that shared memory in the original become independent."""
     tensors = {name: checkpoint.tensor(name).clone(memory_format=torch.contiguous_format)
                for name in names}
     try:
@@ -107,7 +107,7 @@ def write_shard(checkpoint: Checkpoint, names: list[str], path: Path) -> None:
 
 
 def require_room(folder: Path, names: list[str], size: int) -> None:
-    """SSDError where the folder cannot take the files, or has one of that name."""
+    """Raise SSDError if the folder has no room for the files or already has one of these names."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -123,7 +123,7 @@ def require_room(folder: Path, names: list[str], size: int) -> None:
 
 
 def copied_json(source: Path, folder: Path) -> list[Path]:
-    """Copy config.json, tokenizer.json and their like, except indexes, and what is there."""
+    """Copy config.json, tokenizer.json and the like; skip indexes and files that exist."""
     files = [path for path in sorted(source.glob("*.json")) if not path.name.endswith(INDEX)
              and not (folder / path.name).exists()]
     return [Path(shutil.copy(path, folder)) for path in files]

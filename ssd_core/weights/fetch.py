@@ -1,6 +1,6 @@
-"""A download as people meet it: what a yes would mean, the question, a progress bar.
+"""Downloads in a terminal: show the terms, ask, show a progress bar.
 
-Needs none of the command line's packages, so that it runs in any Python that runs the nodes.
+Needs none of the command line's packages, so it runs wherever the nodes run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WRONG_INPUT, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`install.py download NAME --models-dir FOLDER [--yes]`; its exit code."""
+    """Run `install.py download NAME --models-dir FOLDER [--yes]` and return its exit code."""
     parser = argparse.ArgumentParser(prog="install.py download",
                                      description="Fetch a known backbone, resumable and checked.")
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(CATALOGUE)}")
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def ask_and_fetch(name: str, models_dir: str, yes: bool) -> str:
-    """Download what is missing, if that is wanted; a line that says how it ended."""
+    """Download what is missing, after asking unless `yes`; return a line with the outcome."""
     quote = hub.quote(name, models_dir)
     say(terms(quote))
     if quote.missing and not yes and not agreed():
@@ -65,7 +65,7 @@ def say(text: str) -> None:
 
 
 def terms(quote: hub.Quote) -> str:
-    """Lines that say what a yes would mean."""
+    """What the user agrees to: files, sizes, destination, sources and licence."""
     there = quote.bytes - quote.missing
     rest = f", of which {gigabytes(there)} are here already" if there else ""
     lines = [f"{quote.name}: {len(quote.files)} files, {gigabytes(quote.bytes)}{rest}",
@@ -82,7 +82,7 @@ def gigabytes(count: int) -> str:
 
 
 def fetched(quote: hub.Quote) -> Path:
-    """Download behind a progress bar on stderr, where that is a terminal."""
+    """Download with a progress bar on stderr, if that is a terminal."""
     with tqdm(total=quote.bytes, unit="B", unit_scale=True, leave=False, disable=None,
               file=sys.stderr) as bar:
         def show(done: int, _: int, file: str) -> None:

@@ -1,8 +1,8 @@
-"""Will it fit: the memory that a run takes, estimated before anything is loaded.
+"""Will it fit: estimate a run's memory before anything is loaded.
 
-Counts weights, keys and values, the widest pass of the method, and the picture codec; says which
-setting would fit where this one does not. Estimates are about right and rather too high than too
-low. Knows nothing of what else is on the device.
+Counts weights, keys and values, the method's widest pass, and the picture codec. If a run does not
+fit, advises which setting would. Estimates are approximate and tend to be too high. Knows nothing
+about other programs on the device.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from ..model.transformer import DecoderShape
 from .catalogue import KnownBackbone
 from .load import pick_device
 
-# Bytes of one weight of a layer's matrices; int4 has a scale and a zero for every 128.
+# Bytes per weight of a layer's matrices; int4 adds a scale and a zero point per 128 weights.
 WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "int8": 1, "int4": 0.5 + 4 / 128}
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
-# Float32 tensors that are alive at once, measured: distributions of a pass (p, q, and the noise
-# while it is made), noise of a whole picture while it is made, feature maps of the codec.
+# Measured number of float32 tensors alive at once: distributions of a pass (p, q and noise under
+# computation), noise of a whole picture under computation, feature maps of the codec.
 PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 14, 9, 6
-MARGIN = 1.05  # what is lost between blocks
-LONG_PROMPT, MANY = 128, 1000  # ids: a prompt where the limit is many, which nobody writes
+MARGIN = 1.05  # for memory fragmentation
+LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at least MANY
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What memory depends on, of a backbone that is loaded or merely known."""
+    """What a backbone's memory depends on, whether it is loaded or only known."""
 
     name: str
     shape: DecoderShape
@@ -48,19 +48,19 @@ class Figures:
     prompt_slots: int
     other_parameters: int  # outside the layers and the codec: embeddings, norm, head
     codec_parameters: int
-    codec_channels: float  # that a pixel has where the codec is widest
+    codec_channels: float  # per pixel, at the codec's widest layer
     dtype: str = "bf16"
     offload: bool = False
 
     @property
     def matrices(self) -> int:
-        """Parameters of all layers."""
+        """Parameters in the matrices of all layers."""
         s = self.shape
         attention = 2 * s.hidden * s.head_dim * (s.heads + s.kv_heads)
         return s.layers * (attention + 3 * s.hidden * s.ffn)
 
     def resized(self, size: tuple[int, int] | None) -> Figures:
-        """The same at (width, height) px; whether it may draw that is the backbone's to say."""
+        """The same at (width, height) px; does not check that the backbone supports this size."""
         if size is None:
             return self
         columns, rows = (side // self.patch for side in size)
@@ -72,12 +72,12 @@ class Figures:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run was asked to be like; every step of the advice changes one of these."""
+    """The settings of a run that `advice` may change."""
 
     batch: int = 1
     dtype: str = "bf16"
     guided: bool = True
-    offload: bool = False  # the decoder leaves the device before the codec comes
+    offload: bool = False  # the decoder leaves the device before the codec is loaded
 
     @property
     def rows(self) -> int:
@@ -85,13 +85,13 @@ class Setting:
 
     @property
     def number_bytes(self) -> int:
-        """Of activations, keys and values, and of weights that are not quantised."""
+        """Bytes per number of activations, keys, values and unquantised weights."""
         return 4 if self.dtype == "fp32" else 2
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Bytes. `free` includes what the backbone itself already holds; None where it is unknown."""
+    """A run's memory in bytes. `free` includes what the backbone already uses; None if unknown."""
 
     weights: int
     cache: int
@@ -115,7 +115,7 @@ class Run:
     setting: Setting
     head_parameters: int = 0
     keep_rows: int = 0
-    on_card: bool = True  # decoder and codec can take turns there, the other one waits on the CPU
+    on_card: bool = True  # only there decoder and codec can be offloaded in turn
 
     @property
     def decoder(self) -> int:
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def needed(self) -> int:
-        """The most at any time, and a margin. Pixels come when keys and values are gone."""
+        """Peak memory with a margin. Keys and values are freed before pixels are decoded."""
         drawing = self.cache + self.activations
         at_once = self.decoder + self.codec + max(drawing, self.pixels)
         if self.setting.offload:
@@ -158,10 +158,11 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         replaced: Backbone | None = None, free: int | None = None) -> Fit:
     """Estimate a run of `batch` pictures against the free memory of the device.
 
-    dtype auto is a loaded backbone's own, else bf16; int8 and int4 are of the layers' weights.
-    guided None follows the backbone's preset, offload None what a loaded one does. Without `heads`
-    those that the method needs count. replaced: a loaded one that will be dropped first. free:
-    bytes that a host can provide there; None asks the device. Raises SSDError for what cannot be.
+    dtype: "auto" is a loaded backbone's own, else bf16; int8 and int4 apply to the layers'
+    matrices. guided: None follows the backbone's preset. offload: None is a loaded backbone's
+    setting. heads: None counts the heads that the method needs. replaced: a loaded backbone that
+    will be dropped first. free: bytes available; None asks the device. Raises SSDError for
+    impossible settings.
     """
     figures = figures_of(target, prompt_slots).resized(size)
     method = method.resolved(figures.preset)
@@ -186,7 +187,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
 
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
               prompt_slots: int | None = None) -> int:
-    """What a run of passes over `cells` cells takes at most besides the weights."""
+    """Peak bytes of a run besides the weights, for passes over at most `cells` cells."""
     figures = figures_of(backbone, prompt_slots)
     setting = Setting(pictures, figures.dtype, guided)
     drawing = cache_bytes(figures, setting) + activation_bytes(figures, setting, cells, keep_rows)
@@ -198,7 +199,7 @@ def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_
 
 def figures_of(target: Figures | Backbone | KnownBackbone,
                prompt_slots: int | None = None) -> Figures:
-    """The figures of whatever describes a backbone; prompts have up to `prompt_slots` ids."""
+    """The figures of anything that describes a backbone; prompts have up to `prompt_slots` ids."""
     if isinstance(target, Figures):
         figures = target
     elif isinstance(target, KnownBackbone):
@@ -209,7 +210,7 @@ def figures_of(target: Figures | Backbone | KnownBackbone,
 
 
 def figures_of_row(row: KnownBackbone) -> Figures:
-    """Text embedding, table of codes and head, each as wide as the decoder."""
+    """The figures of a catalogue row; embeddings and head are as wide as the decoder."""
     others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
     return Figures(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
                    row.prompt_slots, others, row.codec_parameters, row.codec_channels)
@@ -229,21 +230,21 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
 
 
 def stored_dtype(backbone: Backbone) -> str:
-    """How the layers' weights are held: those of int8 and int4 call themselves bf16 or fp32."""
+    """The dtype in which layer weights are stored; quantised tensors report another one."""
     weight = backbone.decoder.layers[0].get_parameter("qkv")
     each = stored_bytes(weight) / weight.numel()
     return "int4" if each < 0.75 else "int8" if each < 1.5 else SHORT_NAMES[backbone.dtype]
 
 
 def stored_bytes(weight: torch.Tensor) -> int:
-    """Of a tensor, or of those that a quantised one is made of."""
+    """Bytes of a tensor, or of the tensors that a quantised one consists of."""
     if not hasattr(weight, "__tensor_flatten__"):
         return weight.numel() * weight.element_size()
     return sum(stored_bytes(getattr(weight, name)) for name in weight.__tensor_flatten__()[0])
 
 
 def codec_channels(codec: nn.Module, patch: int) -> float:
-    """Channels of a pixel at the codec's widest; one without levels works on whole cells."""
+    """Channels per pixel at the codec's widest; one without levels works on whole cells."""
     if (shape := getattr(codec, "shape", None)) is not None:
         return max(shape.widths[:2])
     channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))
@@ -251,7 +252,7 @@ def codec_channels(codec: nn.Module, patch: int) -> float:
 
 
 def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None) -> int:
-    """Of the heads that are loaded, else of those that the method cannot do without."""
+    """Parameters of the loaded heads, or of those that the method requires."""
     if heads is not None:
         return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
     return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
@@ -261,14 +262,14 @@ def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None
 
 
 def cache_bytes(figures: Figures, setting: Setting) -> int:
-    """Keys and values of all rows: prompt and picture."""
+    """Bytes of keys and values for prompt and picture, over all rows."""
     s = figures.shape
     slots = figures.prompt_slots + figures.grid.slots
     return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * setting.number_bytes
 
 
 def activation_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: int = 0) -> int:
-    """Hidden states of the picture, and the most of: its noise in the making, a pass."""
+    """Bytes of hidden states, plus the larger of computing the noise and running a pass."""
     s, grid = figures.shape, figures.grid
     fed = max(cells, figures.prompt_slots + keep_rows * grid.width)
     states = setting.rows * (grid.slots + 1) * s.hidden * setting.number_bytes
@@ -280,16 +281,16 @@ def activation_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: 
 
 
 def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:
-    """What one layer's attention or feed-forward holds while `fed` slots of every row pass it."""
+    """Bytes of one layer's attention or feed-forward network with `fed` slots per row."""
     s, size = figures.shape, setting.number_bytes
-    rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # in float32
+    rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
     return setting.rows * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
 
 
 def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
-    """Which slots `cells` cells see: made for a head, then repeated for those that share keys.
+    """Bytes of the attention mask: made for one head, then repeated for heads that share keys.
 
-    A prefill, however long, needs none.
+    A prefill of any length needs no mask.
     """
     s = figures.shape
     slots = figures.prompt_slots + figures.grid.slots
@@ -297,7 +298,7 @@ def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
 
 
 def pixel_bytes(figures: Figures) -> int:
-    """Decoding one picture in float32: they come one after the other."""
+    """Bytes to decode one picture in float32; pictures are decoded one after the other."""
     pixels = figures.grid.cells * figures.patch**2
     return int(CODEC_COPIES * 4 * figures.codec_channels * pixels)
 
@@ -306,7 +307,7 @@ def pixel_bytes(figures: Figures) -> int:
 
 
 def advice(run: Run, free: int | None) -> str:
-    """One line: that it fits, or the first change that would make it, or all of them together."""
+    """One line: that it fits, or the first change that would make it fit, alone or combined."""
     if free is None:
         return f"about {gib(run.needed)} are needed; how much is free here is unknown"
     if run.needed <= free:
@@ -319,12 +320,12 @@ def advice(run: Run, free: int | None) -> str:
 
 
 def changes(run: Run) -> Iterator[tuple[str, Run]]:
-    """Every change alone, then ever more of them together, in the order they are to be tried."""
+    """Every single change, then combinations of more and more changes, in order of preference."""
     steps = [step for step in STEPS if helps(step, run)]
     for step in steps:
         yield step.words, step.taken(run)
     for count in range(2, len(steps) + 1):
-        named = {step.setting: step for step in steps[:count]}  # the last word on each setting
+        named = {step.setting: step for step in steps[:count]}  # the last step wins
         together = run
         for step in named.values():
             together = step.taken(together)
@@ -332,7 +333,7 @@ def changes(run: Run) -> Iterator[tuple[str, Run]]:
 
 
 class Step(NamedTuple):
-    """One change that may make a run smaller."""
+    """A change of one setting that may reduce memory."""
 
     words: str
     setting: str
@@ -364,13 +365,13 @@ def gib(count: int) -> str:
 
 
 def held_bytes(target: object, device: torch.device) -> int:
-    """What a loaded backbone already takes of a device's memory."""
+    """Device memory that a loaded backbone already uses."""
     weights = target.parameters() if isinstance(target, Backbone) else ()
     return sum(stored_bytes(weight) for weight in weights if weight.device.type == device.type)
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Free memory of a device, or None where it cannot be known."""
+    """Free memory of a device in bytes, or None if unknown."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     if device.type == "xpu":
@@ -381,7 +382,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def free_main_memory() -> int | None:
-    """By psutil where it is installed, else as Linux tells it."""
+    """Free main memory, from psutil if it is installed, else from Linux."""
     try:
         import psutil
     except ImportError:

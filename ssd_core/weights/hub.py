@@ -1,12 +1,12 @@
-"""Downloads from the Hugging Face Hub: only when asked for, resumable, checked, never half there.
+"""Downloads from the Hugging Face Hub: only on request, resumable, checked, all or nothing.
 
-Files collect in a hidden folder beside their destination, under names that end in their checksum,
-and move to their own names only once all of them are whole. Knows nothing about what is in the
-files, nor how the Hub is spoken to (hub_client.py).
+Files are collected in a hidden folder beside their destination, under names that end in their
+checksum. They get their final names only once all are complete. Knows nothing about the files'
+content, nor about the Hub's protocol (hub_client.py).
 
-Not huggingface_hub's `snapshot_download`, because with a local_dir it keeps a file of a wrong
-checksum, replaces a file of the user's own, and cannot be cancelled while a connection hangs
-(version 0.23, and 2.4, where it takes ten seconds).
+We do not use huggingface_hub's `snapshot_download`: with a local_dir it keeps a file with a wrong
+checksum, replaces the user's own files, and cannot be cancelled while a connection hangs (seen in
+versions 0.23 and 2.4; in 2.4 cancelling takes ten seconds).
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from ..errors import SSDError
 from .catalogue import BACKBONES_FOLDER, Licence, known
 from .hub_client import HubFile, body, check_online, explained, files_of, first_line, network_errors
 
-RETRIES, PAUSE = 5, 1.0  # connections in a row that bring nothing; seconds between them
-POLL = 0.2  # seconds between looks at `cancelled`
+RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them
+POLL = 0.2  # seconds between calls of `cancelled`
 CHUNK = 1 << 20  # bytes read at once from the disk
-PARTIAL = 206  # HTTP status: the range that was asked for
-RESERVE = 64 << 20  # bytes of the disk that are left free
+PARTIAL = 206  # HTTP status: the requested range
+RESERVE = 64 << 20  # bytes to leave free on the disk
 
 Progress = Callable[[int, int, str], None]
 T = TypeVar("T")
 
 
 class DownloadCancelled(SSDError):
-    """The caller's `cancelled` said so; what has arrived is kept for the next time."""
+    """`cancelled` returned true. Downloaded bytes are kept for the next attempt."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """What a download would fetch: `bytes` in all, of which `missing` are not on the disk yet."""
+    """What a download would fetch: `bytes` in total, of which `missing` are not on the disk."""
 
     name: str
     files: tuple[HubFile, ...]
@@ -64,13 +64,13 @@ def staging_of(destination: Path) -> Path:
 
 
 def quote(name: str, models_dir: str | Path = "models", revision: str | None = None) -> Quote:
-    """Ask the Hub for files and sizes of a backbone of the catalogue; nothing is fetched.
+    """Ask the Hub for the files and sizes of a known backbone, without downloading them.
 
     `revision` is a branch, tag or commit of its first repository. Raises SSDError.
     """
     row = known(name)
     check_online(source.repo for source in row.sources)
-    files: dict[str, HubFile] = {}  # by target: where two sources have one, the first counts
+    files: dict[str, HubFile] = {}  # by target; the first source with a target wins
     for index, source in enumerate(row.sources):
         for file in files_of(source, revision if index == 0 else None):
             files.setdefault(file.target, file)
@@ -81,7 +81,7 @@ def quote(name: str, models_dir: str | Path = "models", revision: str | None = N
 
 
 def missing_bytes(file: HubFile, destination: Path) -> int:
-    """How much of a file is not on the disk, by sizes alone."""
+    """How many bytes of a file are not on the disk, judged by sizes alone."""
     staged = staging_of(destination) / file.staged
     if file.bytes in (size_of(destination / file.target), size_of(staged)):
         return 0
@@ -101,11 +101,11 @@ def part_of(staged: Path) -> Path:
 
 def download(name: str, models_dir: str | Path = "models", progress: Progress | None = None,
              cancelled: Callable[[], bool] | None = None, revision: str | None = None) -> Path:
-    """Fetch a backbone into models_dir/ssd_backbones/NAME and return that folder.
+    """Download a backbone into models_dir/ssd_backbones/NAME and return that folder.
 
     progress(done_bytes, total_bytes, file) and cancelled() are called in the caller's thread, five
-    times a second. Raises SSDError (DownloadCancelled where `cancelled` said so); what has arrived
-    is kept, and the next call goes on from there.
+    times a second. Raises SSDError (DownloadCancelled if `cancelled` returned true). Downloaded
+    bytes are kept, and the next call resumes.
     """
     stop = threading.Event()
     asked = watched(lambda: quote(name, models_dir, revision), stop,
@@ -115,7 +115,7 @@ def download(name: str, models_dir: str | Path = "models", progress: Progress | 
 
 def fetch(asked: Quote, progress: Progress | None = None,
           cancelled: Callable[[], bool] | None = None) -> Path:
-    """`download` of what was quoted, which the user may have agreed to."""
+    """Download the files of a quote, which the user may have agreed to."""
     check_online(file.repo for file in asked.files)
     transfer = Transfer(asked)
 
@@ -142,10 +142,10 @@ def require_wanted(name: str, cancelled: Callable[[], bool] | None) -> None:
 
 
 def watched(work: Callable[[], T], stop: threading.Event, poll: Callable[[], None]) -> T:
-    """Do `work` in a thread while this one polls; whatever `poll` raises sets `stop`.
+    """Run `work` in a thread and poll in this one; an exception from `poll` sets `stop`.
 
-    A connection that hangs cannot hold up the caller: the thread is left behind, and it ends
-    without a write as soon as the connection does anything.
+    A hanging connection cannot block the caller: its thread is abandoned, and ends without writing
+    once the connection responds.
     """
     result: Future[T] = Future()
 
@@ -167,7 +167,7 @@ def watched(work: Callable[[], T], stop: threading.Event, poll: Callable[[], Non
 
 
 def locked(asked: Quote) -> AbstractContextManager:
-    """The staging folder for this run alone."""
+    """Lock the staging folder, so that only one run downloads into it."""
     from filelock import FileLock, Timeout
 
     try:
@@ -196,7 +196,7 @@ def unwritable(asked: Quote, error: OSError) -> SSDError:
 
 
 class Transfer:
-    """The run of one download: how far it is, for whoever watches."""
+    """One running download, and its progress."""
 
     def __init__(self, asked: Quote) -> None:
         self.asked, self.stop = asked, threading.Event()
@@ -205,11 +205,11 @@ class Transfer:
 
     @property
     def done(self) -> int:
-        """Bytes that are on the disk and hashed."""
+        """Bytes on the disk and hashed."""
         return self.before + self.within
 
     def run(self) -> None:
-        """Make every file whole, then give all of them their names."""
+        """Complete every file, then give all of them their final names."""
         try:
             for file in self.asked.files:
                 self.file = file.target
@@ -242,7 +242,7 @@ class Transfer:
             os.replace(part_of(staged), staged)
 
     def check_present(self, file: HubFile, path: Path) -> None:
-        """A file of that name which is not the Hub's is the user's: never overwritten."""
+        """Raise SSDError if a file of that name differs from the Hub's: it is the user's own."""
         self.restart(file)
         if size_of(path) == file.bytes:
             with open(path, "rb") as present:
@@ -252,7 +252,7 @@ class Transfer:
                            f"{file.commit[:10]}): move it away to download that one")
 
     def append(self, file: HubFile, out: BinaryIO) -> None:
-        """Fetch what `out` lacks, then compare checksums; a wrong file is emptied."""
+        """Fetch what `out` lacks, then compare checksums; a file with a wrong one is emptied."""
         self.restart(file)
         out.seek(0)
         self.count_all(out)
@@ -274,10 +274,10 @@ class Transfer:
                            "names, so it was thrown away: start the download again")
 
     def fetch_rest(self, file: HubFile, out: BinaryIO) -> str:
-        """One request for the rest of a file; says what ended it."""
+        """Request the rest of a file once; return what ended the request."""
         try:
             with body(file, self.within) as (status, chunks):
-                if status != PARTIAL:  # a server without ranges begins at the beginning
+                if status != PARTIAL:  # the server ignored the range and starts over
                     self.restart(file)
                     out.truncate(0)
                 for chunk in chunks:
@@ -292,14 +292,14 @@ class Transfer:
         return "it ended early"
 
     def write(self, out: BinaryIO, chunk: bytes) -> None:
-        """Disk errors are told apart from those of the network, which share their class."""
+        """Write a chunk; disk errors need an own message, as network errors share their class."""
         try:
             out.write(chunk)
         except OSError as error:
             raise unwritable(self.asked, error) from error
 
     def restart(self, file: HubFile) -> None:
-        """Count from the first byte. Small files have git's checksum: SHA-1 behind a header."""
+        """Count from byte 0. Small files have git's checksum: SHA-1 of a header and the content."""
         large = len(file.digest) == 64
         self.digest = hashlib.sha256() if large else hashlib.sha1(b"blob %d\0" % file.bytes)
         self.within = 0

@@ -1,7 +1,7 @@
-"""The Hub's own language: which files a repository has, and the bytes of one of them.
+"""The Hub's protocol: list a repository's files, and read the bytes of one file.
 
-Goes through huggingface_hub, imported when needed only, so that its proxies, tokens and mirrors
-count here too. Every refusal becomes one SSDError. Knows nothing about folders on this machine.
+Uses huggingface_hub, imported only when needed, so that its proxies, tokens and mirrors apply.
+Every refusal becomes one SSDError. Knows nothing about local folders.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Protocol, cast
 from ..errors import SSDError
 from .catalogue import Source
 
-TIMEOUT = 10.0  # seconds without a byte until a connection counts as lost
+TIMEOUT = 10.0  # seconds without data until a connection counts as lost
 PIECE = 1 << 16  # bytes read at once from the network
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes that are worth another try
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes worth a retry
 
 
 @dataclass(frozen=True)
 class HubFile:
-    """One file of one commit; `digest` is its SHA-256, for small files git's SHA-1 of the blob."""
+    """One file of one commit; `digest` is its SHA-256, or git's SHA-1 for small files."""
 
     repo: str
     commit: str
@@ -35,12 +35,12 @@ class HubFile:
 
     @property
     def staged(self) -> str:
-        """Its name while not all files are whole: unlike that of any other content."""
+        """Its name until all files are complete; unique to its content."""
         return f"{self.target.replace('/', '--')}.{self.digest[:16]}"
 
 
 def check_online(repos: Iterable[str]) -> None:
-    """Raise SSDError where the environment forbids the network or names no usable address."""
+    """Raise SSDError if the environment forbids the network or names an unusable address."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -52,12 +52,12 @@ def check_online(repos: Iterable[str]) -> None:
 
 
 def endpoint() -> str | None:
-    """The mirror that HF_ENDPOINT names, or None for the Hub itself."""
+    """The mirror named by HF_ENDPOINT, or None for the Hub itself."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
 
 def files_of(source: Source, revision: str | None) -> list[HubFile]:
-    """The files of a repository that the patterns ask for, all of one commit."""
+    """The files of a repository that match a source's patterns, all of one commit."""
     from huggingface_hub import HfApi
 
     with told(source.repo, revision):
@@ -75,7 +75,7 @@ def files_of(source: Source, revision: str | None) -> list[HubFile]:
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Whether a path matches a pattern folder by folder; nothing that climbs out ever does."""
+    """Whether a path matches a pattern folder by folder; paths with ".." never match."""
     return (fnmatchcase(name, pattern) and name.count("/") == pattern.count("/")
             and not {"..", ".", ""} & set(name.split("/")) and "\\" not in name)
 
@@ -91,8 +91,10 @@ def described(source: Source, commit: str, sibling: Any) -> HubFile:
 
 
 class Session(Protocol):
-    """The client that the Hub's library carries: of requests before its version 1, where `stream`
-    is a switch, and of httpx since."""
+    """The HTTP client of huggingface_hub: httpx, or requests before version 1.
+
+    In requests `stream` is a flag, in httpx it is a method.
+    """
 
     stream: bool | Callable[..., AbstractContextManager[Any]]
     get: Callable[..., AbstractContextManager[Any]]
@@ -100,7 +102,7 @@ class Session(Protocol):
 
 @contextmanager
 def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """(HTTP status, bytes) of a file from `start` on."""
+    """(HTTP status, chunks of bytes) of a file from byte `start` on."""
     from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
@@ -118,7 +120,7 @@ def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """All that a request can raise: OSError (requests), or the root of httpx's own errors."""
+    """All errors a request can raise: OSError (requests) and the base class of httpx's errors."""
     from huggingface_hub.utils import HfHubHTTPError
 
     return OSError, HfHubHTTPError.__bases__[0]
@@ -126,7 +128,7 @@ def network_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def told(repo: str, revision: str | None) -> Iterator[None]:
-    """Whatever goes wrong with a question to the Hub becomes one SSDError."""
+    """Turn any error from a question to the Hub into one SSDError."""
     at = endpoint() or "https://huggingface.co"
     try:
         yield
@@ -140,7 +142,7 @@ def told(repo: str, revision: str | None) -> Iterator[None]:
 
 
 def explained(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
-    """What a refusal means and what to do; None for what may pass by itself."""
+    """What a refusal means and what to do; None for errors that may be temporary."""
     from huggingface_hub import utils
 
     status = getattr(getattr(error, "response", None), "status_code", None)

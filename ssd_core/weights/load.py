@@ -1,4 +1,4 @@
-"""Finding and loading what the user names: a bundled backbone, a file, or a folder."""
+"""Find and load what the user names: a bundled backbone, a file or a folder."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .quantize import KINDS, MATRICES, quantise, quantiser
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
-SMALL = 100_000_000  # parameters up to which auto keeps fp32
+SMALL = 100_000_000  # up to this many parameters auto chooses fp32
 
 
 def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
                   offload: bool = False) -> Backbone:
-    """Load a backbone by its bundled name, from a file, from its folder or that folder's parent.
+    """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
-    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta for everything but the values.
-    dtype: fp32, bf16, fp16; int8 and int4 hold the decoder's matrices so, by torchao, and the rest
-    as auto does; auto is fp32 up to 100 million parameters, else bf16; where the device has no
-    bf16, fp16 on a card and fp32 on a CPU. offload: decoder and picture codec take turns on the
-    device, the other one waits on the CPU. Raises SSDError naming the file and what to do.
+    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
+    auto, fp32, bf16, fp16, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
+    without bf16 support it is fp16 on a card and fp32 on a CPU. int8 and int4 quantise the
+    decoder's matrices by torchao; the rest is as with auto. offload: decoder and picture codec take
+    turns on the device; the other waits on the CPU. Raises SSDError naming the file and what to do.
     """
     place = pick_device(device)
     if offload and place.type in NO_CARD:
@@ -52,14 +52,14 @@ def is_small(checkpoint: Checkpoint) -> bool:
 
 def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
             small: bool) -> Backbone:
-    """The backbone in a dtype by name; quantised while it streams in, so that it never is whole."""
+    """Load a backbone in a named dtype; it is quantised tensor by tensor while it is read."""
     compute = pick_dtype(dtype, device, small)
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
     become = quantiser(dtype, device)
     checkpoint.become = lambda name, value: become(value) if is_layer_matrix(name) else value
     backbone = family.load(checkpoint, device, compute)
-    quantise(backbone.decoder, become)  # what its family did not stream
+    quantise(backbone.decoder, become)  # matrices that `fill` did not load
     return backbone
 
 
@@ -68,9 +68,9 @@ def is_layer_matrix(name: str) -> bool:
 
 
 def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
-    """The checkpoint that a family claims under a bundled name, file or folder, and the family.
+    """The one checkpoint that a family claims under a name, file or folder, and the family.
 
-    Raises SSDError where there is none, or more than one.
+    Raises SSDError if there is none, or more than one.
     """
     path = located(name_or_path)
     root = path if path.is_dir() else path.parent
@@ -90,7 +90,7 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
 
 
 def family_of(path: Path) -> tuple[str, str]:
-    """(family, why it cannot be read) of a file or folder: the one or the other is empty."""
+    """(family, why it cannot be read) of a file or folder; one of the two is empty."""
     try:
         return find_backbone(path)[1].FAMILY, ""
     except SSDError as error:
@@ -98,7 +98,7 @@ def family_of(path: Path) -> tuple[str, str]:
 
 
 def backbones_in(folder: Path) -> list[tuple[Path, str]]:
-    """(a file, family) of each backbone right in this folder; reads headers only."""
+    """(a file, family) of each backbone directly in this folder; reads headers only."""
     try:
         opened = [attempt(model, folder) for model in models_in(folder)]
     except SSDError:  # a folder that cannot be read
@@ -108,7 +108,7 @@ def backbones_in(folder: Path) -> list[tuple[Path, str]]:
 
 
 def located(name_or_path: str | Path) -> Path:
-    """Where a bundled name or a path leads; SSDError where it leads nowhere."""
+    """The path of a bundled name or a path; SSDError if it does not exist."""
     bundled = ASSETS / str(name_or_path) / BACKBONE_FILE
     path = Path(name_or_path).expanduser()
     if str(name_or_path) in BACKBONES and bundled.is_file():
@@ -120,10 +120,10 @@ def located(name_or_path: str | Path) -> Path:
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
-    """What files that no family claims hold, in a few words."""
+    """Describe files that no family claims, in a few words."""
     described = []
     for one in checkpoints:
-        kind = one.metadata.get("format", "pt")  # "pt" is what every exporter writes
+        kind = one.metadata.get("format", "pt")  # every exporter writes "pt"
         names = ", ".join(list(one.shapes)[:2]) or "nothing"
         described.append(f"{one.files[0].name} " + (f"is of format {kind!r}" if kind != "pt"
                                                     else f"holds tensors such as {names}"))
@@ -131,12 +131,12 @@ def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
-    """Load draft heads for exactly this backbone; others are refused by name."""
+    """Load draft heads for exactly this backbone; SSDError for any other heads."""
     return read_heads(resolve(name_or_path, HEADS_FILE, "draft heads"), backbone)
 
 
 def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
-    """The file meant by a bundled name, a file or a folder."""
+    """The file that a bundled name, a file or a folder refers to."""
     bundled = ASSETS / str(name_or_path) / file_name
     if str(name_or_path) in BACKBONES and bundled.is_file():
         return bundled
@@ -151,7 +151,7 @@ def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
 
 
 def pick_device(name: str) -> torch.device:
-    """The named device, or the best one there is."""
+    """The named device, or the best one available."""
     if name != "auto":
         return checked_device(name)
     found = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
@@ -170,13 +170,13 @@ def checked_device(name: str) -> torch.device:
 
 
 def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
-    """What to compute in; small: fp32 costs little."""
+    """The dtype to compute in; small: few enough parameters for fp32."""
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:
         raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
     if name == "int4" and device.type == "cpu":
-        return torch.bfloat16  # what its kernel takes
+        return torch.bfloat16  # required by its kernel
     if small and name != "int4":
         return torch.float32
     if has_bf16(device):

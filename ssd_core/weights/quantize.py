@@ -1,7 +1,7 @@
-"""Weight-only int8 and int4 of the decoder's matrices, by torchao where it is installed.
+"""Weight-only int8 and int4 quantisation of the decoder's matrices, by torchao.
 
-A quantised matrix stays a parameter that F.linear multiplies by; embeddings, norms, the image head
-and the picture codec keep their type. Tried with torchao 0.18. Knows nothing of files.
+A quantised matrix is still a parameter that F.linear accepts. Embeddings, norms, the image head and
+the picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..errors import SSDError
 from ..model.transformer import Decoder
 
 KINDS = ("int8", "int4")
-MATRICES = ("qkv", "out", "gate_up", "down")  # of a layer, by their own names
-GROUPS = (128, 64, 32)  # numbers that share a scale in int4: the widest that divides a row
+MATRICES = ("qkv", "out", "gate_up", "down")  # names of a layer's matrices
+GROUPS = (128, 64, 32)  # int4 weights per scale: the largest that divides a row
 Become = Callable[[torch.Tensor], torch.Tensor]
 
 
 def quantiser(kind: str, device: torch.device) -> Become:
-    """What turns a matrix on `device` into its int8 or int4 form.
+    """A function that quantises a matrix on `device` to int8 or int4.
 
-    Raises SSDError where torchao is missing or has no kernel for the device; what is returned
-    raises it where a matrix does not suit.
+    Raises SSDError if torchao is missing or does not support the device. The returned function
+    raises SSDError for a matrix that cannot be quantised.
     """
     try:
         import torchao.quantization as torchao
@@ -60,7 +60,7 @@ def require_int4(device: torch.device) -> None:
 
 
 def config(kind: str, weight: torch.Tensor) -> object:
-    """torchao's recipe for one matrix."""
+    """torchao's configuration for one matrix."""
     import torchao.quantization as torchao
     if kind == "int8":
         return torchao.Int8WeightOnlyConfig()
@@ -83,7 +83,7 @@ def is_quantised(weight: torch.Tensor) -> bool:
 
 
 def quantise(decoder: Decoder, become: Become) -> None:
-    """Replace the matrices that are not quantised yet, one at a time."""
+    """Quantise the matrices that are not quantised yet, one at a time."""
     for layer in decoder.layers:
         for name in MATRICES:
             if not is_quantised(weight := getattr(layer, name)):
