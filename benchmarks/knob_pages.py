@@ -2,9 +2,10 @@
 
     python benchmarks/knob_pages.py
 
-locales/en/nodeDefs.json is the schemas' own texts. In the help pages of web/docs the line of every
-knob is its tooltip in the page's language, and its legal values. Chinese tooltips are written by
-hand in locales/zh/nodeDefs.json.
+locales/en/nodeDefs.json is the schemas' own texts; locales/zh/nodeDefs.json is written by hand, but
+for the knobs. In the help pages of web/docs the line of every knob is its tooltip in the page's
+language, and its legal values. tests/nodes/golden_inputs.json remembers which inputs the nodes have
+had; new ones are added to it, and nothing in it is ever changed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
-from ssd_core.front.knobs import Described, all_knobs, sampling_knobs  # noqa: E402
+from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE  # noqa: E402
+from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs  # noqa: E402
 from ssd_core.front.workflow import WIDGETS  # noqa: E402
 
 NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race")
+GOLDEN = ROOT / "tests" / "nodes" / "golden_inputs.json"
 LINES = {"en": re.compile(r"^- \*\*(\w+)\*\*: .*$", re.MULTILINE),
          "zh": re.compile(r"^- \*\*[^*]+\*\*（`(\w+)`）：.*$", re.MULTILINE)}
 CHINESE_RANGE = {"on, off": "开、关", " or more": " 或以上", "above ": "大于 ", " to ": " 至 ",
                  ", ": "、"}
+KNOBS = {WIDGETS.get(one.name, one.name): one for one in [*all_knobs().values(), *sampling_knobs()]}
 
 
 def locale_file(language: str) -> Path:
@@ -36,26 +40,57 @@ def page_file(language: str, node: str) -> Path:
     return ROOT / "web" / "docs" / (f"{node}.md" if language == "en" else f"{node}/{language}.md")
 
 
-def english_locale() -> str:
-    """The schemas' texts, from the pack as ComfyUI loads it."""
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def schemas() -> dict:
+    """Texts and inputs of the nodes, from the pack as ComfyUI loads it."""
     ran = subprocess.run([sys.executable, str(ROOT / "tests" / "web" / "dump_schemas.py")],
                          capture_output=True, text=True, encoding="utf-8", check=True)
-    return json.dumps(json.loads(ran.stdout), indent=2, ensure_ascii=False) + "\n"
+    return json.loads(ran.stdout)
 
 
-def page(language: str, node: str, inputs: dict) -> str:
-    """The help page of a node with the lines of its knobs as they should be."""
-    knobs = {WIDGETS.get(one.name, one.name): one
-             for one in [*all_knobs().values(), *sampling_knobs()]}
-    text = page_file(language, node).read_text(encoding="utf-8")
+# The Chinese locale
 
-    def written(found: re.Match) -> str:
-        one = knobs.get(found[1])
-        if one is None or found[1] not in inputs:
-            return found[0]
-        return line(language, found[1], one, inputs[found[1]])
 
-    return LINES[language].sub(written, text)
+def chinese_locale(english: dict) -> dict:
+    """The texts that there are, with those of the knobs made anew."""
+    told = read(locale_file("zh"))
+    for node, texts in told.items():
+        if node in NODES:
+            known, slots = texts["inputs"], english[node]["inputs"]
+            texts["inputs"] = {slot: chinese_knob(KNOBS[slot], slots[slot]["tooltip"])
+                               if slot in KNOBS else known[slot]
+                               for slot in slots if slot in KNOBS or slot in known}
+    return told
+
+
+def chinese_knob(one: Described, tooltip: str) -> dict[str, str]:
+    """The Chinese name and tooltip of a widget, which says what its English tooltip says: perhaps
+    whose knob it is, the help, and perhaps what -1 stands for."""
+    words = KNOB_WORDS.get(one.name)
+    if words is None:
+        return {"name": one.name, "tooltip": tooltip}
+    owners, _, own = tooltip.partition(one.knob.help)
+    owners = owners.strip().replace(", ", "、").replace(":", "：")
+    own = own.removeprefix(f" {OWN_NUMBER} = ").removesuffix(".")
+    own = f"{OWN_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
+    return {"name": words.name, "tooltip": owners + words.help + own}
+
+
+# Help pages
+
+
+def page(language: str, node: str, texts: dict) -> str:
+    """The help page of a node with the lines of its knobs as they should be, each in its place."""
+    before, inputs, after = re.split("^(?=## )", page_file(language, node).read_text(
+        encoding="utf-8"), maxsplit=2, flags=re.MULTILINE)
+    written = {found[1]: found[0] for found in LINES[language].finditer(inputs)}
+    written |= {slot: line(language, slot, KNOBS[slot], said)
+                for slot, said in texts.items() if slot in KNOBS}
+    lines = (written[slot] for slot in texts if slot in written)
+    return before + "\n".join([inputs.partition("\n")[0], *lines, "", after])
 
 
 def line(language: str, widget: str, one: Described, texts: dict) -> str:
@@ -67,13 +102,33 @@ def line(language: str, widget: str, one: Described, texts: dict) -> str:
     return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}取值：{legal}。"
 
 
+# What saved workflows rely on
+
+
+def golden_inputs(inputs: dict) -> dict:
+    """The inputs that nodes have had, and behind them those that are new."""
+    golden = read(GOLDEN)
+    for node, kinds in inputs.items():
+        for kind, now in kinds.items():
+            known = golden.setdefault(node, {}).setdefault(kind, [])
+            if now[: len(known)] != known:
+                raise SystemExit(f"{node}: its {kind} were {known}; saved workflows rely on that")
+            golden[node][kind] = now
+    return golden
+
+
 def pages() -> dict[Path, str]:
     """Every file that this writes, as it should be."""
-    made = {locale_file("en"): english_locale()}
-    told = {"en": json.loads(made[locale_file("en")]),
-            "zh": json.loads(locale_file("zh").read_text(encoding="utf-8"))}
-    return made | {page_file(language, node): page(language, node, told[language][node]["inputs"])
-                   for language in LINES for node in NODES}
+    known = schemas()
+    told = {"en": known["texts"], "zh": chinese_locale(known["texts"])}
+    rows = (f"  {json.dumps(node)}: {json.dumps(row)}"
+            for node, row in golden_inputs(known["inputs"]).items())
+    return {
+        GOLDEN: "{\n" + ",\n".join(rows) + "\n}\n",
+        **{locale_file(language): json.dumps(texts, indent=2, ensure_ascii=False) + "\n"
+           for language, texts in told.items()},
+        **{page_file(language, node): page(language, node, told[language][node]["inputs"])
+           for language in LINES for node in NODES}}
 
 
 def main() -> None:

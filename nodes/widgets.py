@@ -8,14 +8,16 @@ from typing import Any
 
 from comfy_api.latest import io
 
+from ..ssd_core.front.knob_words import KNOB_WORDS
 from ..ssd_core.front.knobs import OWN_NUMBER, Described, from_number
 from ..ssd_core.front.workflow import WIDGETS
 
 # Saved values are positional. These widgets came first, in this order, on every node that has
-# them; whatever else a method has comes after all other widgets of its node, and may be missing.
+# them. Every other knob comes after all other widgets of its node, in the order of KNOB_WORDS, and
+# may be missing.
 FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts", "draft",
          "seed", "cfg", "temperature", "top_k", "top_p")
-LATER = ("fused_commit", "draft_choice", "draft_temperature")  # append, never insert
+ORDER = {name: place for place, name in enumerate(KNOB_WORDS)}
 CAN_HIDE = "advanced" in inspect.signature(io.Int.Input.__init__).parameters  # not in 0.3.64
 
 
@@ -32,8 +34,8 @@ def first(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Inp
 
 def later(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
     """Widgets of all other knobs. Optional, because workflows from before lack them."""
-    others = [one for one in knobs if one.name not in FIRST]
-    others.sort(key=lambda k: LATER.index(k.name) if k.name in LATER else len(LATER))
+    others = sorted((one for one in knobs if one.name not in FIRST),
+                    key=lambda one: ORDER.get(one.name, len(ORDER)))
     return [widget(one, optional=True, **extra.get(one.name, {})) for one in others]
 
 

@@ -1,13 +1,15 @@
 """What the app says, in English and Chinese: labels (the browser's language) and server texts.
 
 Labels go through Gradio's own translation; what handlers write is chosen by the request. `{name}`
-marks a value to fill in. Error lines come from the engine and are English.
+marks a value to fill in. Knobs have their words in ssd_core/front/knob_words.py. Error lines come
+from the engine and are English.
 """
 
 from __future__ import annotations
 
 import gradio as gr
 
+from ssd_core.front.knob_words import KNOB_WORDS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
@@ -25,7 +27,6 @@ TABLE: dict[str, tuple[str, str]] = {
     "examples": ("Examples", "示例"),
     "negative": ("Negative prompt", "负面提示词"),
     "negative_hint": ("What should not appear", "不希望出现的内容"),
-    "seed": ("Seed", "种子"),
     "seed_hint": ("The same seed, prompt and settings give the same picture",
                   "种子、提示词和设置相同，图像就相同"),
     "dice": ("New seed", "换一个种子"),
@@ -44,23 +45,6 @@ TABLE: dict[str, tuple[str, str]] = {
                      "（自定义设置，不属于以上任何一档）"),
     "expert": ("Expert settings", "专家设置"),
     "method": ("Method", "方法"),
-    "k_h": ("k_h: cells drafted at a time on row 0", "k_h：第一行每次起草的单元格数"),
-    "k_v": ("k_v: rows drafted at a time", "k_v：每次起草的行数"),
-    "rounds": ("r (or b): verification rounds", "r（或 b）：验证轮数"),
-    "incremental": ("i: extra rounds for each later row of a block", "i：块内后续每行追加的轮数"),
-    "acceptance": ("Acceptance rule", "接受规则"),
-    "fused_commit": ("Fused commit: one forward pass fewer per row",
-                     "合并提交：每行少一次前向"),
-    "draft_choice": ("Draft selection", "草稿选取方式"),
-    "draft": ("Draft source (rows)", "草稿来源（rows）"),
-    "drafts": ("Draft direction (strict)", "草稿方向（strict）"),
-    "draft_temperature": ("Draft temperature", "草稿温度"),
-    "window": ("Window (exact; -1: fastest here)", "窗口（exact；-1：本机最快）"),
-    "cfg": ("Guidance (cfg; -1: the backbone's default)",
-            "引导强度 cfg（-1：主干模型默认值）"),
-    "temperature": ("Temperature", "温度"),
-    "top_k": ("Top-k (0: off)", "Top-k（0：关闭）"),
-    "top_p": ("Top-p (1: off)", "Top-p（1：关闭）"),
     "size": ("Size", "尺寸"),
     "own_size": ("Backbone default", "主干模型默认值"),
     "metadata": ("Save the recipe in the PNG (prompt, seed, settings, tokens)",
@@ -211,9 +195,10 @@ TABLE: dict[str, tuple[str, str]] = {
 
 
 def labels() -> dict[str, tuple[str, str]]:
-    """All texts; a knob that has none here is called by its name, and described by its help."""
+    """All texts; a knob without words is called by its name, and described by its help."""
     knobs = [*all_knobs().values(), *sampling_knobs()]
-    return {**{one.name: (f"{one.name}: {one.knob.help}",) * 2 for one in knobs}, **TABLE}
+    return {**{one.name: (f"{one.name}: {one.knob.help}",) * 2 for one in knobs},
+            **{name: (words.label, words.chinese) for name, words in KNOB_WORDS.items()}, **TABLE}
 
 
 def translations(forced: str = AUTO) -> gr.I18n:

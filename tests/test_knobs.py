@@ -1,11 +1,13 @@
 """Knobs: described once, enforced from the description, gathered for the hosts."""
 
+import re
 from dataclasses import dataclass, fields
 
 import pytest
 
 from ssd_core import Sampling, SSDError
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
 from ssd_core.front.knobs import all_knobs, described, sampling_knobs
 from ssd_core.model.knobs import LARGEST, check_knobs, knob
 
@@ -66,3 +68,17 @@ def test_knobs_are_gathered_once_with_the_methods_that_have_them():
     assert knobs["k_h"].methods == ("mtp", "ssd", "strict", "rows")
     assert knobs["rounds"].default is None and knobs["rounds"].usual == "the method's own"
     assert "noise_version" not in [one.name for one in sampling_knobs()]
+
+
+def test_every_knob_has_words_in_english_and_chinese():
+    knobs = {one.name: one for one in [*all_knobs().values(), *sampling_knobs()]}
+    assert set(KNOB_WORDS) == set(knobs), "see docs/add_a_knob.md"
+    for words in KNOB_WORDS.values():
+        assert re.search("[\u4e00-\u9fff]", words.help) and words.help.endswith("。")
+        assert words.label and words.chinese.startswith(words.name)
+    assert {one.knob.own for one in knobs.values() if one.knob.own} <= set(OWN_CHINESE)
+
+
+def test_a_chinese_label_begins_with_the_name_of_the_widget():
+    assert [KNOB_WORDS[name].name for name in ("rounds", "window", "cfg", "temperature")] == [
+        "r", "窗口", "引导强度", "温度"]

@@ -17,7 +17,8 @@ from support.documents import DOCS, ROOT, blocks
 
 pytestmark = pytest.mark.slow  # each guide runs tests in a process of its own
 NAMED = re.compile(r"`([\w/]+\.py)`")
-COPIED = ("ssd_core", "tests")  # all else is linked, so nothing may be written to it
+# Copied, because a guide changes them. All else is linked.
+COPIED = ("benchmarks", "locales", "ssd_core", "tests", "web")
 
 
 def put(copy: Path, guide: str) -> None:
@@ -45,8 +46,8 @@ def change(path: Path, hunk: str) -> None:
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
-    """This tree: the engine and the tests as copies, all else as links."""
-    skipped = shutil.ignore_patterns("__pycache__", "assets")
+    """This tree: what a guide changes as copies, all else as links."""
+    skipped = shutil.ignore_patterns("__pycache__", "assets", "results")
     for entry in ROOT.iterdir():
         if entry.name in COPIED:
             shutil.copytree(entry, tmp_path / entry.name, ignore=skipped)
@@ -81,9 +82,13 @@ def test_the_method_works_at_once_and_obeys_the_laws(copy):
     assert jacobi["tokens_sha256"] == ar["tokens_sha256"]
 
 
-def test_the_knob_works_and_its_flag_comes_by_itself(copy):
+def test_the_knob_works_in_three_files_and_one_script(copy):
+    """All tests that the guide names then pass, and the flag is there by itself."""
     put(copy, "add_a_knob.md")
-    passes(copy, "tests/test_guess.py", "tests/test_knobs.py")
+    run(copy, "benchmarks.knob_pages")
+    named, = (block.code.split()[3:] for block in blocks(DOCS / "add_a_knob.md")
+              if block.code.startswith("python -m pytest"))
+    passes(copy, "tests/test_guess.py", *named)
     prompt = "a red house on the left , a lake , at sunset"
     out = run(copy, "ssd_core", "generate", prompt, "--guess", "above", "--json",
               "--out", str(copy / "x.png"))

@@ -110,11 +110,12 @@ def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):
 
 
 def test_the_order_of_saved_values_names_every_knob(pack):
-    """A new knob goes to the end of LATER, so that the next one comes after it."""
+    """A new knob goes to the end of KNOB_WORDS, so that the next one comes after it."""
     front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
-    known = [*widgets.FIRST, *widgets.LATER]
     names = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
-    assert set(known) == names and len(known) == len(names)
+    assert set(widgets.ORDER) == names and set(widgets.FIRST) <= names
+    later = [name for name in widgets.ORDER if name not in widgets.FIRST]
+    assert later[:3] == ["fused_commit", "draft_choice", "draft_temperature"]
 
 
 def test_importing_the_pack_asks_for_nothing(pack):

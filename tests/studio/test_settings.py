@@ -13,7 +13,6 @@ from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
-from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.settings import (
     KNOBS,
@@ -25,7 +24,7 @@ from studio.settings import (
     to_dict,
     with_preset,
 )
-from studio.words import TABLE
+from studio.words import TABLE, labels
 
 SEEDS = st.integers(0, 2**64 - 1)
 LEGAL = st.builds(
@@ -94,9 +93,10 @@ def test_what_a_browser_remembers_from_before_still_reads():
     assert old == Settings(prompt="a sun")
 
 
-def test_every_knob_is_a_setting_and_has_words_of_its_own_in_both_languages():
-    assert {*all_knobs(), *(one.name for one in sampling_knobs())} <= set(TABLE)
+def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
     assert set(KNOBS) <= {f.name for f in fields(Settings)}
+    assert labels()["window"] == ("Window (exact; -1: fastest here)", "窗口（exact；-1：本机最快）")
+    assert set(KNOBS) <= set(labels()) and not set(KNOBS) & set(TABLE)
 
 
 def test_fused_commit_without_rounds_is_refused():

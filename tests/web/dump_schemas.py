@@ -1,4 +1,4 @@
-"""Print the texts of all nodes as JSON; run by itself, so that its stubs meet no others."""
+"""Print texts and inputs of all nodes as JSON; run by itself, so that its stubs meet no others."""
 
 import asyncio
 import json
@@ -20,11 +20,18 @@ def texts(schema) -> dict:
     return {key: value for key, value in told.items() if value}
 
 
+def inputs(schema) -> dict:
+    """Ids and types in their order, as saved workflows rely on it."""
+    return {kind: [[i.id, i.io_type] for i in schema.inputs if bool(i.widget) == widget]
+            for kind, widget in (("widgets", True), ("links", False))}
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, comfyui_stub.pack(Path(folder)) as stubs:
         extension = asyncio.run(stubs.root.comfy_entrypoint())
         schemas = [node.define_schema() for node in asyncio.run(extension.get_node_list())]
-        json.dump({schema.node_id: texts(schema) for schema in schemas}, sys.stdout)
+        json.dump({kind.__name__: {schema.node_id: kind(schema) for schema in schemas}
+                   for kind in (texts, inputs)}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,16 @@ def schemas():
     ran = subprocess.run([sys.executable, str(HERE / "dump_schemas.py")], capture_output=True,
                          text=True, encoding="utf-8", timeout=120)
     assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    return json.loads(ran.stdout)["texts"]
+
+
+@pytest.fixture(scope="module")
+def generated():
+    path = ROOT / "benchmarks" / "knob_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def locale(language, name="nodeDefs"):
@@ -55,14 +64,35 @@ def test_the_english_locale_says_what_the_schemas_say(schemas):
     assert locale("en") == schemas
 
 
-def test_generated_texts_are_as_generated():
-    path = ROOT / "benchmarks" / "knob_pages.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    generated = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generated)
+def test_generated_texts_are_as_generated(generated):
     stale = [str(file.relative_to(ROOT)) for file, text in generated.pages().items()
              if file.read_text(encoding="utf-8") != text]
     assert stale == [], "run python benchmarks/knob_pages.py"
+
+
+def test_a_new_input_is_remembered_behind_the_others_and_no_other_change_is(generated):
+    known = json.loads(generated.GOLDEN.read_text())
+    widgets = known["SSD_Schedule"]["widgets"]
+
+    def remembered(inputs):
+        return generated.golden_inputs({"SSD_Schedule": {"widgets": inputs}})
+
+    grown = [*widgets, ["guess", "COMBO"]]
+    assert remembered(grown) == {**known, "SSD_Schedule": {**known["SSD_Schedule"],
+                                                           "widgets": grown}}
+    for broken in (widgets[::-1], widgets[1:], [["guess", "COMBO"], *widgets]):
+        with pytest.raises(SystemExit, match="saved workflows rely on that"):
+            remembered(broken)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_new_knob_gets_its_line_in_its_place(generated, monkeypatch, tmp_path, language):
+    whole = help_page(language, "SSD_Schedule")
+    line = next(one for one in whole.splitlines(True) if "acceptance" in one)
+    (tmp_path / "page.md").write_text(whole.replace(line, ""), encoding="utf-8")
+    monkeypatch.setattr(generated, "page_file", lambda *_: tmp_path / "page.md")
+    texts = locale(language)["SSD_Schedule"]["inputs"]
+    assert generated.page(language, "SSD_Schedule", texts) == whole
 
 
 @pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race"])
@@ -77,6 +107,7 @@ def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_o
         english = set(re.findall(told, schemas[node]["inputs"][name]["tooltip"]))
         ascii_only = re.sub(r"[^\x00-\x7f]", " ", chinese[name]["tooltip"])
         assert english <= set(re.findall(told, ascii_only)), (node, name)
+        assert not re.search("-1 = [a-z]", ascii_only), f"{name}: OWN_CHINESE lacks what -1 means"
 
 
 def test_every_text_of_a_schema_is_there_in_chinese(schemas):

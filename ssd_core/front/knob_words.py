@@ -1,0 +1,68 @@
+"""What people read about a knob besides its help: its label in the app, and its Chinese.
+
+A new knob goes to the end: the order of this table is the order of the widgets that ComfyUI stores
+by position.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """label: in the app. chinese: the same; up to its first bracket or colon also the widget's
+    name. help: the knob's help in Chinese."""
+
+    label: str
+    chinese: str
+    help: str
+
+    @property
+    def name(self) -> str:
+        """What the widget is called in Chinese."""
+        return self.chinese.replace("（", "：").partition("：")[0]
+
+
+KNOB_WORDS: dict[str, Words] = {
+    "k_h": Words("k_h: cells drafted at a time on row 0", "k_h：第一行每次起草的单元格数",
+                 "沿一行一次起草的单元格数。"),
+    "k_v": Words("k_v: rows drafted at a time", "k_v：每次起草的行数", "每块一次起草的行数。"),
+    "rounds": Words("r (or b): verification rounds", "r（或 b）：验证轮数",
+                    "对草稿的检查轮数：轮数越多，图像越好，前向次数也越多；0 只起草。"),
+    "incremental": Words("i: extra rounds for each later row of a block",
+                         "i：块内后续每行追加的轮数",
+                         "块内后续各行追加的轮数；k_v 大于 1 时有用。"),
+    "acceptance": Words("Acceptance rule", "接受规则",
+                        "residual：论文的规则。coupled：用种子自己的噪声重新选择。"
+                        "两者都会在不再有变化时提前结束。"),
+    "window": Words("Window (exact; -1: fastest here)", "窗口（exact；-1：本机最快）",
+                    "每次前向查看的单元格数。"),
+    "drafts": Words("Draft direction (strict)", "草稿方向（strict）",
+                    "沿行起草，或由上一行起草。"),
+    "draft": Words("Draft source (rows)", "草稿来源（rows）",
+                   "按上方单元格的分布起草，或复制其词元。"),
+    "seed": Words("Seed", "种子", "随机种子。批次中第 n 张使用种子 + n。"),
+    "cfg": Words("Guidance (cfg; -1: the backbone's default)",
+                 "引导强度（cfg；-1：主干模型默认值）",
+                 "引导强度：数值越大越贴近提示词；1 关闭引导，工作量减半。"),
+    "temperature": Words("Temperature", "温度",
+                         "采样的随机程度：0 总取最可能的词元，1 按主干模型训练时的方式采样。"),
+    "top_k": Words("Top-k (0: off)", "Top-k（0：关闭）",
+                   "只从最可能的 k 个词元中采样；0 保留全部。"),
+    "top_p": Words("Top-p (1: off)", "Top-p（1：关闭）",
+                   "只从累计概率达到该值的最可能词元中采样；1 保留全部。"),
+    "fused_commit": Words("Fused commit: one forward pass fewer per block",
+                          "合并提交：每块少一次前向",
+                          "把一块的提交与下一块的第一轮检查合并：每块少一次前向。"),
+    "draft_choice": Words("Draft selection", "草稿选取",
+                          "如何从草稿头的分布中取草稿：采样，或取最可能的词元。"),
+    "draft_temperature": Words("Draft temperature", "草稿温度", "草稿的温度，与采样温度相乘。"),
+}
+
+OWN_CHINESE = {  # what -1 stands for, by the words of the knob or of a node
+    "the backbone's own": "用主干模型自己的值",
+    "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
+    "the method's own": "用方法自己的值",
+    "the preset's own (preset 'auto' does not use it)": "用预设的值（预设 auto 不用它）",
+    "the cheapest number on this device": "本机最省的数目",
+}
