@@ -1,4 +1,4 @@
-"""The command line. It loads, iterates and prints; what decoding is, the engine knows."""
+"""The command line: it loads, runs and prints. Decoding itself is the engine's."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from . import (
 from .options import takes_groups
 
 WRONG_INPUT, INTERRUPTED = 2, 130
-# What a wrong command line raises: click's own class, or the one of a typer that carries its own.
-# BadParameter, of which there is but one, has all that is asked of it here.
+# Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
+# It is cast to BadParameter, which has all attributes used here.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
@@ -58,10 +58,10 @@ def options(version: Annotated[bool, typer.Option(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0, 2 (wrong input) or 130 (interrupted).
 
-    Anything else that fails is a fault of ours and leaves as the exception it is (exit code 1).
+    Any other exception is a bug of ours and is not caught (exit code 1).
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # consoles may lack a prompt's letters
+        if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
             stream.reconfigure(errors="backslashreplace")
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
@@ -77,11 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, code: int) -> int:
-    """One line on stderr, whatever the message holds."""
+    """Print the message as one line on stderr."""
     typer.echo(" ".join(message.split()), err=True)
     return code
 
 
 def run() -> None:
-    """Console script `ssd`."""
+    """Entry point of the console script `ssd`."""
     sys.exit(main())

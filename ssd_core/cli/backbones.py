@@ -1,4 +1,4 @@
-"""`ssd backbones`: the backbones on this machine, and the draft heads that lie with them."""
+"""`ssd backbones`: list the backbones on this machine and their draft heads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .session import shelf
 
 @dataclass(frozen=True)
 class Place:
-    """Where to look."""
+    """Folders."""
 
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME "
                                         "(models, below this folder, by default).")
 
 
 def command(place: Place, json: Json = False) -> None:
-    """List the backbones that are here, by the names that --backbone takes."""
+    """List the backbones on this machine, by the names that --backbone takes."""
     there, report = shelf(place.models_dir), Reporter(json)
     rows = [{"name": found.name, "family": found.family or "-", "heads": found.heads and "yes",
              "path": str(found.path), "licence": found.licence or "-"}

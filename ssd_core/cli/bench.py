@@ -1,4 +1,4 @@
-"""`ssd bench`: how long methods take, AR in the same run."""
+"""`ssd bench`: how long methods take, with AR in the same run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COLUMNS = {"method": "method", "passes": "passes", "median s": "median_seconds",
 
 @dataclass(frozen=True)
 class Course:
-    """What is measured."""
+    """Measurement."""
 
     methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
-                        "Between commas; knobs as in ssd:rounds=1. AR always runs.")
-    prompt: str = flag("a red house on a lake , before the hills", "What to draw.")
+                        "Separated by commas; knobs as in ssd:rounds=1. AR always runs.")
+    prompt: str = flag("a red house on a lake , before the hills", "Text prompt.")
     repeats: int = flag(3, "Measured runs of every method, interleaved.")
-    warmup: int = flag(1, "Runs of every method before that.")
-    batch: int = flag(1, "Pictures a run.")
+    warmup: int = flag(1, "Unmeasured runs of every method before that.")
+    batch: int = flag(1, "Pictures per run.")
 
 
 def command(course: Course, drawing: Drawing, loading: Loading, json: Json = False) -> None:
@@ -40,7 +40,7 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     requests = [Request(backbone, heads, method, sampling, course.prompt, pictures=pictures,
                         fall_back=False) for _, method in methods]
     for request in requests:
-        request.check()  # before the first of them takes its time
+        request.check()  # before any of them runs
     tell_notes(requests[0])
     rows = bench(backbone, heads, methods, [course.prompt] * pictures, sampling, course.repeats,
                  course.warmup, Bars())

@@ -1,4 +1,4 @@
-"""`ssd compare`: one prompt and seed by several methods, side by side."""
+"""`ssd compare`: draw one prompt and seed with several methods, side by side."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from .specs import parse_methods
 
 @dataclass(frozen=True)
 class Contest:
-    """Which methods, and where to."""
+    """Methods and output."""
 
-    methods: str = flag("ar,exact", "Between commas; knobs as in ssd:rounds=1:acceptance=coupled.")
+    methods: str = flag("ar,exact", "Separated by commas; knobs as in "
+                                       "ssd:rounds=1:acceptance=coupled.")
     out: Path = flag(Path("outputs"), "Folder for the pictures.")
 
 
 def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture,
             loading: Loading, json: Json = False) -> None:
-    """Draw a prompt with the same seed by several methods and show what differs."""
+    """Draw a prompt with the same seed by several methods and show the differences."""
     report, sampling = Reporter(json), drawing.sampling()
     methods = parse_methods(contest.methods)
     sheet = contest.out / f"compare-{sampling.seed}.png"
@@ -39,7 +40,7 @@ def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture
                                pictures=picture.batch, fall_back=False)
                 for label, method in methods}
     for request in requests.values():
-        request.check()  # before the first of them takes its time
+        request.check()  # before any of them runs
     tell_notes(next(iter(requests.values())), picture.strict_words)
     runs = {label: decode(request, label) for label, request in requests.items()}
     compare_with_ar(list(runs.values()))
@@ -51,14 +52,14 @@ def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture
 
 def picture_files(folder: Path, methods: list[tuple[str, Method]],
                   seeds: list[int]) -> dict[str, list[Path]]:
-    """METHOD-SEED.png by label."""
+    """METHOD-SEED.png, by label."""
     return {label: [folder / f"{file_name(label)}-{seed}.png" for seed in seeds]
             for label, _ in methods}
 
 
 def tell(report: Reporter, runs: dict[str, Result], files: dict[str, list[Path]],
          sheet: Path) -> None:
-    """One generate object a method, with its verdict and its share of tokens equal to AR's."""
+    """Report each method as `generate` does, with its verdict and share of tokens equal to AR's."""
     results = []
     for label, run in runs.items():
         result = result_of(run, files[label], label)
@@ -71,13 +72,13 @@ def tell(report: Reporter, runs: dict[str, Result], files: dict[str, list[Path]]
 
 
 def mean_share(results: list[dict]) -> float | None:
-    """Mean share of tokens equal to AR's over the other methods; None where AR did not run."""
+    """Mean share of tokens equal to AR's over the other methods; None if AR did not run."""
     shares = [r["identical_tokens"] for r in results if not r["is_ar"]]
     return None if not shares or None in shares else sum(shares) / len(shares)
 
 
 def save_sheet(runs: dict[str, Result], path: Path) -> None:
-    """The first picture of every method, stamped."""
+    """Save the first picture of every method with its stamp."""
     drawn = [to_bytes(next(run.pictures())) for run in runs.values()]
     image = side_by_side(drawn, [[label, *run.stamp[1:]] for label, run in runs.items()])
     with written_whole(path) as temporary:
@@ -85,5 +86,5 @@ def save_sheet(runs: dict[str, Result], path: Path) -> None:
 
 
 def file_name(label: str) -> str:
-    """A label as part of a file name on every system."""
+    """A label made safe for file names on every system."""
     return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in label)

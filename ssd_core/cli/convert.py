@@ -1,4 +1,4 @@
-"""`ssd convert`: weights that torch saved as a pickle, written anew as safetensors."""
+"""`ssd convert`: rewrite pickled torch weights as safetensors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Source = Annotated[Path, typer.Argument(metavar="PATH", show_default=False, exis
 
 @dataclass(frozen=True)
 class Target:
-    """Where the new files go."""
+    """Output."""
 
-    out: Path | None = flag(None, "Folder for them and for the JSON files that belong to them "
-                                  "(beside the old ones by default).")
-    shard_gb: float = flag(2.0, "Largest size of a file, in GiB.")
+    out: Path | None = flag(None, "Folder for the new files and a copy of their JSON files "
+                                  "(default: beside the old files).")
+    shard_gb: float = flag(2.0, "Maximum size of a file, in GiB.")
 
 
 def command(path: Source, target: Target, json: Json = False) -> None:
-    """Write .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay."""
+    """Rewrite .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay."""
     report = Reporter(json)
     with tqdm(unit="B", unit_scale=True, leave=False, disable=None, file=sys.stderr) as bar:
         def show(done: int, total: int) -> None:

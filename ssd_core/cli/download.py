@@ -1,4 +1,4 @@
-"""`ssd download`: weights of a known backbone from the Hub, with size, place and licence first."""
+"""`ssd download`: get a known backbone from the Hub, after showing size, folder and licence."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .options import MODELS, Json, flag
 from .output import Reporter, note
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", show_default=False,
-                                            help="Backbone, as --list names it.")]
+                                            help="Name of the backbone; see --list.")]
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to fetch, and where to."""
+    """Download."""
 
-    models_dir: str | None = flag(None, "Folder that gets ssd_backbones/NAME (models, below this "
-                                        "folder, by default).")
+    models_dir: str | None = flag(None, "Models folder; files go to ssd_backbones/NAME in it "
+                                        f"(default: {MODELS}).")
     revision: str | None = flag(None, "Branch, tag or commit of the backbone's own repository.")
     yes: bool = flag(False, "Download without asking.")
-    list: bool = flag(False, "List the backbones that are known, and download nothing.")
+    list: bool = flag(False, "List the known backbones; download nothing.")
 
     def folder(self) -> Path:
         if self.models_dir is None:
@@ -36,12 +36,12 @@ class Order:
 
 
 def command(order: Order, name: Name = None, json: Json = False) -> None:
-    """Fetch a known backbone, resumable and checked; says what it takes and asks first."""
+    """Download a known backbone, resumable and checked; shows the terms and asks first."""
     report = Reporter(json)
     if order.list:
         return show_catalogue(report)
     if name is None:
-        raise SSDError("download what? name a backbone; download --list names those known")
+        raise SSDError("name the backbone to download; download --list shows the names")
     quote = hub.quote(name, order.folder(), order.revision)
     report.say(terms(quote))
     agreed = not quote.missing or order.yes or asked()

@@ -1,4 +1,4 @@
-"""`ssd evaluate`: how good methods' pictures are, over many prompts."""
+"""`ssd evaluate`: measure the quality of methods' pictures over many prompts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ COLUMNS = {name.replace("_", " "): name for name in (
 
 @dataclass(frozen=True)
 class Trial:
-    """What is measured."""
+    """Measurement."""
 
     methods: str = flag("ar,mtp,strict,rows,exact,ssd:rounds=0,ssd:rounds=1,ssd:rounds=2,"
-                        "ssd:rounds=3", "Between commas; knobs as in ssd:rounds=1.")
-    prompts: int = flag(64, "Held-out captions.")
-    batch: int = flag(16, "Pictures at a time.")
+                        "ssd:rounds=3", "Separated by commas; knobs as in ssd:rounds=1.")
+    prompts: int = flag(64, "Number of held-out captions.")
+    batch: int = flag(16, "Pictures per batch.")
 
 
 def command(trial: Trial, drawing: Drawing, loading: Loading, json: Json = False) -> None:

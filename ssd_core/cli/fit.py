@@ -1,4 +1,4 @@
-"""`ssd fit`: the memory that a run would take, before anything is downloaded or loaded."""
+"""`ssd fit`: estimate a run's memory before anything is downloaded or loaded."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PARTS = ("weights", "cache", "activations", "pixels", "needed", "free")
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of what run."""
+    """The run to estimate."""
 
-    batch: int = flag(1, "Pictures at once.")
+    batch: int = flag(1, "Pictures per run.")
     dtype: str = flag("auto", "auto, fp32, bf16, fp16, int8, int4.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    cfg: float | None = flag(None, "Guidance; 1 is one branch. Default: the backbone's own.")
+    cfg: float | None = flag(None, "Guidance; 1 runs one branch. Default: the backbone's own.")
     size: str | None = flag(None, "WxH in pixels. Default: the backbone's own.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the device.")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
 
 
 def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) -> None:
-    """Estimate what a run takes of the device's memory, and say which setting would fit."""
+    """Estimate a run's memory on the device, and suggest a setting that would fit."""
     report = Reporter(json)
     guided = None if estimate.cfg is None else estimate.cfg != 1
     target = described(name, estimate.models_dir)
@@ -54,7 +54,7 @@ def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) ->
 
 
 def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
-    """What the files' headers say of a path or a bundled name; else a row of the catalogue."""
+    """A path or bundled name, read from the files' headers; else a row of the catalogue."""
     try:
         path = shelf(models_dir).backbone_path(name)
     except SSDError:

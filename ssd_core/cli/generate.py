@@ -1,4 +1,4 @@
-"""`ssd generate`: pictures of a prompt, with their recipe inside."""
+"""`ssd generate`: draw a prompt and save the pictures with their recipe."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .output import Reporter
 from .paths import batch_paths, check_writable, free_path
 from .session import decode, load, tell_notes
 
-Prompt = Annotated[str, typer.Argument(help="What the picture shows.", show_default=False)]
+Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
 
 
 @dataclass(frozen=True)
 class Keeping:
     """Keep the top of a picture."""
 
-    keep: Path | None = flag(None, "PNG whose top rows stand; needs --keep-rows.")
-    keep_rows: int = flag(0, "Rows of tokens that stand.")
+    keep: Path | None = flag(None, "PNG whose top rows are kept; needs --keep-rows.")
+    keep_rows: int = flag(0, "Number of token rows to keep.")
 
     def options(self, backbone: Backbone, report: Reporter) -> dict:
-        """keep and keep_rows as a Request takes them."""
+        """The Request's fields keep and keep_rows."""
         if self.keep is None:
             return {"keep_rows": self.keep_rows}
         if self.keep_rows == 0:
-            raise SSDError("--keep needs --keep-rows: how many of its rows stand")
+            raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
         tokens, how = kept_tokens(self.keep, backbone)
         report.say(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
         return {"keep": tokens, "keep_rows": self.keep_rows}
@@ -40,7 +40,7 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Saving:
-    """Where to."""
+    """Output."""
 
     out: Path | None = flag(None, "FILE.png; a batch makes FILE-0.png, FILE-1.png, ... "
                                   "Default: a new file named after backbone and seed.")
@@ -67,13 +67,13 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
 
 
 def save_all(done: Result, paths: list[Path]) -> None:
-    """One PNG a picture, with its recipe."""
+    """Save one PNG per picture, with its recipe."""
     for path, picture, recipe in zip(paths, done.pictures(), done.recipes(), strict=True):
         save_png(path, picture, recipe)
 
 
 def result_of(done: Result, paths: list[Path], label: str) -> dict:
-    """The JSON object of one run."""
+    """One run as a JSON object."""
     stats, request = done.measured, done.request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
@@ -84,7 +84,7 @@ def result_of(done: Result, paths: list[Path], label: str) -> dict:
 
 
 def summary(result: dict) -> str:
-    """The same for people."""
+    """The same as text."""
     accepted = ", ".join(f"{key} {value:.2f}" for key, value in result["acceptance"].items())
     lines = [f"{result['method']}: {result['passes']} passes (AR takes {result['ar_passes']}, "
              f"{result['step_acceleration']:.2f} times as many), {result['seconds']:.2f} s, "

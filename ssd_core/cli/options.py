@@ -1,6 +1,6 @@
-"""Options that commands share, as groups: each a frozen dataclass whose fields become flags.
+"""Options that several commands share, as groups: frozen dataclasses whose fields become flags.
 
-Knobs of methods are not written out here: they are the fields of the methods themselves.
+Knobs of methods are not listed here: they come from the fields of the methods.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..model.sampling import Sampling
 from .specs import build_method
 
-MODELS = "models"  # where `download` puts backbones and the others look, unless told otherwise
+MODELS = "models"  # default folder of downloads and of searches
 
 Json = Annotated[bool, typer.Option(
     "--json", help="Print one JSON object as the last line; all else goes to stderr.")]
 
 
 def flag(default: Any, text: str) -> Any:
-    """A dataclass field that becomes an option with this help."""
+    """A dataclass field that becomes an option with this help text."""
     return dataclasses.field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True)
 class Loading:
-    """What to load, from where and onto what."""
+    """Model and device."""
 
     backbone: str = flag("postcard", "Bundled name, file, folder, or the folder's parent.")
-    heads: str | None = flag(None, "Draft heads: file, folder, or none. By default those that lie "
+    heads: str | None = flag(None, "Draft heads: file, folder, or none. Default: those stored "
                                    "with the backbone, for methods that use them.")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME. "
-                                        f"Default: {MODELS}, below this folder.")
+                                        f"Default: {MODELS}.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16; without units for "
-                              "it fp16, on a CPU fp32), "
-                              "fp32, bf16, fp16; int8, int4: the decoder's matrices so (torchao).")
+    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16; without bf16 "
+                              "support fp16, on a CPU fp32), fp32, bf16, fp16, or int8 and int4 "
+                              "for the decoder's matrices (needs torchao).")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What to draw besides the prompt."""
+    """Picture."""
 
-    negative: str | None = flag(None, "What guidance leads away from.")
-    batch: int = flag(1, "Pictures of this prompt.")
-    size: str | None = flag(None, "WxH in pixels; must be a size that the backbone draws.")
-    strict_words: bool = flag(False, "Refuse words that the backbone does not know.")
+    negative: str | None = flag(None, "What should not appear in the picture.")
+    batch: int = flag(1, "Number of pictures.")
+    size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
+    strict_words: bool = flag(False, "Stop if the backbone does not know a word of the prompt.")
 
     def __post_init__(self) -> None:
         if self.batch < 1:
             raise SSDError(f"batch {self.batch}: must be at least 1")
 
     def pixels(self) -> tuple[int, int] | None:
-        """(width, height), or None where none was given."""
+        """(width, height), or None if no size was given."""
         if self.size is None:
             return None
         width, _, height = self.size.lower().partition("x")
@@ -71,7 +71,7 @@ class Picture:
 
 
 def as_flag(one: Described) -> tuple[str, Any, Field]:
-    """A knob as the field of a group: what is not given stays the method's or backbone's own."""
+    """A knob as the field of a group; if not given, the method's or backbone's value is used."""
     owners = f" ({', '.join(one.methods)})" if one.methods else ""
     legal = "" if one.kind is bool else f" Legal: {one.range}."
     default = one.default if not one.methods else None
@@ -84,7 +84,7 @@ Group = TypeVar("Group")
 
 
 def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group]]:
-    """Gives a group one more field a knob."""
+    """Add one field per knob to a group."""
     def extended(group: type[Group]) -> type[Group]:
         return dataclasses.make_dataclass(group.__name__, map(as_flag, knobs), bases=(group,),
                                           namespace={"__doc__": group.__doc__}, frozen=True)
@@ -97,11 +97,11 @@ class Knobs:
     """The method and its knobs."""
 
     method: str | None = flag(None, f"{', '.join(METHODS)}. Default: {default_method().name}, AR's "
-                                    "picture in fewer passes; ssd where its knobs are given.")
+                                    "picture in fewer passes; ssd if knobs of ssd are given.")
 
     def chosen(self) -> Method:
-        """The named method; without a name the default, or SSD where knobs of a schedule are
-        given."""
+        """The named method; without a name the default, or SSD if knobs of other methods are given.
+        """
         given = {name: value for name, value in asdict(self).items() if value is not None}
         usual = default_method()
         foreign = set(given) - {"method", *(f.name for f in fields(usual))}
@@ -111,14 +111,15 @@ class Knobs:
 @with_flags(sampling_knobs())
 @dataclass(frozen=True)
 class Drawing:
-    """How tokens are drawn."""
+    """Sampling."""
 
     def sampling(self) -> Sampling:
         return Sampling(**asdict(self))
 
 
 def takes_groups(command: Callable) -> Callable:
-    """The command for typer: a parameter whose type is a dataclass becomes one flag a field."""
+    """Adapt a command for typer: a parameter whose type is a dataclass becomes its fields' flags.
+    """
     hints = get_type_hints(command, include_extras=True)
     plain = inspect.signature(command).parameters
     groups = {name: hints[name] for name in plain if is_dataclass(hints[name])}
@@ -139,7 +140,7 @@ def takes_groups(command: Callable) -> Callable:
 
 def as_parameter(f: Field, group: type) -> inspect.Parameter:
     said = group.__doc__ or ""
-    written = said and not said.startswith(f"{group.__name__}(")  # dataclasses makes one up
+    written = said and not said.startswith(f"{group.__name__}(")  # dataclasses generates one
     panel = said.splitlines()[0].rstrip(".") if written else None
     option = typer.Option(*f.metadata.get("names", ()), help=f.metadata.get("help"),
                           rich_help_panel=panel)

@@ -1,4 +1,4 @@
-"""What commands say: lines and tables for people, one JSON object for programs."""
+"""Output of commands: lines and tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 160  # characters; lines are left whole, a narrow terminal wraps them
+WIDTH = 160  # characters; wide enough not to break lines, the terminal may wrap them
 
 
 class Reporter:
-    """With `json`, stdout is kept for the one object and people's lines go to stderr."""
+    """With `json`, stdout holds only the JSON object; everything else goes to stderr."""
 
     def __init__(self, json: bool) -> None:
         self.json = json
@@ -39,12 +39,12 @@ class Reporter:
 
 
 def note(text: str) -> None:
-    """A line about the run itself, on stderr."""
+    """Print a line about the run itself on stderr."""
     typer.echo(text, err=True)
 
 
 def shown(value: Any) -> str:
-    """A table cell: four figures are enough, "-" stands for unknown."""
+    """A table cell: floats with four significant digits, "-" for None."""
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Names of pictures, and whether they can be written, found out before any work is done."""
+"""Names of pictures, and whether they can be written, checked before any work is done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def batch_paths(out: Path, count: int) -> list[Path]:
 
 
 def free_path(stem: str, count: int) -> Path:
-    """STEM.png in this folder, or the first STEM_2.png, ... under which nothing is lost."""
+    """STEM.png in this folder, or the first STEM_2.png, ... that overwrites nothing."""
     names = itertools.chain([stem], (f"{stem}_{n}" for n in itertools.count(2)))
     candidates = (Path(f"{name}.png") for name in names)
     return next(path for path in candidates
@@ -28,7 +28,7 @@ def free_path(stem: str, count: int) -> Path:
 
 
 def check_writable(paths: Sequence[Path]) -> None:
-    """Raise SSDError unless files can be made there; leaves nothing behind."""
+    """Raise SSDError unless files can be created there; leaves nothing behind."""
     for path in paths:
         if path.is_dir():
             raise SSDError(f"cannot write {path}: it is a folder; name a file")
@@ -45,7 +45,7 @@ def check_folder(folder: Path) -> None:
 
 
 def nearest_folder(path: Path) -> Path:
-    """The folder of `path`, or the closest one above it that exists."""
+    """The folder of `path`, or the closest existing one above it."""
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
         raise SSDError(f"cannot write {path}: {above} is a file; choose another place")

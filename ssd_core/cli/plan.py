@@ -1,4 +1,4 @@
-"""`ssd plan`: how many passes a method takes, without any weights."""
+"""`ssd plan`: how many passes a method takes, without loading weights."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .session import shelf
 
 @dataclass(frozen=True)
 class Target:
-    """Plan for what."""
+    """What to plan for."""
 
     backbone: str | None = flag(None, "Bundled name, file or folder (postcard by default).")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
-    grid: str | None = flag(None, "RxC, rows x columns, instead of a backbone.")
-    row_end: bool = flag(False, "The grid's rows are closed by a forced token.")
+    grid: str | None = flag(None, "RxC (rows x columns) instead of a backbone.")
+    row_end: bool = flag(False, "The grid's rows end with a forced token.")
 
     def resolved(self) -> tuple[Grid | type[Backbone] | Backbone, bool]:
-        """What to plan for, and whether there are draft heads for it."""
+        """What to plan for, and whether it has draft heads."""
         if self.grid is None:
             if self.row_end:
                 raise SSDError("--row-end belongs to --grid: a backbone knows its own rows")
@@ -39,12 +39,12 @@ class Target:
 
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
-    """A backbone's grid and preset, from its class or its files, without any values."""
+    """A backbone's grid and preset, from its class or its files, without weights."""
     return Postcard if path.is_relative_to(ASSETS) else load_backbone(path, "meta")
 
 
 def command(knobs: Knobs, target: Target, json: Json = False) -> None:
-    """Count the passes of a method before anything runs."""
+    """Count the passes of a method without running it."""
     method = knobs.chosen()
     resolved, heads = target.resolved()
     counted = plan(resolved, method, heads=heads, device=pick_device("auto").type).to_json()

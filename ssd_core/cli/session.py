@@ -1,4 +1,4 @@
-"""What the commands that decode have in common: load, tell notes, run with a progress bar."""
+"""What all decoding commands share: loading, notes, a run with a progress bar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .output import note
 
 def load(loading: Loading, methods: Iterable[Method],
          size: tuple[int, int] | None = None) -> tuple[Backbone, DraftHeads | None]:
-    """The backbone drawing `size`, and the heads where one of the methods has a use for them."""
+    """The backbone at `size`, and draft heads if one of the methods uses them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
     backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
@@ -31,28 +31,28 @@ def load(loading: Loading, methods: Iterable[Method],
     if any(method.uses_heads for method in methods):
         heads = there.heads_for(path, loading.heads, backbone.sha256)
         if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
-            raise SSDError(misfit)  # a script should not go on with another method's speed
+            raise SSDError(misfit)  # a script must not silently get another speed
     return backbone, load_heads(heads, backbone) if heads else None
 
 
 def shelf(models_dir: str | None) -> Shelf:
-    """What lies in a models folder; without one, where `download` puts backbones."""
+    """The contents of a models folder, by default the one that `download` uses."""
     if models_dir and not Path(models_dir).is_dir():
         raise SSDError(f"models-dir {models_dir}: no such folder")
     return Shelf.below(models_dir or MODELS)
 
 
 def tell_notes(request: Request, strict_words: bool = False) -> None:
-    """Print what the user should know before the run; refuse unknown words where that is asked."""
+    """Print the request's notes; with strict_words, raise SSDError for unknown words."""
     if strict_words and (unknown := request.unknown_words):
         raise SSDError(f"words unknown to {request.backbone.name}: {', '.join(unknown)}; "
-                       "say it otherwise")
+                       "use other words")
     for line in request.notes:
         note(f"warning: {line}")
 
 
 class Bars:
-    """One progress bar a run, over its passes, on stderr where that is a terminal."""
+    """One progress bar per run, counting passes, on stderr if that is a terminal."""
 
     def __init__(self) -> None:
         self.bar = tqdm(disable=True)
@@ -69,7 +69,7 @@ class Bars:
 
 
 def decode(request: Request, label: str) -> Result:
-    """Run to the end behind a progress bar."""
+    """Run to the end with a progress bar."""
     bars, result = Bars(), Result(request)
     for event in request.events():
         bars(label, event)
@@ -78,7 +78,7 @@ def decode(request: Request, label: str) -> Result:
 
 
 def conditions(backbone: Backbone) -> dict:
-    """What a measurement depends on."""
+    """The conditions of a measurement."""
     return {"backbone": backbone.name, "device": str(backbone.device),
             "dtype": str(backbone.dtype).removeprefix("torch."),
             "threads": torch.get_num_threads(), "torch": torch.__version__}

@@ -13,13 +13,13 @@ SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def build_method(name: str, knobs: dict[str, Any]) -> Method:
-    """The method with these knobs; SSDError where it, or one of them, does not exist."""
+    """The method with these knobs; SSDError if the method or a knob does not exist."""
     require_known(name, knobs)
     return METHODS[name](**knobs)
 
 
 def require_known(name: str, knobs: Iterable[str]) -> None:
-    """Raise SSDError unless there is such a method, and it has these knobs."""
+    """Raise SSDError unless the method exists and has these knobs."""
     if name not in METHODS:
         raise SSDError(f"method {name!r}: choose one of {', '.join(METHODS)}")
     own = [f.name for f in fields(METHODS[name])]
@@ -30,7 +30,7 @@ def require_known(name: str, knobs: Iterable[str]) -> None:
 
 
 def parse_method(text: str) -> Method:
-    """Read NAME:KNOB=VALUE:...; dashes in knobs count as underscores."""
+    """Read NAME:KNOB=VALUE:...; knobs may be written with dashes."""
     name, *settings = text.strip().split(":")
     given = {}
     for setting in settings:
@@ -45,7 +45,7 @@ def parse_method(text: str) -> Method:
 
 
 def parse_methods(text: str) -> list[tuple[str, Method]]:
-    """Read specs between commas as (spec, method); the spec is the method's label in tables."""
+    """Read comma-separated specs as (spec, method); the spec is the method's label in tables."""
     specs = [spec.strip() for spec in text.split(",") if spec.strip()]
     if not specs:
         raise SSDError(f"methods {text!r}: name at least one of {', '.join(METHODS)}")
@@ -56,7 +56,7 @@ def parse_methods(text: str) -> list[tuple[str, Method]]:
 
 
 def value_of(knob: str, text: str, hint: Any) -> Any:
-    """`text` as the type that the knob is declared with."""
+    """`text` converted to the knob's declared type."""
     kind = next(k for k in getattr(hint, "__args__", (hint,)) if k is not type(None))
     try:
         return SWITCH[text.lower()] if kind is bool else kind(text)

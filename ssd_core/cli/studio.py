@@ -1,4 +1,4 @@
-"""`ssd app`: the Gradio app, found by its folder; its options are its own."""
+"""`ssd app`: start the Gradio app, which parses its own options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from ..errors import SSDError
 
-PACKAGE = "ssd_studio"  # a wheel's name for the repository's folder `studio`
+PACKAGE = "ssd_studio"  # in a wheel, the name of the folder `studio`
 BESIDE = Path(__file__).resolve().parents[2] / "studio"
 
 
@@ -29,7 +29,7 @@ def command(context: typer.Context) -> None:
 
 
 def take_from(folder: Path) -> None:
-    """Import a folder as the app's package, whatever else is called `studio` here."""
+    """Import a folder as the app's package, even if another module is named `studio`."""
     spec = spec_from_file_location(PACKAGE, folder / "__init__.py",
                                    submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None:

@@ -1,4 +1,5 @@
-"""`ssd train STAGE`: train the bundled backbone, or draft heads of any; flags are recipe fields."""
+"""`ssd train STAGE`: train the bundled backbone, or any backbone's heads; flags are recipe fields.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from .output import note
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
           "classifier": "ClassifierRecipe"}
-TELL_COSTS = ("self-distill", "heads")  # stages for any backbone: they may take days
+TELL_COSTS = ("self-distill", "heads")  # for any backbone, may take days: they print the cost
 
 
 class Stages(TyperGroup):
-    """Stages are imported when they are asked for, so that other commands start fast."""
+    """Imports a stage only when it is used, so that other commands start fast."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return list(STAGES)
@@ -39,7 +40,7 @@ def stages() -> None:
 
 
 def stage_command(stage: str) -> Any:
-    """The stage's module as a command: one flag a field of its recipe."""
+    """A stage's module as a command, with one flag per field of its recipe."""
     module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
 
     def command(recipe: Any, json: Json = True) -> None:

@@ -1,1 +1,1 @@
-"""What every host needs between a user and the engine; knows no user interface."""
+"""What every host needs between a user and the engine. Knows no user interface."""

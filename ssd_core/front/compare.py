@@ -1,4 +1,4 @@
-"""The same seed by several methods: what is the same, measured, and one picture that shows it."""
+"""Compare methods on one seed: the share of equal tokens, a verdict, and a side-by-side picture."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ GAP, LINE, FONT = 12, 18, 13  # px
 
 
 def identical_share(tokens: torch.Tensor, others: torch.Tensor) -> float:
-    """Share of cells whose tokens agree; both [..., R, C]."""
+    """Share of cells with equal tokens; both [..., R, C]."""
     return (tokens == others).float().mean().item()
 
 
 def verdict(method: Method, dtype: torch.dtype, identical: float | None) -> str:
-    """What may be said of a picture, as one word of the previews, stamps and reports.
+    """What can be claimed of a picture, as one word for previews, stamps and reports.
 
-    "identical" where all tokens were compared with AR's, or where fp32 makes them so. Rounding in
-    bf16 and fp16 may turn a choice between two even tokens; each is still one that AR could make.
-    identical: share of tokens equal to AR's in this run, None where AR did not run.
+    "identical" if all tokens were compared with AR's, or if fp32 guarantees it. In bf16 and fp16
+    rounding can decide between two nearly even tokens; AR could have chosen either. identical:
+    measured share of tokens equal to AR's, None if AR did not run.
     """
     if identical == 1 or isinstance(method, AR):
         return "identical"
@@ -34,7 +34,7 @@ def verdict(method: Method, dtype: torch.dtype, identical: float | None) -> str:
 
 
 def side_by_side(pictures: Sequence[np.ndarray], stamps: Sequence[Sequence[str]]) -> Image.Image:
-    """uint8 pictures [H, W, 3] of one size in a row, each with its lines of text below it."""
+    """Place uint8 pictures [H, W, 3] of one size in a row, each above its lines of text."""
     height, width = pictures[0].shape[:2]
     font = ImageFont.load_default(size=FONT)
     widest = max(int(font.getlength(line)) for lines in stamps for line in lines)

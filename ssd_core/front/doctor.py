@@ -1,6 +1,6 @@
-"""What a bug report needs, as text: versions, device, attention, what was found, the last error.
+"""The text of a bug report: versions, device, attention, found models, last error.
 
-Knows no host; each tells what it found itself.
+Knows no host; each host passes what it found.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def report(found: Iterable[str], last_error: str | None = None, host: str = "",
            device: str | None = None, memory: tuple[int, int] | None = None) -> str:
     """Lines about this machine, then `found`, then the last error.
 
-    host: name and version of what the engine runs in. device: its name, the best one by default;
-    memory: (free, total) bytes of it, None where the host cannot tell.
+    host: name and version of the host program. device: its name, by default the best device.
+    memory: the device's (free, total) bytes, None if the host does not know them.
     """
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
                       attention_line(), *found,
@@ -42,7 +42,7 @@ def device_line(name: str, memory: tuple[int, int] | None) -> str:
 
 
 def device_name() -> str:
-    """The name of the card, or how many threads of the processor are used."""
+    """Name of the graphics card, or the number of CPU threads in use."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     return f"cpu, {torch.get_num_threads()} threads"
@@ -56,7 +56,7 @@ def attention_line() -> str:
 
 
 def shelf(there: Shelf) -> list[str]:
-    """Where backbones and draft heads were looked for, and what was found."""
+    """Where backbones and draft heads were searched, and what was found."""
     return [f"backbones in {places(there.backbone_folders)}:",
             *(f"  {backbone_line(found)}" for found in there.backbones().values()),
             *(f"  not read: {found.name} ({found.why_not})" for found in there.unread()),
@@ -67,6 +67,6 @@ def shelf(there: Shelf) -> list[str]:
 
 
 def backbone_line(found: Found) -> str:
-    """A backbone by name; whether it is bundled, and whether heads lie with it."""
+    """A backbone's name, whether it is bundled, and whether it has draft heads."""
     bundled = " (bundled)" if found.path.is_relative_to(ASSETS) else ""
     return f"{found.name}{bundled}{', with draft heads' if found.heads else ''}"

@@ -1,4 +1,4 @@
-"""Where drafts stood and where they fell: a count over the cells of a run, and its picture."""
+"""Where drafts were accepted: counts per cell over a run, and a heat map of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STROKES = ("#21918c", "#443983", "#b5651d", "#555555")
 
 
 class AcceptanceCount:
-    """How often each cell was judged, and how often its token stood; feed it every event."""
+    """How often each cell was judged and accepted. Call it with every event."""
 
     def __init__(self, pictures: int, grid: Grid) -> None:
         self._shape = (pictures, grid.rows, grid.columns)
-        # Read when asked for: a run is not to wait for it.
+        # Evaluated only in `share`, so that the run does not wait for the device.
         self._judgements: list[tuple[Pass, torch.Tensor]] = []
 
     def __call__(self, event: Event) -> None:
@@ -30,9 +30,9 @@ class AcceptanceCount:
             self._judgements.append((event, event.accepted))
 
     def share(self) -> np.ndarray:
-        """[B, R, C] share of the judgements that a cell's token survived; NaN where none fell."""
+        """[B, R, C]: share of judgements that accepted a cell's token; NaN if never judged."""
         pictures, rows, columns = self._shape
-        # One column more takes the forced row ends, which are no cells.
+        # An extra column collects the forced row ends, which are not cells.
         judged, stood = np.zeros((2, pictures, rows, columns + 1))
         for event, accepted in self._judgements:
             cells = event.cells[:, event.refed :].cpu().numpy()
@@ -45,7 +45,7 @@ class AcceptanceCount:
 
 def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
                      picture: np.ndarray | None, label: str) -> Image.Image:
-    """One picture's cells [R, C] over the picture uint8 [H, W, 3], beside the curve per round.
+    """One picture's shares [R, C] over the picture uint8 [H, W, 3], beside the curve per round.
 
     acceptance: "stage/round" -> mean, as in a run's statistics.
     """
@@ -55,15 +55,15 @@ def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
     sheet.paste(cells, (GAP, GAP))
     draw = ImageDraw.Draw(sheet)
     judged = share[~np.isnan(share)]
-    text = f"{label}: {judged.mean():.0%} of drafts stood" if judged.size else (
-        f"{label}: no drafts, so nothing was judged")
+    text = f"{label}: {judged.mean():.0%} of drafts accepted" if judged.size else (
+        f"{label}: no drafts to judge")
     write(draw, (GAP, cells.height + 2 * GAP), text)
     curve(draw, (cells.width + 2 * GAP, GAP, sheet.width - GAP, cells.height + GAP), acceptance)
     return sheet
 
 
 def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
-    """Cells as colours, dark violet (fell) to yellow (stood), laid over the picture in grey."""
+    """Shares as colours, dark violet (rejected) to yellow (accepted), over the picture in grey."""
     rows, columns = share.shape
     scale = max(1, round(SIDE / (columns if picture is None else picture.shape[1])))
     if picture is None:
@@ -83,7 +83,7 @@ def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
 
 def curve(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int],
           acceptance: Mapping[str, float]) -> None:
-    """Mean acceptance by round, one line a stage, on axes that run from 0 to 1."""
+    """Plot mean acceptance by round, one line per stage, on an axis from 0 to 1."""
     left, top, right, bottom = box[0] + 30, box[1] + LINE, box[2], box[3] - 2 * LINE
     stages: dict[str, list[tuple[int, float]]] = {}
     for key, mean in acceptance.items():

@@ -1,6 +1,6 @@
-"""What hosts make their flags, widgets, controls and help from: every knob, described once.
+"""The list of all knobs, from which hosts make flags, widgets, controls and help.
 
-The descriptions stand on the fields of the methods and of Sampling; here they are only gathered.
+The descriptions are on the fields of the methods and of Sampling; this module only collects them.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from ..engine.methods import METHODS
 from ..model.knobs import LARGEST, Knob, declared
 from ..model.sampling import Sampling
 
-OWN_NUMBER = -1  # in every numeric widget of every host: leave the knob to its method or backbone
+OWN_NUMBER = -1  # in numeric widgets of every host: use the method's or backbone's value
 
 
 @dataclass(frozen=True)
 class Described:
-    """A knob with its name and type, and the names of the methods that have it."""
+    """A knob with its name, its type and the methods that have it."""
 
     name: str
     kind: type
-    optional: bool  # whether it may be left to its method or backbone
-    default: Any  # None where that depends on method or backbone
+    optional: bool  # whether the method or backbone can supply the value
+    default: Any  # None if the method or backbone supplies it
     knob: Knob
     methods: tuple[str, ...] = ()
 
     @property
     def low(self) -> float | None:
-        """The least legal number, for hosts that take only closed ranges."""
+        """The smallest legal number, for hosts that accept only closed ranges."""
         return self.knob.step if self.knob.above is not None else self.knob.low
 
     @property
     def high(self) -> float | None:
-        """The greatest legal number."""
+        """The largest legal number."""
         return LARGEST if self.knob.high is None and self.kind is int else self.knob.high
 
     @property
@@ -53,17 +53,17 @@ class Described:
 
     @property
     def usual(self) -> str:
-        """What it is where nobody sets it, in words."""
+        """The default, in words."""
         if self.default is None:
             return self.knob.own
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
 
 def from_number(one: Described, value: Any, zero_is_own: bool) -> Any:
-    """What a widget's value means to its knob; None leaves it to its method or backbone.
+    """Translate a widget's value for its knob; None means the method's or backbone's own.
 
-    -1 does so in every host, and for a widget that steps by fractions whatever lies between it and
-    0. zero_is_own: what was saved before that was agreed on said it by 0.
+    -1 means this in every host; so does any value between -1 and 0, for widgets with fractional
+    steps. zero_is_own: 0 means it too, as in files saved before -1 was introduced.
     """
     if isinstance(value, str | bool) or not one.optional:
         return value
@@ -72,7 +72,7 @@ def from_number(one: Described, value: Any, zero_is_own: bool) -> Any:
 
 
 def described(record: type) -> list[Described]:
-    """The knobs of a method's class, or of Sampling, that a host offers, in their order."""
+    """The visible knobs of a method's class or of Sampling, in order."""
     defaults = {f.name: f.default for f in fields(record)}
     name = getattr(record, "name", None)
     return [Described(field, kind, optional, defaults[field], knob, (name,) if name else ())
@@ -86,7 +86,7 @@ def sampling_knobs() -> list[Described]:
 
 
 def all_knobs(names: Iterable[str] | None = None) -> dict[str, Described]:
-    """Every knob of these methods (None: of all) once, by its name, basic ones first."""
+    """Every knob of these methods (None: all methods) once, by name, basic knobs first."""
     merged: dict[str, Described] = {}
     for method in METHODS if names is None else names:
         for one in described(METHODS[method]):
@@ -96,7 +96,7 @@ def all_knobs(names: Iterable[str] | None = None) -> dict[str, Described]:
 
 
 def _merged(known: Described, other: Described) -> Described:
-    """The knob of several methods: left to the method where they disagree about its default."""
+    """One knob of several methods; if their defaults differ, the default is the method's own."""
     methods = (*known.methods, *other.methods)
     if known.default == other.default:
         return replace(known, methods=methods)

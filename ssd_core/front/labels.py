@@ -1,4 +1,4 @@
-"""Methods, plans and verdicts in words, the same in every host. Knows no host."""
+"""Methods, plans and verdicts as text, the same in every host. Knows no host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp
 
 
 def label(method: Method) -> str:
-    """A resolved method in a few words: its schedule, and the knobs that are not as usual."""
+    """A short label of a resolved method: its schedule, and knobs that differ from the default."""
     rounds, words = getattr(method, "rounds", None), [method.name]
     if isinstance(method, RowSchedule) and (method.k_v or 1) > 1:
         words.append(f"k_v={method.k_v} b={rounds} i={method.incremental}")
@@ -36,7 +36,7 @@ def knobs_of(method: Method) -> str:
 
 
 def plan_text(method: Method, plan: Plan, where: str) -> str:
-    """Lines that say what a run will take."""
+    """Lines about what a run will take."""
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
         about = f"usually about {plan.usual}, " if plan.usual else ""
@@ -53,9 +53,9 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
 
 
 def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str:
-    """What may be said of a run, in a sentence that names its dtype where that decides.
+    """What can be claimed of a run, in a sentence that names the dtype if it matters.
 
-    share: of tokens equal to AR's, None where AR did not run beside it.
+    share: of tokens equal to AR's, None if AR did not run.
     """
     if isinstance(method, AR):
         return "AR itself"
@@ -65,19 +65,19 @@ def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str
     if word == "identical":
         return f"identical: in {kind} this is AR's own picture for this seed"
     if method.verdict == "identical":
-        return (f"{word} as AR: in {kind} rounding may lead away from AR's own picture for this "
-                "seed, which fp32 gives (Race measures it)")
+        return (f"{word} as AR: in {kind} rounding may make it differ from AR's own picture for "
+                "this seed, which fp32 gives (Race measures it)")
     return word
 
 
 def equal_tokens(share: float | None) -> str:
-    """", 62% of tokens are AR's", rounded down; empty where that was not measured."""
+    """For example ", 62% of tokens are AR's", rounded down; empty if it was not measured."""
     return "" if share is None else f", {math.floor(share * 100)}% of tokens are AR's"
 
 
 def stamp(label: str, method: Method, dtype: torch.dtype, stats: Mapping,
           share: float | None) -> list[str]:
-    """Three short lines below a racer's picture; share: of tokens equal to AR's, if measured."""
+    """Three short lines for below a picture; share: of tokens equal to AR's, if measured."""
     share_of_ar = equal_tokens(None if isinstance(method, AR) else share)
     return [label, f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
             f"{verdict(method, dtype, share)}{share_of_ar}"]

@@ -1,4 +1,4 @@
-"""Memory that ran out: how to tell, and how to give back what nobody uses. Knows no host."""
+"""Running out of memory: detect it, and free what is unused. Knows no host."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import gc
 import torch
 
 TEXTS = ("out of memory", "not enough memory", "can't allocate memory")
-CUDA_CODE = 2  # cudaErrorMemoryAllocation, where the error's text does not say it
+CUDA_CODE = 2  # cudaErrorMemoryAllocation, for errors whose text does not say it
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, also on devices that have no exception of their own for it."""
+    """Whether memory ran out, on any device, including those without an exception type for it."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and (
@@ -20,7 +20,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def empty_caches() -> None:
-    """Give back what nobody refers to any more, on every device."""
+    """Free unreferenced memory on every device."""
     gc.collect()
     for name, present in (("cuda", torch.cuda), ("mps", torch.backends.mps), ("xpu", torch.xpu)):
         if present.is_available():

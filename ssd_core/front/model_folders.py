@@ -1,4 +1,4 @@
-"""Walking model folders: the backbones and draft heads below one of them. Only headers are read."""
+"""Search model folders for backbones and draft heads. Only headers are read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..weights.load import BACKBONE_FILE, HEADS_FILE, backbones_in
 
 
 def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
-    """(name, a file, family) of each backbone in a folder and all folders in it."""
+    """(name, a file, family) of each backbone in a folder and its subfolders."""
     for folder in folders_below(root):
         there = _backbones_in(folder, stamp(folder))
         for path, family in there:
             alone = folder != root and len(there) == 1
-            # a file of ours under a name of its own was always listed by that name
+            # postcard files with another name have always been listed by it
             own_name = family == postcard.FAMILY and path.name != BACKBONE_FILE
             shown = path.parent if alone and not own_name else path
             yield shown.relative_to(root).as_posix(), path, family
@@ -41,7 +41,7 @@ def heads_files_below(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def folders_below(root: Path) -> Iterator[Path]:
-    """`root` and all folders in it but hidden ones, and links that lead back up."""
+    """`root` and all folders below it, except hidden ones and links back up."""
     for folder, inner, _ in os.walk(root, followlinks=True):
         inner[:] = sorted(name for name in inner if not name.startswith(".")
                           and not leads_up(Path(folder, name)))
@@ -49,12 +49,12 @@ def folders_below(root: Path) -> Iterator[Path]:
 
 
 def leads_up(folder: Path) -> bool:
-    """Whether a link leads to a folder that it lies in."""
+    """Whether a link points to a folder that contains it."""
     return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
 
 
 def visible(folder: Path) -> list[Path]:
-    """Entries of a folder but hidden ones; none where it cannot be read."""
+    """Entries of a folder that are not hidden; none if it cannot be read."""
     try:
         return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError:
@@ -62,7 +62,7 @@ def visible(folder: Path) -> list[Path]:
 
 
 def stamp(folder: Path) -> tuple:
-    """Changes when a file of the folder does."""
+    """A key that changes whenever a file in the folder changes."""
     try:
         with os.scandir(folder) as entries:
             files = [entry for entry in entries if entry.is_file()]
@@ -79,12 +79,12 @@ def is_heads(path: Path) -> bool:
 
 
 def made_for(path: Path) -> str | None:
-    """The checksum of the backbone that heads were made for."""
+    """The checksum of the backbone that these heads were made for."""
     return metadata_of(path).get("backbone_sha256")
 
 
 def metadata_of(path: Path) -> dict[str, str]:
-    """The metadata of a safetensors file; nothing where it is no such file."""
+    """The metadata of a safetensors file; empty if it is not one."""
     try:
         return _metadata(path, os.stat(path).st_mtime_ns)
     except OSError:  # deleted since it was listed

@@ -1,4 +1,4 @@
-"""One colour for every code of a backbone: a picture's rows at a glance, without its decoder."""
+"""One colour per code of a backbone, to preview rows without running its decoder."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ..backbones.base import Backbone
 from .memory import empty_caches, is_out_of_memory
 
-MOST_PICTURES = 32  # decoded to make a palette; large codebooks get smaller patches instead
+MOST_PICTURES = 32  # decoded to make a palette; larger codebooks use smaller patches
 GREY = 128
 
 
 @dataclass(frozen=True)
 class Palette:
-    """colours uint8 [codes, 3]; seconds that decoding one picture took on the way."""
+    """colours uint8 [codes, 3]; seconds: the measured time to decode one picture."""
 
     colours: np.ndarray
     seconds: float
 
 
-_MADE = WeakIdKeyDictionary()  # by a weight, which all sizes of one backbone share
+_MADE = WeakIdKeyDictionary()  # keyed by a weight, which all sizes of a backbone share
 
 
 def palette(backbone: Backbone) -> Palette:
-    """The backbone's palette, made once as long as it is loaded; grey where memory is too short."""
+    """The backbone's palette, made once while it is loaded; grey if memory runs out."""
     try:
         if backbone.norm not in _MADE:
             _MADE[backbone.norm] = make_palette(backbone)
@@ -42,7 +42,7 @@ def palette(backbone: Backbone) -> Palette:
 
 
 def make_palette(backbone: Backbone) -> Palette:
-    """Decode pictures that are patchworks of all codes and average each code's patch."""
+    """Decode patchworks of all codes, and average the pixels of each code's patch."""
     codes = patchwork(backbone.grid.rows, backbone.grid.columns, backbone.codes)
     sums, counts = np.zeros((backbone.codes, 3)), np.zeros((backbone.codes, 1))
     begin = time.perf_counter()
@@ -58,7 +58,7 @@ def make_palette(backbone: Backbone) -> Palette:
 
 
 def patchwork(rows: int, columns: int, codes: int) -> np.ndarray:
-    """Token pictures int64 [n, R, C] in which every code fills square patches."""
+    """Token pictures int64 [n, R, C] in which every code fills a square patch."""
     for side in (4, 3, 2, 1):
         across, down = max(1, columns // side), max(1, rows // side)
         pictures = -(-codes // (across * down))
@@ -71,7 +71,7 @@ def patchwork(rows: int, columns: int, codes: int) -> np.ndarray:
 
 
 def cell_means(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """[H, W, 3] -> [R, C, 3]."""
+    """Mean colour of each cell: [H, W, 3] -> [R, C, 3]."""
     height, width, _ = pixels.shape
     cells = pixels.reshape(rows, height // rows, columns, width // columns, 3)
     return cells.mean((1, 3))

@@ -1,8 +1,8 @@
-"""Engine events into the messages of the live preview (protocol version 1, read by `web/`).
+"""Turn engine events into messages of the live preview (protocol version 1, read by `web/`).
 
-A consumer: it is fed events and sends plain dicts. Rows are painted from a colour per code at once,
-by the real decoder when there is time; all of it takes at most BUDGET of the run. What cannot be
-afforded now is told together with what comes later. Knows no host.
+A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
+and by the real decoder when there is time. All of it takes at most BUDGET of the run's time.
+Messages that do not fit the budget are merged into later ones. Knows no host.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from .pixels import pixels
 from .recipe import to_bytes
 
 VERSION = 1
-# Share of the run's seconds that all messages may take, in seconds that this thread was at work:
-# where a busy machine keeps it waiting, that is no reason to fall silent.
+# Share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
+# that a busy machine does not stop the preview.
 BUDGET = 0.03
-PASSES, REFINING = 0.4, 0.5  # of that: passes stop at 0.4, so that rows come first; see _paint
+PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
 ACCEPTED, REPAIRED, DRAFT, COMMITTED = (ord(letter) for letter in "ardc")
 
 
 class Marks:
-    """What became of every cell, and which cells changed since that was last told."""
+    """The state of every cell, and which cells changed since the last message."""
 
     def __init__(self, pictures: int, grid: Grid) -> None:
-        # One column more takes the forced row ends, which are no cells.
+        # An extra column collects the forced row ends, which are not cells.
         self.letters = np.full((pictures, grid.rows, grid.columns + 1), DRAFT, np.uint8)
         self.columns = grid.columns
-        self.pending: list[Pass] = []  # read only when told: most runs have more passes than news
+        self.pending: list[Pass] = []  # read only for a message: most passes get none
 
     def note(self, event: Pass) -> None:
         if event.stage != "prefill":
             self.pending.append(event)
 
     def told(self) -> dict:
-        """`first` and `marks` of a message; `first` is one number where all pictures agree."""
+        """`first` and `marks` of a message; `first` is one number if all pictures agree."""
         first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
         marks = [row[a:b].tobytes().decode("ascii")
@@ -61,12 +61,12 @@ class Marks:
         return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
 
     def whole(self) -> dict:
-        """`first` and `marks` of one message about every cell, for who missed the others."""
+        """`first` and `marks` of one message with every cell, for viewers who missed the others."""
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
         return {"first": 0, "marks": [row.tobytes().decode("ascii") for row in cells]}
 
     def _settle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Write what the pending passes said, the latest last; the raster cells [B] they span."""
+        """Apply the pending passes in order; return the range of raster cells [B] they changed."""
         every = np.arange(len(self.letters))[:, None]
         rasters = []
         for event in self.pending:
@@ -81,7 +81,7 @@ class Marks:
 
 
 def letters_of(event: Pass) -> torch.Tensor:
-    """int64 [B, n]; what did not stand was repaired, or is a guess behind a window's front."""
+    """int64 [B, n]: a rejected token was repaired, or in a sliding window is still a draft."""
     if event.accepted is None:
         return torch.full_like(event.tokens, COMMITTED)
     fallen = DRAFT if event.stage == "verify" else REPAIRED
@@ -91,19 +91,19 @@ def letters_of(event: Pass) -> torch.Tensor:
 
 
 class Preview:
-    """One run on one panel; feed it every event, then `finish` or `cancel` it.
+    """One run on one panel. Call it with every event, then call `finish` or `cancel`.
 
-    Where it finds no memory the run goes on: rows then come in plain colours, and where there is no
-    memory even for those, the panel goes dark.
+    If memory runs out, the run continues: rows then use plain colours. If it runs out again, the
+    preview is cancelled.
     """
 
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
                  notes: Sequence[str] = ()) -> None:
-        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows stand.
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
 
-        notes: sentences about this run that its user should see beside the picture.
+        notes: sentences about this run to show beside the picture.
         """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
@@ -120,7 +120,7 @@ class Preview:
         self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
 
     def __call__(self, event: Event, seconds: float) -> None:
-        """Take in an event; seconds: what the run itself has taken so far."""
+        """Process an event; seconds: what the run itself has taken so far."""
         if self.over:
             return
         begin = time.thread_time()
@@ -131,7 +131,7 @@ class Preview:
 
     @contextmanager
     def _spared(self) -> Iterator[None]:
-        """Out of memory for the first time switches the decoder off, then the panel."""
+        """If memory runs out, stop using the decoder; the second time cancel the preview."""
         try:
             yield
         except Exception as error:
@@ -157,7 +157,7 @@ class Preview:
                 self._paint()
 
     def _left(self, share: float = 1.0) -> float:
-        """Seconds that are left of a share of the budget."""
+        """Seconds left of a share of the budget."""
         return share * BUDGET * self.seconds - self.spent
 
     def _start(self, plan: Plan) -> None:
@@ -180,7 +180,7 @@ class Preview:
                   row=self.row, **self.marks.told())
 
     def _pace(self) -> dict:
-        """The pass that the run has come to, and how fast."""
+        """The number of the current pass, and the speed."""
         tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
         return {"index": self.last.index if self.last else 0, "seconds": self.seconds,
                 "tokens_per_second": tokens / max(self.seconds, 1e-9)}
@@ -188,26 +188,26 @@ class Preview:
     # Rows of pixels
 
     def _paint(self) -> None:
-        """Show the rows that are final: looked up, or decoded where that leaves time for more."""
-        dear = self.backbone.turns is not None  # the decoder would have to make room each time
+        """Show the final rows: in plain colours, or decoded if the budget allows it."""
+        dear = self.backbone.turns is not None  # offload would move the weights each time
         if dear or self.decode_seconds > REFINING * self._left():
             return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
         begin = time.thread_time()
-        first = max(0, self.refined - 1)  # its lower neighbours were not known yet
+        first = max(0, self.refined - 1)  # its lower neighbours were unknown before
         strips = self.decoded(first, self.row)
         self.decode_seconds = time.thread_time() - begin
         self.refined = self.row
         return self._send_rows(first, strips, refined=True)
 
     def looked_up(self, first: int, last: int) -> np.ndarray:
-        """uint8 [B, h, W, 3] of rows first..last-1: every cell in its code's colour."""
+        """uint8 [B, h, W, 3] of rows first..last-1, every cell in its code's colour."""
         width, height = self.backbone.size
         cells = self.palette.colours[self.tokens[:, first:last]]
         tall = cells.repeat(height // self.grid.rows, axis=1)
         return tall.repeat(width // self.grid.columns, axis=2)
 
     def decoded(self, first: int, last: int) -> np.ndarray:
-        """The same by the decoder, which sees the last final row repeated where none is yet."""
+        """The same by the decoder; unfinished rows repeat the last final row as its input."""
         known = np.minimum(np.arange(self.grid.rows), last - 1)
         tokens = torch.from_numpy(self.tokens[:, known])
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
@@ -228,9 +228,9 @@ class Preview:
 
     def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
                identical: float | None = None) -> None:
-        """Paint what is left, or the finished pictures [B, H, W, 3], and tell the figures.
+        """Paint the rest, or the finished pictures [B, H, W, 3], and send the statistics.
 
-        identical: share of tokens equal to AR's, None where that was not measured.
+        identical: share of tokens equal to AR's, None if it was not measured.
         """
         if self.over:
             return
@@ -250,14 +250,14 @@ class Preview:
                   verdict=self._verdict(identical), identical=identical)
 
     def cancel(self, reason: str) -> None:
-        """reason: "interrupted" or "failed"; says nothing where the run had ended already."""
+        """reason: "interrupted" or "failed"; does nothing if the run has ended."""
         if not self.over:
             self.over = True
             self.send("cancelled", reason=reason)
 
 
 def png(pixels: np.ndarray) -> str:
-    """uint8 [h, W, 3] -> base64 of a PNG; compressed little, for it is on its way at once."""
+    """uint8 [h, W, 3] -> a PNG in base64, with fast compression because it is sent at once."""
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Runs side by side, each on its own clock."""
+"""Run several methods side by side, each on its own clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Clock = Callable[[], float]
 
 def timed(run: Iterator[Event], clock: Clock = time.perf_counter
           ) -> Generator[tuple[float, Event], None, None]:
-    """(seconds, event): seconds is the time spent inside the run so far, its consumers left out."""
+    """(seconds, event); seconds counts only the time spent inside the run so far."""
     seconds = 0.0
     while True:
         begin = clock()
@@ -25,10 +25,10 @@ def timed(run: Iterator[Event], clock: Clock = time.perf_counter
 
 def race(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
          ) -> Generator[tuple[int, float, Event], None, None]:
-    """(panel, seconds, event): the run whose own clock is behind takes the next step.
+    """(panel, seconds, event): the run with the least time on its own clock takes the next step.
 
-    So every panel shows what it would show at that moment if it ran alone. Ends when all have;
-    closing it closes them all.
+    Every panel thus shows what it would show at that moment if its run were alone. Ends when all
+    runs have ended; closing the generator closes all runs.
     """
     clocks = dict.fromkeys(range(len(runs)), 0.0)
     steps = [timed(run, clock) for run in runs]

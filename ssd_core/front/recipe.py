@@ -1,10 +1,10 @@
-"""The recipe inside every PNG: what made the picture, and the tokens it is made of.
+"""The recipe inside every PNG: what made the picture, and the tokens it consists of.
 
-Three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, the line other tools read; and
-`workflow`, by which ComfyUI opens the picture (without it, it takes `parameters` for its own).
-Version 1 did not name the noise field, which had one version then; its pictures keep that one.
-Tokens are stored as {"shape": [R, C], "data": base64}, the data being little-endian int32 in raster
-order: the very bytes that `tokens_sha256` hashes. Reading trusts nothing in the file.
+It has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other tools
+read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`). Version 1
+did not name the version of the noise field; its pictures use version 1. Tokens are stored as
+{"shape": [R, C], "data": base64}; data is little-endian int32 in raster order, the same bytes that
+`tokens_sha256` hashes. Files are not trusted: everything read is checked.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
              extra: Mapping[str, str] | None = None) -> None:
-    """Write picture [H, W, 3] float 0..1; recipe None leaves no trace of how it was made.
+    """Write picture [H, W, 3] float 0..1; recipe None writes no metadata about its making.
 
-    extra: further text chunks; without them a workflow for ComfyUI goes along. The file appears
-    whole or, with SSDError, not at all.
+    extra: further text chunks; without them a workflow for ComfyUI is added. The file is written
+    completely or, with SSDError, not at all.
     """
     pixels = to_bytes(picture)
     info = PngInfo()
@@ -90,7 +90,7 @@ def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
 
 
 def parameters(recipe: Mapping) -> str:
-    """The recipe as the text that Automatic1111's web UI began and many tools show."""
+    """The recipe in the text format of Automatic1111's web UI, which many tools show."""
     width, height = recipe["size"]
     knobs = " ".join(f"{name}={value}" for name, value in recipe["knobs"].items())
     settings = {
@@ -132,7 +132,7 @@ def pack(tokens: torch.Tensor) -> dict:
 
 
 def recipe_tokens(recipe: Mapping) -> torch.Tensor:
-    """Tokens [R, C] int64 of a recipe; ValueError where they are no such thing."""
+    """Tokens [R, C] int64 of a recipe; ValueError if they are malformed."""
     packed = recipe.get("tokens")
     shape, text = (packed.get("shape"), packed.get("data")) if is_mapping(packed) else (None, None)
     if not (isinstance(shape, list) and len(shape) == 2
@@ -153,7 +153,7 @@ def recipe_tokens(recipe: Mapping) -> torch.Tensor:
 
 
 def read_recipe(path: Path) -> dict:
-    """The checked recipe inside a PNG; SSDError where there is none, or none to be trusted."""
+    """The checked recipe inside a PNG; SSDError if it has none or the recipe is invalid."""
     with opened(path) as image:
         recipe = recipe_of(path, image)
     if recipe is None:
@@ -162,10 +162,10 @@ def read_recipe(path: Path) -> dict:
 
 
 def kept_tokens(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
-    """Tokens [1, R, C] of a PNG for this backbone, and one phrase saying where they came from.
+    """Tokens [1, R, C] of a PNG for this backbone, and one phrase about where they came from.
 
-    They come from its recipe where backbone and pixels are still the ones it tells of; otherwise
-    the picture is encoded. A picture of another size is refused, never resized.
+    They come from its recipe if that names this backbone and the pixels are unchanged; otherwise
+    the picture is encoded. A picture of another size raises SSDError; it is never resized.
     """
     with opened(path) as image:
         recipe = recipe_of(path, image)
@@ -182,7 +182,7 @@ def kept_tokens(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
 
 
 def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:
-    """Why the recipe's tokens cannot stand for these pixels; None where they can."""
+    """Why the recipe's tokens do not represent these pixels; None if they do."""
     if recipe is None:
         return "it carries no recipe"
     if recipe["backbone"]["sha256"] != backbone.sha256:
@@ -201,7 +201,7 @@ def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tenso
 
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
-    """A PNG with its header read, its pixels not; whatever fails inside is told as one line."""
+    """A PNG with its header read but not its pixels; read errors become one SSDError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -249,19 +249,20 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 
 def upgraded(recipe: dict) -> dict:
-    """The same recipe as this version of the program writes it."""
+    """The recipe in the current version's format."""
     return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
-    """How a checked recipe's tokens were drawn; with it they are drawn again."""
+    """The sampling of a checked recipe, which reproduces its tokens."""
     return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling) if f.name in recipe})
 
 
 def check(recipe: Mapping) -> None:
-    """Raise ValueError unless every field is of its kind and every number in its range.
+    """Raise ValueError unless every field has the right type and range.
 
-    What reads a recipe relies on this alone: see FIELDS, and OPTIONAL for what may be missing.
+    Readers of a recipe rely on this check alone: FIELDS are required, OPTIONAL fields may be
+    missing.
     """
     for key, kind in FIELDS.items():
         require(recipe, key, kind)
@@ -282,8 +283,10 @@ def check(recipe: Mapping) -> None:
 
 
 def method_of(recipe: Mapping) -> Method:
-    """The method that drew it, with its knobs; SSDError where there is no such method, or where a
-    knob of it is illegal. What is no knob of it is left out."""
+    """The recipe's method with its knobs; knobs that the method does not have are ignored.
+
+    Raises SSDError for an unknown method or an illegal knob.
+    """
     kind = METHODS.get(recipe["method"])
     if kind is None:
         raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
@@ -309,7 +312,7 @@ def is_given(value: object) -> bool:
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Whether it is text that can be written: half a surrogate pair cannot."""
+    """Whether it is text that can be encoded; half of a surrogate pair cannot."""
     return isinstance(value, str) and is_unicode(value)
 
 

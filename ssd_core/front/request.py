@@ -1,4 +1,4 @@
-"""One run, as every host asks for it (`Request`), and what came of it (`Result`). Knows no host."""
+"""One run as every host requests it (`Request`), and its outcome (`Result`). Knows no host."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule witho
 
 def resolved_method(method: Method, preset: Preset, heads: bool,
                     fall_back: bool = True) -> tuple[Resolved, str | None]:
-    """The method that will run on a backbone with this preset, and a note where it is another.
+    """The method that will run with this preset, and a note if it is not the requested one.
 
-    Without heads SSD's schedule runs as `rows`, its training-free sibling, unless fall_back is
+    Without heads, SSD falls back to `rows`, the same schedule without training, unless fall_back is
     False. Raises SSDError for knobs out of range.
     """
     if heads or not fall_back or not isinstance(method, SSD):
@@ -46,15 +46,15 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One run: a host fills the fields, and then reads them as the run will use them.
+    """One run. A host sets the fields; afterwards they hold what the run will use.
 
-    backbone: as it was loaded; `sized` draws the size. method: resolved. heads: those that the
-    method drafts with, None where it uses none. sampling: with its cfg known. size: (width, height)
-    in px, known. negative: None where empty. keep: tokens [B or 1, R, C] whose first keep_rows rows
-    stand. fall_back: see `resolved_method`; where that chose another method, `note` says so.
+    backbone: as loaded; `sized` is the one of this size. method: resolved. heads: the draft heads,
+    None if the method uses none. sampling: with its cfg set. size: (width, height) in px, set.
+    negative: None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
+    fall_back: see `resolved_method`; its note is in `note`.
 
-    Raises SSDError for a size, a method or heads that do not go together; `check` does for the
-    rest.
+    Raises SSDError if size, method and heads do not fit together; `check` does the same for the
+    other fields.
     """
 
     backbone: Backbone
@@ -90,7 +90,7 @@ class Request:
     def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> Request:
         """The request that draws the picture of a checked recipe again.
 
-        Raises SSDError where backbone or heads are not those that the recipe names.
+        Raises SSDError if backbone or heads are not those that the recipe names.
         """
         for what, here, there in (
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
@@ -104,20 +104,23 @@ class Request:
                    recipe["negative"], tuple(recipe["size"]), keep_rows=rows,
                    keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False)
 
-    # What it will draw
+    # The run
 
     @property
     def sized(self) -> Backbone:
-        """The backbone drawing this size. Made anew each time: the tables of a size lie where the
-        weights are at that moment."""
+        """The backbone at this run's size.
+
+        Made anew on each access, because its tables must be on the device where the weights are
+        now.
+        """
         return self.backbone.resized(self.size)
 
     def check(self) -> None:
-        """Raise SSDError for whatever is wrong; nothing is computed."""
+        """Raise SSDError if anything is wrong, without computing anything."""
         self.events().close()
 
     def events(self) -> Generator[Event, None, None]:
-        """The run. Raises SSDError, before it begins, for whatever is wrong."""
+        """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
         return generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
@@ -137,24 +140,24 @@ class Request:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """(width, height) in px that the backbone draws, the one of this run first."""
+        """All (width, height) in px that the backbone supports, this run's size first."""
         return self.sized.sizes
 
     @property
     def unknown_words(self) -> list[str]:
-        """Words of both prompts that say nothing to the backbone."""
+        """Words of both prompts that the backbone cannot use."""
         return self.backbone.unknown_words(f"{self.prompt} {self.negative or ''}")
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that the user should see beside the pictures."""
+        """Sentences to show the user beside the pictures."""
         words = ", ".join(self.unknown_words)
         ignored = f"{self.backbone.name} does not know, and ignores: {words}" if words else None
         return [note for note in (self.note, ignored) if note]
 
     @property
     def bytes_needed(self) -> int:
-        """Memory beyond the weights: keys and values, the widest pass, or a picture's pixels."""
+        """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         cfg = self.backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
@@ -163,18 +166,18 @@ class Request:
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
-        """A panel that shows the run; notes: sentences to show beside the pictures."""
+        """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
                        notes=notes)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
-        """The recipe of picture `index`, whose tokens [R, C] these are."""
+        """The recipe of picture `index` with tokens [R, C]."""
         return make_recipe(self.sized, self.heads, self.method, self.sampling, tokens, stats,
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows)
 
-    # Equality: the same pictures, whichever objects hold the weights
+    # Equality means equal pictures, whichever objects hold the weights
 
     @cached_property
     def _identity(self) -> tuple:
@@ -192,10 +195,10 @@ class Request:
 
 @dataclass
 class Result:
-    """What a run has come to; feed it every event. It may be read at any time.
+    """The outcome of a run so far. Call `take` with every event; read it at any time.
 
-    rows: how many are final. seconds: what the run itself took. stats: None until it has finished.
-    share: of tokens equal to AR's, None where AR did not run beside it (see `compare_with_ar`).
+    rows: number of final rows. seconds: time the run itself took. stats: None until it has
+    finished. share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
     """
 
     request: Request
@@ -207,10 +210,10 @@ class Result:
     _final: list[Rows] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.rows = self.request.keep_rows  # the first Rows event has these as well
+        self.rows = self.request.keep_rows  # the first Rows event includes them
 
     def take(self, event: Event, seconds: float | None = None) -> None:
-        """Take in an event; seconds: what the run itself has taken so far, where that is known."""
+        """Process an event; seconds: what the run itself has taken so far, if known."""
         if seconds is not None:
             self.seconds = seconds
         if isinstance(event, Pass):
@@ -237,13 +240,13 @@ class Result:
 
     @property
     def measured(self) -> Mapping:
-        """The statistics of a run that has finished."""
+        """The statistics of a finished run."""
         assert self.stats is not None
         return self.stats
 
     @property
     def stopped_rows(self) -> int | None:
-        """How many rows a stopped run can keep, 0 where it drew none; None where it finished."""
+        """Rows that a stopped run can keep, 0 if it finished none; None if the run finished."""
         if self.finished:
             return None
         return self.rows if self.rows > self.request.keep_rows else 0
@@ -253,7 +256,7 @@ class Result:
         return pixels(self.request.sized, self.tokens)
 
     def recipes(self) -> list[dict]:
-        """One a picture; those of a stopped run say how many rows were final."""
+        """One recipe per picture; for a stopped run they state how many rows were final."""
         stats = self.stats or {"passes": self.passes, "seconds": {"total": self.seconds}}
         stopped = {} if self.finished else {"stopped_rows": self.rows}
         return [{**self.request.recipe(index, tokens, stats), **stopped}
@@ -261,23 +264,23 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """What may be said of the pictures, in a word of docs/contract.md."""
+        """What can be claimed of the pictures, as a word of docs/contract.md."""
         return verdict(self.request.method, self.request.backbone.dtype, self.share)
 
     @property
     def claim(self) -> str:
-        """The same in a sentence."""
+        """The same as a sentence."""
         return labels.claim(self.request.method, self.request.backbone.dtype, self.share)
 
     @property
     def stamp(self) -> list[str]:
-        """Three short lines below its picture, of a run that has finished."""
+        """Three short lines for below the picture of a finished run."""
         return labels.stamp(self.request.label, self.request.method, self.request.backbone.dtype,
                             self.measured, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:
-    """Tell every result its share of tokens equal to AR's, where AR is among them."""
+    """Set every result's share of tokens equal to AR's, if AR is among them."""
     baseline = next((one.tokens for one in results if isinstance(one.request.method, AR)), None)
     for one in results:
         one.share = None if baseline is None else identical_share(one.tokens, baseline)

@@ -1,7 +1,7 @@
-"""Where backbones and draft heads lie, and what they are called: the same answer for every host.
+"""Find backbones and draft heads and name them, the same way in every host.
 
-The name of a backbone is its path below the model folder, without the name of the file where a
-folder holds one model; ComfyUI saves these names in workflows. Only headers are read.
+A backbone's name is its path below the model folder; the file name is left out if a folder holds
+only one model. ComfyUI saves these names in workflows. Only headers are read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 class Found:
     """A backbone on the disk; `path` is what `load_backbone` takes.
 
-    heads: the draft heads that lie with it or have its name; whether they fit is known once it is
-    loaded. why_not: one line where it cannot be read.
+    heads: draft heads stored with it or under its name; whether they fit is known only after it is
+    loaded. why_not: one line on why it cannot be read, else empty.
     """
 
     name: str
@@ -45,13 +45,13 @@ class Found:
 
     @property
     def file(self) -> Path:
-        """One of its files; SSDError where it cannot be read."""
+        """One of its files; SSDError if it cannot be read."""
         return find_backbone(self.path)[0].files[0] if self.path.is_dir() else self.path
 
 
 @dataclass(frozen=True)
 class FoundHeads:
-    """Draft heads in a heads folder; `backbone` and `sha256` are those of their backbone."""
+    """Draft heads in a heads folder; `backbone` and `sha256` identify their backbone."""
 
     name: str
     path: Path
@@ -64,9 +64,9 @@ class FoundHeads:
 
 
 class Shelf:
-    """Backbones and draft heads below a host's folders; of equal names the first folder's counts.
+    """Backbones and draft heads in a host's folders; on equal names the first folder wins.
 
-    command: what fetches a backbone of the catalogue, by its name.
+    command: returns the command that downloads a known backbone, given its name.
     """
 
     def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
@@ -86,7 +86,7 @@ class Shelf:
     # Backbones
 
     def backbones(self) -> dict[str, Found]:
-        """Every backbone that this version reads, by name, the bundled ones first."""
+        """Every readable backbone by name, bundled ones first."""
         found: dict[str, Found] = {}
         for root in self.backbone_folders:
             for name, path, family in backbones_below(root):
@@ -94,7 +94,7 @@ class Shelf:
         return {**bundled(), **found}
 
     def unread(self) -> list[Found]:
-        """What else lies in the backbones' folders, and why it is not read."""
+        """Everything else in the backbone folders, and why it cannot be read."""
         read = [found.path for found in self.backbones().values()]
         entries = [entry for root in self.backbone_folders for entry in visible(root)
                    if entry.is_dir() or entry.suffix in ENDINGS]
@@ -102,11 +102,11 @@ class Shelf:
                 if not any(entry in (path, *path.parents) for path in read)]
 
     def choices(self) -> list[str]:
-        """Names to choose from: what is here, then what could be fetched."""
+        """Names to choose from: backbones on the disk, then known ones that can be downloaded."""
         return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
 
     def named(self, name: str) -> Found:
-        """The backbone of a name, or of a path to a file or folder.
+        """The backbone with this name, or at this path to a file or folder.
 
         Raises SSDError that says how to get it, or what to choose from.
         """
@@ -121,16 +121,16 @@ class Shelf:
         return self._found(name, family, path, why_not)
 
     def backbone_path(self, name: str) -> Path:
-        """What `load_backbone` takes for a name or a path; raises SSDError as `named` does."""
+        """The path for `load_backbone` of a name or path; raises SSDError as `named` does."""
         return self.named(name).path
 
     def folder_of(self, name: str) -> Path:
-        """Where a backbone lies, or where it belongs."""
+        """The folder where a backbone is, or where it should be put."""
         places = [folder / name for folder in self.backbone_folders]
         return next((place for place in places if place.exists()), places[0])
 
     def how_to_get(self, name: str) -> str:
-        """One line about a backbone that is not here: how to fetch it, or what there is."""
+        """One line about a missing backbone: how to download it, or what else to choose."""
         if name in CATALOGUE:
             return how_to_get(CATALOGUE[name], self.folder_of(name), self.command(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
@@ -144,7 +144,7 @@ class Shelf:
     # Draft heads
 
     def heads(self) -> dict[str, FoundHeads]:
-        """The draft heads in the heads' folders, by label: name and backbone."""
+        """The draft heads in the heads folders, by label (name and backbone)."""
         found: dict[str, FoundHeads] = {}
         for root in self.heads_folders:
             for name, path in heads_files_below(root):
@@ -156,17 +156,18 @@ class Shelf:
         return dict(sorted(found.items()))
 
     def unread_heads(self) -> list[Path]:
-        """Files in the heads' folders that are no draft heads which this version reads."""
+        """Files in the heads folders that are not draft heads, or not of a readable version."""
         return [path for root in self.heads_folders for _, path in heads_files_below(root)
                 if not is_heads(path)]
 
     def heads_for(self, backbone: Path, wish: str | None = AUTO,
                   sha256: str | None = None) -> Path | None:
-        """The draft heads' file for a backbone; None for no heads.
+        """The file with draft heads for a backbone; None for no heads.
 
-        wish: auto (or None), bundled (must lie beside the backbone), none, a name, a label or a
-        path; SSDError where that leads nowhere. sha256: of the loaded backbone, for which auto
-        takes no other's heads; before it is loaded only those that lie with it can be told.
+        wish: auto (or None), bundled (must be beside the backbone), none, a name, a label or a
+        path; SSDError if not found. sha256: of the loaded backbone; with it `auto` returns only
+        heads made for this backbone. Before loading, `auto` only finds heads stored with the
+        backbone.
         """
         if wish in (AUTO, None):
             return self._own(backbone) if sha256 is None else self._fitting(backbone, sha256)
@@ -175,7 +176,7 @@ class Shelf:
         return self._beside(backbone) if wish == BUNDLED else self._heads_named(str(wish))
 
     def misfit(self, backbone: Path, sha256: str) -> str | None:
-        """One line where heads lie with a backbone and none of them fits."""
+        """One line if a backbone has draft heads but none of them fits."""
         if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
             return None
         return (f"draft heads {own[0]} do not fit this backbone (made for another one, or "
@@ -217,7 +218,7 @@ class Shelf:
         raise SSDError(self.no_heads(wish))
 
     def no_heads(self, wish: str) -> str:
-        """One line about draft heads that are not here."""
+        """One line about draft heads that were not found."""
         return (f"draft heads {wish!r} are not here: put them into {places(self.heads_folders)}, "
                 f"or choose one of {', '.join((AUTO, NONE, *self.heads()))}")
 
@@ -227,24 +228,24 @@ def places(folders: Iterable[Path]) -> str:
 
 
 def named(path: Path) -> str:
-    """A heads file by its folder and its own name."""
+    """A heads file as folder name and file name."""
     return f"{path.parent.name}/{path.name}"
 
 
 def bundled() -> dict[str, Found]:
-    """What came along with this software."""
+    """The backbones shipped with this software."""
     files = {name: ASSETS / name / BACKBONE_FILE for name in BACKBONES}
     return {name: Found(name, postcard.FAMILY, path, path.with_name(HEADS_FILE), "Apache-2.0")
             for name, path in files.items() if path.is_file()}
 
 
 def stem(path: Path) -> Path:
-    """A path without the ending of a file of weights."""
+    """A path without the suffix of a weights file."""
     return path.with_suffix("") if path.suffix in ENDINGS else path
 
 
 def beside(backbone: Path) -> list[Path]:
-    """Where heads would lie with a backbone that is named by a file, its folder, or the parent."""
+    """Where heads would be stored with a backbone given by a file, its folder, or the parent."""
     if not backbone.is_dir():
         return [backbone.with_name(HEADS_FILE)]
     try:

@@ -1,7 +1,8 @@
-"""The ComfyUI workflow inside a PNG: the quick start, set to what the picture was made with.
+"""The ComfyUI workflow inside a PNG: the quick start, set to the picture's values.
 
-Only JSON: knows neither ComfyUI nor the nodes. The template is a copy of the quick start and of one
-node a kind that sets a method; widgets are filled by name, so their order is the template's affair.
+It is only JSON: this module knows neither ComfyUI nor the nodes. The template is a copy of the
+quick start and of each node that sets a method. Widgets are filled by name, so their order is taken
+from the template.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from .knobs import all_knobs, sampling_knobs
 TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
 SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
-BUNDLED = "postcard"  # the backbone that brings its own heads
-CUSTOM = "custom"  # the preset that takes every number as it stands
-WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets have another name
+BUNDLED = "postcard"  # the backbone that includes its heads
+CUSTOM = "custom"  # the preset that uses every number as given
+WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
 GAP = 60  # px
 
 
 def workflow_of(recipe: Mapping) -> dict:
-    """A workflow that draws the picture of a recipe again."""
+    """A workflow that draws a recipe's picture again."""
     graph = copy.deepcopy(template()["quick_start"])
     graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
     name, (width, height) = recipe["backbone"]["name"], recipe["size"]
@@ -48,7 +49,7 @@ def template() -> dict:
 
 
 def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
-    """Set the sampler's widgets, or link a node that has the others; the knobs that none has."""
+    """Set the sampler's widgets, or add a method node; return the knobs that neither has."""
     wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
     sampler = node_of(graph, SAMPLER)
     if method == "ssd":
@@ -68,13 +69,13 @@ def known(node: Mapping, wanted: Mapping) -> dict:
 
 
 def missing(node: Mapping, wanted: Mapping) -> list[str]:
-    """What differs from what the node takes by itself, and has no widget there."""
+    """Knobs that have no widget on the node and differ from the value it uses."""
     return [f"{name} = {value}" for name, value in wanted.items()
             if name not in node["widgets_values_named"] and value != default_of(name)]
 
 
 def default_of(knob: str) -> object:
-    """What a node without the knob's widget takes."""
+    """The value that a node uses for a knob it has no widget for."""
     return all_knobs()[knob].default if knob in all_knobs() else None
 
 
@@ -99,7 +100,7 @@ def node_of(graph: Mapping, kind: str) -> dict:
 
 
 def fill(node: dict, **values: object) -> None:
-    """Set widgets by their names."""
+    """Set widgets by name."""
     named = node["widgets_values_named"]
     if unknown := set(values) - set(named):
         raise KeyError(f"{node['type']} has no widget {unknown}")
@@ -108,7 +109,7 @@ def fill(node: dict, **values: object) -> None:
 
 
 def remove(graph: dict, gone: Mapping) -> None:
-    """Take a node out, with its links."""
+    """Remove a node and its links."""
     graph["nodes"] = [node for node in graph["nodes"] if node is not gone]
     dead = {link[0] for link in graph["links"] if gone["id"] in (link[1], link[3])}
     graph["links"] = [link for link in graph["links"] if link[0] not in dead]

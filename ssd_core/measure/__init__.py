@@ -1,1 +1,1 @@
-"""Timing and quality of methods."""
+"""Measure the speed of methods and the quality of their pictures."""

@@ -1,7 +1,7 @@
-"""How long methods take, measured side by side in one run. Knows nothing about output.
+"""How long methods take, measured side by side in one run. Prints nothing.
 
-The clock is the wall's, around the whole decoding of tokens (pixels not included). Repeats of
-different methods are interleaved, so that a machine that slows down slows all of them.
+The time is wall-clock time of decoding the tokens, without pixels. Runs of different methods are
+interleaved, so that a machine that slows down affects all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Watch = Callable[[str, Event], None]
 
 @dataclass
 class Timed:
-    """One method and what its repeats took."""
+    """One method and the measurements of its runs."""
 
     label: str
     method: Method
@@ -34,7 +34,7 @@ class Timed:
         return statistics.median(self.seconds)
 
     def stages(self) -> dict[str, float]:
-        """Median seconds by stage, as the engine's own stopwatch saw them."""
+        """Median seconds by stage, from the engine's stopwatch."""
         return {stage: statistics.median(s["seconds"][stage] for s in self.stats)
                 for stage in self.stats[0]["seconds"]}
 
@@ -45,8 +45,8 @@ def bench(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tuple[
           ) -> list[dict]:
     """Rows with method, median_seconds, ratio_to_ar (times faster than AR), seconds_per_pass, ...
 
-    methods: (label, method); AR is measured first where it is not among them. prompts: one a
-    picture, decoded as one batch. watch(label, event) sees every event of every run.
+    methods: (label, method); AR is added first if it is not among them. prompts: one per picture,
+    decoded as one batch. watch(label, event) is called with every event of every run.
     """
     timed = [Timed(label, method) for label, method in methods]
     if not any(isinstance(t.method, AR) for t in timed):
@@ -74,7 +74,7 @@ def run_once(backbone: Backbone, heads: DraftHeads | None, timed: Timed, prompts
 
 
 def row_of(timed: Timed, ar_seconds: float, cells: int) -> dict:
-    """One row of the table; `cells` tokens were decoded a run."""
+    """One row of the table; each run decoded `cells` tokens."""
     median, stats = timed.median(), timed.stats[-1]
     return {"method": timed.label, "passes": stats["passes"],
             "step_acceleration": stats["step_acceleration"], "median_seconds": median,

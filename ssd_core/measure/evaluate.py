@@ -1,7 +1,7 @@
-"""How good the pictures of a method are, beside plain AR on the same prompts and seeds.
+"""Quality of a method's pictures, compared with plain AR on the same prompts and seeds.
 
-Every prompt is the caption of a postcard that was never trained on. Low NLL alone can mean bland
-pictures: read it beside object accuracy, entropy and the Frechet distance to real postcards.
+Every prompt is a postcard caption that was not used in training. A low NLL alone can mean bland
+pictures; read it with object accuracy, entropy and the Frechet distance to real postcards.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..train.backbone import hidden_states
 from ..train.data import HELD_OUT, fresh_caption
 from ..train.features import FeatureNet, load_classifier
 
-PROMPT_SEED = HELD_OUT + 500_000  # apart from the held-out pictures of the training stages
+PROMPT_SEED = HELD_OUT + 500_000  # disjoint from the training stages' held-out pictures
 
 
 def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tuple[str, Method]],
              prompts: int = 64, batch: int = 16, sampling: Sampling = Sampling(),  # noqa: B008
              progress: Callable[[str], None] = lambda label: None) -> list[dict]:
-    """One row a method: keys as in docs/contract.md, each measured one with its standard error."""
+    """One row per method: keys as in docs/contract.md, with standard errors of measured ones."""
     trial = Trial(backbone, prompts, batch, sampling)
     progress("ar")
     baseline = trial.run(AR(), None)
@@ -52,7 +52,7 @@ class Run:
 
 
 class Trial:
-    """The prompts that methods are compared on; prompt i uses seed + i."""
+    """The prompts on which methods are compared; prompt i uses seed + i."""
 
     def __init__(self, backbone: Backbone, prompts: int, batch: int, sampling: Sampling) -> None:
         self.backbone, self.batch, self.sampling = backbone, batch, sampling
@@ -92,7 +92,7 @@ def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, cap
 @torch.inference_mode()
 def measure(backbone: Backbone, classifier: FeatureNet, captions: list[str], tokens: torch.Tensor,
             baseline: torch.Tensor, sampling: Sampling, batch: int) -> dict[str, list]:
-    """One number a picture (object accuracy: one a thing) for every metric, and its `features`."""
+    """Per metric one number per picture (object accuracy: one per thing), plus `features`."""
     out: dict[str, list] = defaultdict(list)
     for a in range(0, len(captions), batch):
         part, words = tokens[a : a + batch], captions[a : a + batch]
@@ -111,7 +111,7 @@ def measure(backbone: Backbone, classifier: FeatureNet, captions: list[str], tok
 
 
 def objects(said: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
-    """1.0 for every thing of a caption whose kind, colour and place all hold, else 0.0."""
+    """For every thing in a caption 1.0 if kind, colour and place are all right, else 0.0."""
     things: dict[int, bool] = {}
     for claim, holds in zip(said, verdicts, strict=True):
         if claim.thing is not None:
@@ -132,7 +132,7 @@ def nll(backbone: Backbone, captions: list[str], tokens: torch.Tensor,
 
 
 def code_entropy(tokens: torch.Tensor) -> float:
-    """Nats: entropy of the codes that occur in one picture [R, C]; bland pictures score low."""
+    """Entropy in nats of the codes in one picture [R, C]; bland pictures score low."""
     share = torch.bincount(tokens.flatten()).float() / tokens.numel()
     return -torch.special.xlogy(share, share).sum().item()
 
@@ -147,6 +147,6 @@ def with_errors(measured: dict[str, list[float]]) -> dict[str, float]:
 
 
 def mean_acceptance(runs: list[Mapping], name: str) -> dict[str, float]:
-    """Mean over batches of a mapping of the statistics."""
+    """Mean over batches of one mapping in the statistics."""
     keys = dict.fromkeys(key for run in runs for key in run[name])
     return {key: mean([run[name][key] for run in runs if key in run[name]]) for key in keys}

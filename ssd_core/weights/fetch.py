@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         say(f"error: {error}")
         return WRONG_INPUT
     except KeyboardInterrupt:
-        say("interrupted; what has arrived is kept, run it again to go on")
+        say("interrupted; downloaded data is kept, run it again to resume")
         return INTERRUPTED
     return 0
 
@@ -57,7 +57,7 @@ def agreed() -> bool:
 
 def require_terminal() -> None:
     if not sys.stdin.isatty():
-        raise SSDError("nobody is there to ask: add --yes to download that")
+        raise SSDError("cannot ask without a terminal: add --yes to download")
 
 
 def say(text: str) -> None:
