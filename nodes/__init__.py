@@ -1,6 +1,6 @@
-"""The ComfyUI nodes: one concern a file, and this table of contents.
+"""The ComfyUI nodes, one file each; NODES below is their list.
 
-The only Python here that knows ComfyUI. What decoding is, the engine knows (`ssd_core`).
+This is the only Python here that knows ComfyUI. The engine (`ssd_core`) does the decoding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NODES: list[type[io.ComfyNode]] = [
 
 
 class SSDExtension(ComfyExtension):
-    """What ComfyUI registers."""
+    """The extension that ComfyUI registers."""
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls

@@ -40,7 +40,7 @@ class BaselineMethod(io.ComfyNode):
 
 
 def knob_inputs() -> list[io.Input]:
-    """One widget for every knob of any baseline; each method takes those it has."""
+    """One widget for every knob of any baseline; each method uses the knobs it has."""
     knobs = list(all_knobs(schedules.BASELINES).values())
     about = {one.name: {"about": f"{', '.join(one.methods)}:"} for one in knobs}
     return [*first(knobs, **about), *later(knobs, **about)]

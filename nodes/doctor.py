@@ -24,7 +24,7 @@ class Doctor(io.ComfyNode):
 
     @classmethod
     def fingerprint_inputs(cls) -> float:
-        return float("nan")  # never equal to itself: always runs
+        return float("nan")  # NaN is never equal to itself, so the node always runs
 
     @classmethod
     def execute(cls) -> io.NodeOutput:

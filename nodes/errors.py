@@ -1,4 +1,4 @@
-"""Errors as users meet them: one sentence in ComfyUI's dialog, the last one in Doctor."""
+"""Errors as users see them: one sentence in ComfyUI's dialog, the last error in Doctor."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ last_error: list[str] = []  # at most one
 
 
 class Refusal(SSDError):
-    """An SSDError at a node's edge, where ComfyUI shows the type by its full name.
+    """An SSDError as raised by a node; ComfyUI shows its type as "SSD".
 
-    The module of the pack is the path of its folder, and a user should see none of it.
+    Otherwise it would show the full name of the type, which contains the path of the pack's folder.
     """
 
 
@@ -27,7 +27,7 @@ def note(error: BaseException | str) -> None:
 
 
 def noted(execute: Callable) -> Callable:
-    """A node's `execute` whose errors Doctor can tell and users can read; an interrupt is none."""
+    """Wrap a node's `execute`: errors are readable and known to Doctor; interrupts pass through."""
     @wraps(execute)
     def wrapper(*args, **inputs):
         try:

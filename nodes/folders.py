@@ -1,4 +1,4 @@
-"""ComfyUI's model folders, and what lies in them: the engine's shelf over ComfyUI's own paths."""
+"""ComfyUI's model folders: the engine's shelf over ComfyUI's own paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACK = Path(__file__).resolve().parents[1]
 
 
 def register_folders() -> None:
-    """Add the two model folders; paths that the user named for them stay, and come first."""
+    """Register the two model folders; paths that the user configured stay and come first."""
     for name, own in SUFFIXES.items():
         folder_paths.add_model_folder_path(name, os.path.join(folder_paths.models_dir, name))
         paths, suffixes = folder_paths.folder_names_and_paths[name]
@@ -26,19 +26,19 @@ def register_folders() -> None:
 
 
 def shelf() -> Shelf:
-    """The backbones and draft heads in the folders that ComfyUI knows now."""
+    """The backbones and draft heads in ComfyUI's current folders."""
     return Shelf(folder_paths.get_folder_paths(BACKBONES_FOLDER),
                  folder_paths.get_folder_paths(HEADS_FOLDER), command)
 
 
 def command(name: str) -> str:
-    """What fetches a backbone with the very Python that runs ComfyUI, from any folder."""
+    """The command that downloads a backbone with ComfyUI's own Python, from any folder."""
     return (f'"{sys.executable}" "{PACK / "install.py"}" download {name} --models-dir '
             f'"{folder_paths.models_dir}"')
 
 
 def fingerprint(path: Path | None) -> str:
-    """Changes when the file does, so that a node that read it runs again."""
+    """A key that changes when the file does, so that a node that read it runs again."""
     return "" if path is None else f"{path}:{os.stat(path).st_mtime_ns}"
 
 
@@ -46,13 +46,13 @@ def fingerprint(path: Path | None) -> str:
 
 
 def complaint_about_backbone(name: str | None) -> str | None:
-    """Why a name cannot be chosen; a path in a workflow is no name."""
+    """Why a name cannot be chosen, or None; workflows may name backbones but not paths."""
     there = shelf()
     return None if name is None or name in there.choices() else there.how_to_get(name)
 
 
 def backbone_path(name: str) -> Path:
-    """The file behind a name in the combo; SSDError says how to get it, or what is wrong."""
+    """The file for a name in the combo; SSDError says how to get it, or what is wrong."""
     if complaint := complaint_about_backbone(name):
         raise SSDError(complaint)
     return shelf().named(name).file
@@ -75,14 +75,14 @@ def complaint_about_heads(name: str | None) -> str | None:
 
 
 def heads_fingerprint(name: str | None) -> str:
-    """Of the file behind a name; of all of them where the backbone decides."""
+    """The fingerprint of the named file, or of all heads files if the backbone decides."""
     there = shelf().heads()
     wanted = there.values() if name == AUTO else [there.get(name or "")]
     return " ".join(fingerprint(one.path if one else None) for one in wanted)
 
 
 def heads_path(wish: str, backbone: Path, sha256: str) -> Path | None:
-    """The file behind a wish in the combo, for a loaded backbone; None for no heads."""
+    """The file for a choice in the combo and a loaded backbone; None for no heads."""
     if complaint := complaint_about_heads(wish):
         raise SSDError(complaint)
     return shelf().heads_for(backbone, wish, sha256)

@@ -1,4 +1,4 @@
-"""Inputs that several nodes share, each written once.
+"""Inputs that several nodes share, each defined once.
 
 The order of a node's widgets is part of every saved workflow: append, never insert. Arguments that
 ComfyUI 0.3.64 does not know (`advanced`, `search_aliases` ...) are not passed.
@@ -21,8 +21,8 @@ from .types import BackboneType, HeadsType, TokensType
 from .widgets import first, later
 
 AUTO_SIZE = "auto"
-MOST_ROWS = 128  # no backbone here draws more rows of tokens
-SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # of SSD, on the sampler itself
+MOST_ROWS = 128  # no supported backbone has more rows of tokens
+SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
 PRESETS_OWN = {"own": f"the preset's own (preset '{AUTO}' does not use it)"}
 
 
@@ -76,13 +76,13 @@ def sampling() -> list[io.Input]:
 
 
 def more_sampling() -> list[io.Input]:
-    """What sampling has besides; the last widgets of a node."""
+    """The other sampling knobs, as the last widgets of a node."""
     return later(sampling_knobs())
 
 
 @cache
 def sizes() -> list[str]:
-    """auto, then what the known backbones draw: squares, Emu3's shapes, Lumina-mGPT's by area."""
+    """auto, then the known backbones' sizes: squares, Emu3's shapes, Lumina-mGPT's by area."""
     squares = sorted({*Postcard.sizes, *(row.size for row in CATALOGUE.values())})
     shapes = [size_for(ratio, AREA) for ratio in RATIOS]
     shapes += [size for side in (512, 768, 1024) for size in sizes_for(side)]
@@ -103,7 +103,7 @@ def preview() -> io.Input:
 
 
 def keep() -> list[io.Input]:
-    """keep (a link) goes with the links, keep_rows with the widgets."""
+    """keep (a link) belongs among the links, keep_rows among the widgets."""
     return [
         TokensType.Input("keep", optional=True,
                          tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
@@ -115,10 +115,10 @@ def keep() -> list[io.Input]:
 
 
 def complaint_about_prompt(prompt: str | None) -> str | None:
-    """What is wrong with it; None where nothing is, or where it is linked.
+    """What is wrong with a prompt; None if nothing is, or if it is linked.
 
-    ComfyUI tells a complaint once for every widget that validate_inputs takes, so it takes this one
-    alone; ranges and lists are checked by ComfyUI, and what widgets mean together when it runs.
+    validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget it
+    takes. ComfyUI checks ranges and lists; combinations are checked when the node runs.
     """
     if prompt is not None and not prompt.strip():
         return "it is empty: say what the picture should show"

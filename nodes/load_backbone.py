@@ -32,7 +32,7 @@ class LoadBackbone(io.ComfyNode):
                                        "backbones, otherwise bf16 (or fp16 on a card and fp32 on a "
                                        "CPU that lacks bf16). int8 and int4 need less memory, and "
                                        "torchao."),
-                io.Boolean.Input("offload", default=False, optional=True,  # came later
+                io.Boolean.Input("offload", default=False, optional=True,  # added later
                                  tooltip="For cards with little memory: keeps only the model or "
                                          "its picture decoder on the card at a time."),
             ],

@@ -52,7 +52,7 @@ class LoadHeads(io.ComfyNode):
 
 
 def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
-    """What 'auto' chose, and where it chose nothing, why."""
+    """What 'auto' chose, or why it chose nothing."""
     name = backbone.module.name
     if path is not None:
         return f"Draft heads: {named(path)}, made for {name}."

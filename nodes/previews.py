@@ -1,8 +1,8 @@
-"""What the previews on nodes last told, kept for pages that missed it or come back to it.
+"""The latest preview messages of every node, kept for pages that missed them.
 
-Every message goes to the page with its workflow and a serial number, and into a journal here. A
-page that is reloaded reads the journal; one that gets a result from ComfyUI's cache finds the
-finished pictures among the node's `ui` outputs, as files in ComfyUI's folder for temporary ones.
+Every message is sent to the page with its workflow and a serial number, and stored in a journal
+here. A reloaded page reads the journal. A page that gets a result from ComfyUI's cache finds the
+finished pictures in the node's `ui` outputs, as files in ComfyUI's temporary folder.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..ssd_core.front.preview import Preview
 
 EVENT = "ssd.preview"
 ROUTE = "/ssd/preview"
-UI = "ssd_preview"  # a key that ComfyUI draws nothing for: the picture must not be there twice
-KEPT = 32  # nodes whose latest run a page can still ask for
-# From the clock on, so that a page that outlives a server still takes the next one's for newer.
+UI = "ssd_preview"  # a key that ComfyUI ignores: it must not show the picture a second time
+KEPT = 32  # nodes whose latest run is kept
+# Starts at the clock, so that after a restart of the server serials are still larger.
 SERIAL = count(time.time_ns() // 1000)
 
-# ComfyUI 0.3.64 does not know the switch by which a cached node's `ui` is sent again.
+# The flag that resends a cached node's `ui`; ComfyUI 0.3.64 does not have it.
 RESENT = ({"has_intermediate_output": True}
           if "has_intermediate_output" in {field.name for field in fields(io.Schema)} else {})
 HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
@@ -37,37 +37,37 @@ HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is shown: a node by its id, in a workflow by its id."""
+    """Where a run is shown: the ids of a node and of its workflow."""
 
     node: str | None
     graph: str = ""
 
     @classmethod
     def of(cls, hidden) -> Place:
-        """Of a node's hidden inputs; prompts that no page queued have no workflow."""
+        """From a node's hidden inputs; prompts that no page queued have no workflow."""
         workflow = (hidden.extra_pnginfo or {}).get("workflow")
         known = workflow.get("id") if isinstance(workflow, dict) else None
         return cls(hidden.unique_id, str(known or ""))
 
 
 class Journal:
-    """The messages of a node's latest run, without rows that later ones painted over."""
+    """The messages of a node's latest run, except rows that later messages painted over."""
 
     def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
         self.place, self.send = place, send
         self.messages: list[dict] = []
 
     def __call__(self, message: dict) -> None:
-        """Write a message down, and send it on."""
+        """Store a message and send it."""
         message = {**message, "graph": self.place.graph, "serial": next(SERIAL)}
         if message["kind"] == "rows":
-            # A new list: a page may be reading the old one on the server's own thread.
+            # A new list, as the server's thread may be reading the old one.
             self.messages = [old for old in self.messages if not painted_over(old, message)]
         self.messages.append(message)
         self.send(message)
 
     def settle(self, screens: list[Preview]) -> list[dict]:
-        """The finished run in few messages, with its pictures as files."""
+        """Reduce the finished run to few messages, with its pictures as files."""
         self.messages = [message for panel, screen in enumerate(screens)
                          for message in self._settled(panel, screen)]
         return self.messages
@@ -87,7 +87,7 @@ def painted_over(old: dict, new: dict) -> bool:
 
 
 def filed(rows: dict) -> dict:
-    """Rows whose strips are files; as they are where no file can be written."""
+    """Store the strips of a rows message as files; unchanged if no file can be written."""
     folder = Path(folder_paths.get_temp_directory())
     names = [f"ssd_preview_{rows['run']}_{rows['first']}_{n}.png"
              for n in range(len(rows["strips"]))]
@@ -106,7 +106,7 @@ _journals: OrderedDict[Place, Journal] = OrderedDict()
 
 
 def opened(place: Place, send: Callable[[dict], None]) -> Journal:
-    """A new journal in place of the node's last."""
+    """Start a new journal for a node; it replaces the last one."""
     _journals.pop(place, None)
     _journals[place] = Journal(place, send)
     while len(_journals) > KEPT:
@@ -115,16 +115,16 @@ def opened(place: Place, send: Callable[[dict], None]) -> Journal:
 
 
 def told(graph: str, node: str | None = None) -> list[dict]:
-    """What the nodes of a workflow last told, or one of them."""
+    """The latest messages of a workflow's nodes, or of one of them."""
     return [message for place, journal in list(_journals.items())
             if place.graph == graph and node in (None, place.node)
             for message in list(journal.messages)]
 
 
 def register_route() -> None:
-    """Let pages ask for what they missed."""
+    """Add the route by which pages ask for messages they missed."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
-        from aiohttp import web  # ComfyUI's own server; the tests need none
+        from aiohttp import web  # installed with ComfyUI, but not for the tests
 
         return web.json_response(told(request.query.get("graph", ""), request.query.get("node")))

@@ -59,7 +59,7 @@ class Race(io.ComfyNode):
 
 
 def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
-    """IMAGE [1, H, W, 3] of both; what stands for a picture that is missing, where one is."""
+    """IMAGE [1, H, W, 3] of both pictures; if one is missing, its placeholder."""
     missing = next((run.output for run in runs if run.images is None), None)
     if missing is not None:
         return missing

@@ -1,4 +1,4 @@
-"""Texts that nodes put out: what a run took, and what a bug report needs."""
+"""Texts that nodes output: the report of a run, and of Doctor."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compared(runs: Sequence[running.Run]) -> str:
 
 
 def doctor() -> str:
-    """Versions, device, attention, what was found where, the last error."""
+    """Versions, device, attention, found models, last error."""
     device = mm.get_torch_device()
     memory = mm.get_free_memory(device), mm.get_total_memory(device)
     last = errors.last_error[0] if errors.last_error else None

@@ -1,4 +1,4 @@
-"""What a sampling node's widgets and links ask of the engine, as a Request."""
+"""Turn a sampling node's widgets and links into a Request."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .widgets import values_of
 def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
                sampling: Sampling, prompt: str, negative: str, size: str,
                **options: Any) -> Request:
-    """The request of a node that has these; options: the other fields."""
+    """The request for a node's inputs; options: further fields of Request."""
     check_pairing(model, heads)
     return Request(model.module, heads.module if heads else None, method, sampling, prompt,
                    negative.strip() or None, size_of(size), **options)
 
 
 def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
-    """Refuse heads of another backbone, with both names."""
+    """Raise SSDError naming both backbones if the heads were made for another one."""
     if heads is None:
         return
     made_for = heads.module.metadata.get("backbone_sha256", "")
@@ -40,7 +40,7 @@ def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
 
 
 def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
-    """Sampling from the widgets; a cfg between 0 and 1 means that there is no guidance."""
+    """Sampling from the widgets; a cfg between 0 and 1 means no guidance."""
     knobs = values_of(sampling_knobs(), widgets)
     if knobs["cfg"] is not None:
         knobs["cfg"] = max(knobs["cfg"], 1.0)
@@ -54,7 +54,7 @@ def size_of(text: str) -> tuple[int, int] | None:
 
 
 def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.Tensor | None:
-    """The tokens to keep from; SSDError where only one of keep and keep_rows is given."""
+    """The tokens to keep; SSDError if only one of keep and keep_rows is set."""
     if (keep is None) != (rows == 0):
         raise SSDError("keep and keep_rows go together: connect the tokens and say how many of "
                        "their rows stand, or neither")
@@ -63,8 +63,10 @@ def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.
 
 def chosen_method(method: Method | None, preset: str,
                   widgets: Mapping[str, Any]) -> tuple[Method, list[str]]:
-    """The method that a sampler is asked for, and what to say of widgets that do not matter: none
-    does where a method is connected."""
+    """The sampler's method, and notes about widgets that have no effect.
+
+    A connected method overrides all of the sampler's own method widgets.
+    """
     if method is not None:
         return method, ["the connected method draws: preset, k_h, k_v, r and i of this node are "
                         "not used"]

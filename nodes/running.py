@@ -31,10 +31,10 @@ REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or o
 
 @dataclass
 class Run:
-    """A request with the weights that ComfyUI moves for it, and what came of it.
+    """A request, the weights that ComfyUI moves for it, and its outcome.
 
-    heads: None where the method uses none. node_notes: what the node says besides the request's own
-    notes. images: [B, H, W, 3], None where there was no memory for the pixels; `problem` says so.
+    heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
+    images: [B, H, W, 3], None if memory was too small for the pixels; `problem` then says so.
     """
 
     request: Request
@@ -57,12 +57,12 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What its user should see on the node and in the report."""
+        """Notes to show on the node and in the report."""
         return [*self.node_notes, *self.request.notes]
 
     @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
-        """For an IMAGE output: where there is none, only what hangs on it stops."""
+        """The IMAGE output; if there are no images, it blocks only the nodes connected to it."""
         return ExecutionBlocker(self.problem) if self.images is None else self.images
 
     def take(self, event: Event, seconds: float) -> None:
@@ -70,7 +70,7 @@ class Run:
         self.count(event)
 
     def draw(self) -> None:
-        """Tokens into pixels; where the memory is short the tokens are not lost."""
+        """Decode tokens to pixels; if memory runs out, the tokens are kept."""
         try:
             self.images = images_of(self.request.sized, self.result.tokens)
         except Exception as error:
@@ -84,14 +84,14 @@ class Run:
 
 @dataclass
 class Screens:
-    """The previews of a node's runs; empty where nobody is to see any."""
+    """The previews of a node's runs; empty if no preview is wanted."""
 
     panels: list[Preview] = field(default_factory=list)
     journal: previews.Journal | None = None
 
     @classmethod
     def of(cls, runs: Sequence[Run], wish: str, place: previews.Place) -> Screens:
-        """wish: the preview widget."""
+        """wish: the value of the preview widget."""
         if (send := sender(wish)) is None:
             return cls()
         journal = previews.opened(place, send)
@@ -103,8 +103,10 @@ class Screens:
             self.panels[panel](event, seconds)
 
     def finish(self, runs: Sequence[Run]) -> dict | None:
-        """Show what came of the runs. Returns the node's `ui`: what its previews show, for pages
-        that get the result from a cache."""
+        """Show the outcome of the runs on the previews.
+
+        Returns the node's `ui`: the previews' content, for pages that get the result from a cache.
+        """
         for screen, run in zip(self.panels, runs, strict=False):
             screen.finish(run.result.measured, run.images, run.result.share)
         if self.journal is None or not self.panels:
@@ -113,7 +115,7 @@ class Screens:
 
     @contextmanager
     def cancelled_early(self) -> Iterator[None]:
-        """Whatever ends the block early ends the previews, which say why."""
+        """If the block raises, cancel the previews with the reason."""
         try:
             yield
         except BaseException as error:
@@ -124,13 +126,13 @@ class Screens:
 
 
 class Bar:
-    """ComfyUI's progress bar, one step a pass; also where a run notices that it shall stop."""
+    """ComfyUI's progress bar, one step per pass; it also checks for interrupts."""
 
     def __init__(self, node: str | None) -> None:
         self.bar, self.value, self.total = ProgressBar(1, node_id=node), 0, 0
 
     def __call__(self, event: Event) -> None:
-        # The bar is throttled and then skips ComfyUI's own check, so this one is ours.
+        # ComfyUI's bar checks too, but skips the check when it is throttled.
         mm.throw_exception_if_processing_interrupted()
         if isinstance(event, Started):
             self.total += event.plan.passes or event.plan.passes_max
@@ -143,13 +145,13 @@ class Bar:
 
 
 def run_all(runs: Sequence[Run], place: previews.Place, wish: str) -> dict | None:
-    """Take runs to their ends side by side, show them on the node, and turn tokens into pixels.
+    """Run requests side by side, show them on the node, and decode their tokens to pixels.
 
-    wish: the preview widget. Returns the node's `ui`, None where there is no preview.
+    wish: the value of the preview widget. Returns the node's `ui`, None without a preview.
     """
     weights = list(dict.fromkeys(one for run in runs for one in run.weights))
     for run in runs:
-        run.request.check()  # what is wrong with it is told before anything is loaded
+        run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(run.request.bytes_needed for run in runs),
                                      REMEDY))
@@ -157,7 +159,7 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str) -> dict | Non
         if not screens.panels and (notes := [note for run in runs for note in run.notes]):
             tell(place.node, "\n".join(dict.fromkeys(notes)))
         stack.enter_context(screens.cancelled_early())
-        for run in runs:  # opening previews may have taken the codec's turn
+        for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
         follow(runs, screens, Bar(place.node))
         for run in runs:
@@ -167,7 +169,7 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str) -> dict | Non
 
 
 def follow(runs: Sequence[Run], screens: Screens, bar: Bar) -> None:
-    """Feed every event to whoever watches; the end closes the runs and drops their caches."""
+    """Send every event to bar, screens and runs; at the end close the runs to free memory."""
     steps = race([run.request.events() for run in runs])
     try:
         for panel, seconds, event in steps:
@@ -180,7 +182,7 @@ def follow(runs: Sequence[Run], screens: Screens, bar: Bar) -> None:
 
 
 def sender(wish: str) -> Callable[[dict], None] | None:
-    """Sends preview messages to the tab that queued the run; None where nobody shall see any."""
+    """A function that sends preview messages to the tab that queued the run, or None."""
     server = PromptServer.instance
     client = server.client_id
     if wish == "off" or (wish == "auto" and client is None):
@@ -189,7 +191,7 @@ def sender(wish: str) -> Callable[[dict], None] | None:
 
 
 def images_of(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; stops between pictures when asked to."""
+    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; can be interrupted between pictures."""
     images = []
     for picture in pixels(module, tokens):
         mm.throw_exception_if_processing_interrupted()
@@ -198,5 +200,5 @@ def images_of(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def pixel_room(module: Backbone, tokens: torch.Tensor) -> int:
-    """Bytes that `images_of` tokens [B, R, C] takes at most besides the codec's weights."""
+    """Peak bytes of `images_of` for tokens [B, R, C], besides the codec's weights."""
     return pixel_bytes(replace(figures_of(module), grid=Grid(*tokens.shape[1:])))

@@ -1,4 +1,4 @@
-"""Save Image: PNGs that carry the workflow and the recipe."""
+"""Save Image: PNGs that contain the workflow and the recipe."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SaveImage(io.ComfyNode):
 
 def check_match(images: torch.Tensor, tokens: TokenPictures | None,
                 stats: RunStats | None) -> None:
-    """Refuse parts of different runs, which would make a recipe that lies."""
+    """Raise SSDError for parts of different runs, whose recipe would be wrong."""
     if stats is None:
         return
     if len(stats.recipes) != len(images):
@@ -76,8 +76,8 @@ def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
            n: int) -> tuple[dict | None, dict[str, str]]:
     """Recipe n, and further text chunks of a PNG.
 
-    Where the picture was changed since it was decoded, its recipe goes with the hash of what was
-    decoded, so that nobody takes the tokens for the changed pixels.
+    If the picture was changed after it was decoded, the recipe keeps the hash of the decoded
+    pixels, so that its tokens are not mistaken for those of the changed picture.
     """
     extra = {key: json.dumps(value) for key, value in (hidden.extra_pnginfo or {}).items()}
     if hidden.prompt:

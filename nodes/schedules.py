@@ -1,4 +1,4 @@
-"""From widgets to methods, and their plans."""
+"""Turn widgets into methods, and plan them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ BASELINES = [name for name in METHODS if name != SSD.name]
 
 
 def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) -> Method:
-    """What a preset and widgets mean. A number of -1 is the preset's own.
+    """The method of a preset and widgets. -1 stands for the preset's own value.
 
-    `custom` has none of its own: what is left None, the backbone's preset fills in. With the
-    others r and i of 0 are also the preset's own, as in workflows from before -1 meant that.
+    `custom` has no own values: the backbone's preset fills in what is left None. With other presets
+    r and i of 0 also mean the preset's own, as in workflows saved before -1 was introduced.
     """
     if preset not in PRESETS:
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
@@ -42,7 +42,7 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def idle_knobs(preset: str, widgets: Mapping[str, Any]) -> str | None:
-    """A note about numbers that were set, but that preset `auto` does not use."""
+    """A note on numbers that were set although preset `auto` does not use them, or None."""
     given = values_of(described(SSD), widgets, zero_is_own=True)
     usual = {one.name: one.default for one in described(SSD)}
     idle = [f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
@@ -54,7 +54,7 @@ def idle_knobs(preset: str, widgets: Mapping[str, Any]) -> str | None:
 
 
 def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
-    """The method with those of the widgets' knobs that it has; -1 leaves a number to it."""
+    """The method with those widgets that are its knobs; -1 is the method's own value."""
     if name not in METHODS:
         raise SSDError(f"method {name!r}: choose one of {', '.join(BASELINES)}")
     knobs = values_of(all_knobs(BASELINES).values(), widgets)
@@ -65,15 +65,15 @@ def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
 
 def plan_for(method: Method, preset: str, backbone: Backbone | None,
              device: str = "cpu") -> tuple[Plan, str]:
-    """The plan, on the backbone's grid or else on that of the preset, and the plan in words.
+    """The plan on the grid of the backbone, or else of the preset; and the plan in words.
 
-    device: the type of the one that will draw; a backbone may be elsewhere until then.
+    device: type of the device that will draw; a backbone may be elsewhere until then.
     """
     paper = PAPER[preset].grid if preset in PAPER else GRID
     grid = paper if backbone is None else backbone.grid
     own = NAMED.get(preset, Postcard.preset) if backbone is None else backbone.preset
     if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
-        method = Exact()  # a larger backbone may well have that many cells
+        method = Exact()  # a larger backbone may have that many cells
     resolved = method.resolved(own)
     usual = None if backbone is None else usual_passes(backbone, resolved, True, device)
     plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device), usual=usual)

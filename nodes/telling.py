@@ -1,4 +1,4 @@
-"""A sentence on a node: the text that ComfyUI's page shows below the node's widgets."""
+"""Show a sentence on a node: the text below its widgets on ComfyUI's page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from server import PromptServer
 
 
 def tell(node: str | None, text: str) -> None:
-    """Show it on the node in the tab that queued the run; nothing where no tab did."""
+    """Show text on the node in the tab that queued the run, if there is one."""
     server = PromptServer.instance
     if node is not None and server.client_id is not None:
         server.send_progress_text(text, node, server.client_id)

@@ -1,4 +1,4 @@
-"""What travels along the links: the custom types and the objects behind them."""
+"""The custom link types, and the objects that travel along them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ StatsType = io.Custom("SSD_STATS")
 
 @dataclass(frozen=True)
 class TokenPictures:
-    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone whose codes they are."""
+    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to."""
 
     tokens: torch.Tensor
     backbone: str
@@ -33,7 +33,7 @@ class TokenPictures:
         return cls(tokens.cpu(), backbone.name, backbone.sha256)
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
-        """The tokens, or SSDError where they are another backbone's."""
+        """The tokens, or SSDError if they belong to another backbone."""
         if self.sha256 != backbone.sha256:
             raise SSDError(f"these tokens are of the backbone {self.backbone} "
                            f"({self.sha256[:10]}), the connected one is {backbone.name} "
@@ -44,11 +44,11 @@ class TokenPictures:
 
 @dataclass(frozen=True)
 class RunStats:
-    """SSD_STATS: what a run told of itself.
+    """SSD_STATS: the statistics and pictures of a run.
 
-    stats as in docs/contract.md; one recipe a picture; acceptance [B, R, C], the share of
-    judgements that each cell survived, NaN where none fell; pictures uint8 [B, H, W, 3], None
-    where the tokens could not be turned into pixels. Holds nothing on the device.
+    stats: as in docs/contract.md. recipes: one per picture. acceptance: [B, R, C], the share of
+    judgements that accepted each cell, NaN if never judged. pictures: uint8 [B, H, W, 3], None if
+    the tokens could not be decoded. Nothing in it is on the device.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Weights under ComfyUI's own model management: loaded once, moved by it, given back to it."""
+"""Weights under ComfyUI's model management: loaded once, moved and freed by it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from ..ssd_core.weights.load import find_backbone, is_small, pick_dtype
 from ..ssd_core.weights.quantize import KINDS
 
 CPU = torch.device("cpu")
-# One copy however many nodes; an entry lives as long as some node's output does.
+# One copy for all nodes; an entry lives as long as a node's output refers to it.
 _LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
 
 Kept = TypeVar("Kept", bound="LoadedWeights")
 
 
 class SSDWeights(nn.Module):
-    """What a patcher moves: a module but for one part of it, with the plain tensors that torch
-    does not know of.
+    """The module that a patcher moves: a module except one part, with its plain tensors.
 
-    ComfyUI writes attributes of its own (`device` ...) on what it moves; they stay on this shell.
+    torch does not move plain tensors by itself. ComfyUI sets attributes of its own (`device` ...)
+    on what it moves; they stay on this wrapper.
     """
 
     def __init__(self, module: nn.Module, without: nn.Module | None = None) -> None:
         super().__init__()
-        self.whole = (module,)  # so that torch does not take it for a part
+        self.whole = (module,)  # in a tuple, so that torch does not register it
         for name, part in module.named_children():
             if part is not without:
                 self.add_module(name, part)
@@ -58,7 +58,7 @@ class SSDWeights(nn.Module):
 
     @property
     def nbytes(self) -> int:
-        """As they are stored: a quantised matrix calls itself larger than it is."""
+        """Stored bytes; a quantised matrix reports a larger size."""
         plain = (value for *_, value in self.plain_tensors())
         return sum(map(stored_bytes, (*self.parameters(), *plain)))
 
@@ -72,10 +72,10 @@ class SSDWeights(nn.Module):
 
 
 class WholePatcher(ModelPatcher):
-    """All of the weights are on the device, or none.
+    """Loads all of the weights to the device, or none.
 
-    ComfyUI can leave single layers behind only where they are its own kind (comfy.ops); ours would
-    then meet tensors of another device.
+    ComfyUI can leave single layers on the CPU only if they are its own kind (comfy.ops). Ours would
+    meet tensors on another device.
     """
 
     def partially_load(self, device_to, extra_memory=0, **options):
@@ -94,7 +94,7 @@ def patcher_of(module: nn.Module, without: nn.Module | None = None,
 
 @dataclass(eq=False)
 class LoadedWeights:
-    """Weights and their patcher; `path` is the file they came from."""
+    """Weights and their patcher; `path` is their file."""
 
     path: Path
     module: nn.Module
@@ -102,7 +102,7 @@ class LoadedWeights:
 
     @property
     def patchers(self) -> list[WholePatcher]:
-        """What a run needs on the device all the time."""
+        """What must be on the device during the whole run."""
         return [self.patcher]
 
 
@@ -112,7 +112,7 @@ class LoadedHeads(LoadedWeights):
 
 @dataclass(eq=False)
 class LoadedBackbone(LoadedWeights):
-    """`patcher` moves all but the picture codec, `codec` that: pixels alone need no decoder."""
+    """`codec` moves the picture codec, `patcher` the rest: decoding pixels needs only the codec."""
 
     module: Backbone
     codec: WholePatcher
@@ -123,9 +123,9 @@ class LoadedBackbone(LoadedWeights):
 
 
 class ManagedTurns:
-    """The engine's `Turns` by ComfyUI: it makes room for decoder or codec when one is needed.
+    """The engine's `Turns` with ComfyUI: makes room for decoder or codec when one is needed.
 
-    Knows the backbone weakly, whose attribute this is.
+    It refers to the backbone weakly, because it is an attribute of it.
     """
 
     def __init__(self, loaded: LoadedBackbone) -> None:
@@ -140,15 +140,15 @@ class ManagedTurns:
             self.present = module
 
     def begin(self, room: int) -> None:
-        """Between runs ComfyUI may have moved anything; `room`: bytes beside the weights."""
+        """Start a run: ComfyUI may have moved anything since. `room`: bytes besides the weights."""
         self.present, self.room = None, room
 
 
 def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
-    """A backbone by its file. offload: decoder and picture codec need not be there together; on a
-    CPU it changes nothing.
+    """Load a backbone from its file, or return the loaded one.
 
-    Raises SSDError for what cannot be read, and for what is too large for the device.
+    offload: decoder and picture codec take turns on the device; ignored on a CPU. Raises SSDError
+    if it cannot be read or is too large for the device.
     """
     offload = offload and may_offload()
 
@@ -166,14 +166,14 @@ def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
 
 
 def may_offload() -> bool:
-    """Whether there is a card whose memory it would free."""
+    """Whether there is a graphics card whose memory offload would free."""
     return mm.get_torch_device().type != "cpu"
 
 
 def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backbone:
-    """The module, where it waits for its runs.
+    """Load a module to where it waits for its runs.
 
-    Quantised weights are made on the device, whose kernels lay them out, and then wait as others.
+    Quantised weights are made on the device, whose kernels determine their layout, then moved.
     """
     device = mm.get_torch_device()
     if dtype == "auto":
@@ -191,7 +191,7 @@ def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backb
 def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
     """Bytes of the weights.
 
-    SSDError with what would fit, where not even the smallest run does on an otherwise empty device.
+    Raises SSDError with advice if not even the smallest run fits on the empty device.
     """
     device = mm.get_torch_device()
     free = mm.get_free_memory(device) + sum(
@@ -206,7 +206,7 @@ def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
 
 
 def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
-    """Heads of exactly this backbone; SSDError names both where they are another's."""
+    """Heads of exactly this backbone; SSDError names both backbones if they do not match."""
     module = for_backbone.module
 
     def make() -> LoadedHeads:
@@ -217,10 +217,10 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
 
 
 def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept]) -> Kept:
-    """What `make` makes, unless it is there; key: the file first."""
+    """The cached object for `key` (the file first), or a new one from `make`."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
     if not isinstance(there := _LOADED.get(key), kind):
-        with torch.inference_mode(False):  # ComfyUI moves weights outside of inference mode too
+        with torch.inference_mode(False):  # ComfyUI also moves weights outside of inference mode
             there = _LOADED[key] = make()
     return there
 
@@ -228,9 +228,9 @@ def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept]) -> Kept:
 @contextmanager
 def resident(loaded: Sequence[LoadedWeights | None], extra_bytes: int,
              remedy: str = "use a smaller dtype or offload in Load Backbone") -> Iterator[None]:
-    """All of `loaded` on the device, with room for `extra_bytes` more, while the block runs.
+    """Keep `loaded` on the device, with `extra_bytes` of room, while the block runs.
 
-    Where the memory does not suffice, SSDError says what was needed and what to do (`remedy`).
+    If memory runs out, SSDError says how much was needed and what to do (`remedy`).
     """
     there = [one for one in loaded if one is not None]
     with moved([patcher for one in there for patcher in one.patchers], there, extra_bytes,
@@ -240,7 +240,7 @@ def resident(loaded: Sequence[LoadedWeights | None], extra_bytes: int,
 
 @contextmanager
 def codec_resident(backbone: LoadedBackbone, extra_bytes: int) -> Iterator[None]:
-    """As `resident`, for the picture codec alone."""
+    """Like `resident`, for the picture codec alone."""
     with moved([backbone.codec], [backbone], extra_bytes, "give it fewer or smaller pictures"):
         yield
 
@@ -258,19 +258,19 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
     except Exception as error:
         if not is_oom(error):
             raise
-        clear_frames(error.__traceback__)  # they hold the run, and with it its cache
+        clear_frames(error.__traceback__)  # they refer to the run and its cache
         raise SSDError(out_of_memory(needed, remedy)) from error
     finally:
         mm.soft_empty_cache()
 
 
 def move(patchers: Sequence[WholePatcher], room: int) -> None:
-    with torch.inference_mode(False):  # moved under it, weights could not be used outside
+    with torch.inference_mode(False):  # inference tensors could not be used outside
         mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=True)
 
 
 def is_oom(error: BaseException) -> bool:
-    """Out of memory; ComfyUI's own judgement, where it has one, also clears CUDA's error state."""
+    """Whether memory ran out; ComfyUI's own check, if it has one, also clears CUDA's error."""
     judge = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))  # 0.3.64 has none
     return judge(error) or is_out_of_memory(error)
 

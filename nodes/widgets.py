@@ -1,4 +1,4 @@
-"""Knobs as widgets: made from their descriptions, in the order that saved workflows rely on."""
+"""Widgets made from knobs, in the order that saved workflows rely on."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def name_of(one: Described) -> str:
 
 
 def first(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
-    """Widgets of those knobs that were there from the start; extra: arguments by knob."""
+    """Widgets of the knobs that nodes had from the start; extra: arguments by knob."""
     known = sorted((one for one in knobs if one.name in FIRST), key=lambda k: FIRST.index(k.name))
     return [widget(one, **extra.get(one.name, {})) for one in known]
 
 
 def later(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
-    """Widgets of all other knobs. Optional, because workflows from before lack them."""
+    """Widgets of all other knobs; optional, because older workflows lack them."""
     others = sorted((one for one in knobs if one.name not in FIRST),
                     key=lambda one: ORDER.get(one.name, len(ORDER)))
     return [widget(one, optional=True, **extra.get(one.name, {})) for one in others]
 
 
 def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.Input:
-    """about: stands before the help; own: what -1 means here, where not what the knob says."""
+    """about: text before the help; own: what -1 means here, if the knob's own text does not fit."""
     own_number = f"{OWN_NUMBER} = {own or one.knob.own}." if one.optional else ""
     options: dict[str, Any] = {"default": OWN_NUMBER if one.default is None else one.default,
                                "tooltip": " ".join(filter(None, (about, one.knob.help,
@@ -62,9 +62,9 @@ def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.I
 
 def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],
               zero_is_own: bool = False) -> dict[str, Any]:
-    """Knobs by their own names from widgets by theirs; None is the method's or backbone's own.
+    """Knob values by knob name, from widgets by widget name; None is the method's own.
 
-    In workflows from before -1 meant that, 0 does: where it is not legal, and where zero_is_own.
+    In workflows saved before -1 had this meaning, 0 has it: if 0 is illegal, or zero_is_own.
     """
     return {one.name: from_number(one, widgets[name_of(one)],
                                   zero_is_own or not one.knob.allows(0))
