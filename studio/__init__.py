@@ -1,1 +1,1 @@
-"""The Gradio app (`ssd app`). page, tabs, server and words know gradio."""
+"""The Gradio app (`ssd app`). Only page, tabs, server and words import gradio."""

@@ -1,4 +1,4 @@
-"""Downloads that visitors asked for: each on a thread of its own, told about and cancelled here."""
+"""Downloads that visitors start; each runs on its own thread and can be cancelled here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Download:
-    """One backbone on its way; `done` and `total` are bytes, `over` comes last."""
+    """One download; `done` and `total` are bytes, `over` is set last."""
 
     name: str
     done: int = 0
@@ -47,8 +47,10 @@ class Download:
 
 
 class Downloads:
-    """At most one at a time; it goes on without the page that asked for it, and any page may show
-    or cancel it. `last` is the one under way, or how the last one ended."""
+    """At most one download at a time, independent of the page that started it.
+
+    Any page may show or cancel it. `last` is the current download, or the previous one.
+    """
 
     def __init__(self, models_dir: Path) -> None:
         self.models_dir = models_dir
@@ -56,7 +58,7 @@ class Downloads:
         self._lock = threading.Lock()
 
     def start(self, name: str) -> Download:
-        """Begin; SSDError where another is still under way."""
+        """Start a download; SSDError if another one is running."""
         with self._lock:
             if self.last is not None and not self.last.over.is_set():
                 raise SSDError(f"{self.last.name} is still being downloaded: cancel it first")

@@ -1,4 +1,4 @@
-"""A run taken to its end: its pictures saved, then shown; or what it left where it was stopped."""
+"""Follow a run to its end and save its pictures; or keep what it had when it was stopped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .running import Run, advance, guarded
 
 @dataclass
 class Drawn:
-    """What a run left, without the backbone that drew it, so that a job may keep it.
+    """The outcome of a run, without its backbone, so that a job may keep it.
 
-    entries: its pictures, saved. tokens: [B, R, C] on the CPU. stopped_rows: None where it was
-    finished, else how many rows were, to be kept in a redo; `recipes` are then those of its
-    pictures, and `partial` those that `save_partial` saved.
+    entries: its saved pictures. tokens: [B, R, C] on the CPU. stopped_rows: None if it finished,
+    else the number of final rows, which Redo can keep; then `recipes` are those of its pictures,
+    and `partial` the entries that `save_partial` saved.
     """
 
     label: str
@@ -30,11 +30,11 @@ class Drawn:
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
-    how: str | None = None  # where the kept rows came from
+    how: str | None = None  # origin of the kept rows
 
 
 def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
-    """Take a run to its end and save its pictures; they are shown after that."""
+    """Run to the end and save the pictures, then show them."""
     with guarded(run):
         try:
             advance(job, run)
@@ -53,7 +53,7 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
 
 
 def drawn_by(run: Run) -> Drawn:
-    """What a run has come to; finished pictures have to be saved yet."""
+    """The run's outcome so far; finished pictures still have to be saved."""
     result = run.result
     return Drawn(run.request.label, result.tokens, result.stats or {},
                  stopped_rows=result.stopped_rows,
@@ -61,7 +61,7 @@ def drawn_by(run: Run) -> Drawn:
 
 
 def remember(run: Run) -> None:
-    """How many passes it took, for the plans of runs to come."""
+    """Record how many passes the run took, for later plans."""
     request = run.request
     note(request.sized, request.method, request.heads is not None, request.sampling,
          run.result.stats, request.keep_rows)

@@ -1,8 +1,8 @@
 """Error lines in the language of the page.
 
-The engine and the app raise English lines. errors_zh.json has the Chinese of each by its English
-template, in which {0}, {1} ... stand for the values; a test compares its templates with the source.
-Its phrases are what may stand in place of a value.
+The engine and the app raise English lines. errors_zh.json maps the English template of each, in
+which {0}, {1} ... stand for values, to Chinese; a test compares the templates with the source. Its
+phrases are texts that may appear as a value.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SLOT, ANY = re.compile(r"\{\d+\}"), "(.*?)"
 
 
 def in_language(language: str, line: str) -> str:
-    """An error line in this language; as it is where the catalogue does not have it."""
+    """An error line in this language; unchanged if there is no translation."""
     return _chinese(line, "lines") or line if language == CHINESE else line
 
 
 def _chinese(text: str, kind: str) -> str | None:
-    """The Chinese of a line or a phrase; None where it is not in the catalogue."""
+    """The Chinese of a line or a phrase; None if there is no translation."""
     for english, pattern, chinese in _templates(kind):
         if found := pattern.fullmatch(text):
             values = [_value(value) for value in found.groups()]
@@ -34,12 +34,12 @@ def _chinese(text: str, kind: str) -> str | None:
 
 
 def _value(value: str) -> str:
-    """A value may be one of our own phrases, or another error line."""
+    """A value in Chinese, if it is one of our phrases or another error line."""
     return _chinese(value, "phrases") or _chinese(value, "lines") or value
 
 
 def says_something(english: str) -> bool:
-    """ "{0}: {1}" only joins: it fits nearly every line, so that it fits proves nothing."""
+    """Whether a template has words. "{0}: {1}" has none and matches nearly every line."""
     return re.search("[a-z]{2}", SLOT.sub("", english)) is not None
 
 
@@ -50,7 +50,7 @@ def catalogue() -> dict[str, dict[str, str]]:
 
 @cache
 def _templates(kind: str) -> list[tuple[str, re.Pattern, str]]:
-    """(English template, its pattern, Chinese template), those with the most words first."""
+    """(English template, its pattern, Chinese template), longest English first."""
     ordered = sorted(catalogue()[kind].items(), key=lambda pair: -len(SLOT.sub("", pair[0])))
     return [(english, _pattern(english), chinese) for english, chinese in ordered]
 

@@ -1,6 +1,6 @@
 """Finished pictures on disk: saved before they are shown, found again after a restart.
 
-The folder itself is the record: one folder a day, one PNG a picture, its recipe inside. Knows
+The folder is the only record: one folder per day, one PNG per picture with its recipe inside. Knows
 neither the page nor how pictures are made.
 """
 
@@ -27,8 +27,8 @@ from .settings import Settings, from_recipe
 
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
-END = b"IEND\xaeB`\x82"  # the last bytes of every whole PNG
-THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; how many of each
+END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
+THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; cache sizes
 KEPT_UNWRITTEN = 256
 UNWRITTEN = ("backbone", "tokens", "stopped_rows")
 
@@ -37,8 +37,8 @@ UNWRITTEN = ("backbone", "tokens", "stopped_rows")
 class Entry:
     """A saved picture; `id` is its path below the history's folder.
 
-    seed and method are None where the file carries no recipe. kind: picture, race (two pictures
-    side by side) or partial (stopped before its last row).
+    seed and method are None if the file has no recipe. kind: picture, race (two pictures side by
+    side) or partial (stopped before its last row).
     """
 
     id: str
@@ -52,7 +52,7 @@ class Entry:
 
 
 class History:
-    """Pictures under `folder`, which is made when the first one is saved."""
+    """Pictures under `folder`, which is created when the first one is saved."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
@@ -65,7 +65,7 @@ class History:
     # Writing
 
     def require_writable(self) -> None:
-        """Raise SSDError where no picture could be saved; the folder is made."""
+        """Raise SSDError if pictures cannot be saved; creates the folder."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
@@ -75,8 +75,10 @@ class History:
 
     def save(self, picture: torch.Tensor, recipe: Mapping | None, kind: str = "picture", *,
              metadata: bool = True) -> Entry:
-        """Write picture [H, W, 3] float 0..1 under a name of its own; metadata False leaves no
-        trace of how it was made. SSDError, and no file, where that cannot be done."""
+        """Write picture [H, W, 3] float 0..1 to a new file; without metadata, no recipe is in it.
+
+        Raises SSDError, and leaves no file, if that fails.
+        """
         entry = self.write(partial(save_png, picture=picture,
                                    recipe=dict(recipe) if recipe and metadata else None),
                            recipe, kind)
@@ -85,7 +87,7 @@ class History:
         return entry
 
     def _remember(self, entry: Entry, recipe: Mapping) -> None:
-        """Keep in memory what going on below a row takes: no prompt, no seed, no knobs."""
+        """Keep in memory what Redo needs: no prompt, no seed, no knobs."""
         needed = {key: recipe[key] for key in UNWRITTEN if key in recipe}
         with self._reading:
             self._unwritten[key_of(entry.path)] = needed
@@ -93,7 +95,7 @@ class History:
                 self._unwritten.popitem(last=False)
 
     def write(self, saver, recipe: Mapping | None, kind: str) -> Entry:
-        """Let saver(path) write a PNG under a name made of the time, the seed and the method."""
+        """Let saver(path) write a PNG named after the time, the seed and the method."""
         with self._saving:
             path = self._reserved(name_of(recipe, kind))
             try:
@@ -104,7 +106,7 @@ class History:
         return self._read(path)
 
     def _reserved(self, stem: str) -> Path:
-        """An empty file of that name, or of the first numbered one that is free."""
+        """Create an empty file of that name, or of the first free numbered one."""
         folder = self.folder / time.strftime("%Y-%m-%d")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +131,7 @@ class History:
     # Reading
 
     def entries(self, limit: int = 50, before: str | None = None) -> list[Entry]:
-        """The newest `limit` pictures (older than `before`); others are named in `problems`."""
+        """The newest `limit` pictures (older than `before`); unreadable ones are in `problems`."""
         found: list[Entry] = []
         last = order_of(self.folder / before) if before else None
         for day, pictures in self._days():
@@ -145,7 +147,7 @@ class History:
         return found
 
     def entry(self, id_: str) -> Entry:
-        """The picture of this id; SSDError where it is gone, unreadable, or outside the folder."""
+        """The picture with this id; SSDError if it is gone, unreadable, or outside the folder."""
         try:
             path = (self.folder / id_).resolve()
             inside = path.is_relative_to(self.folder.resolve()) and path.suffix == ".png"
@@ -162,13 +164,15 @@ class History:
         return restore(path)
 
     def unwritten(self, path: Path) -> dict | None:
-        """Backbone, tokens and stopped_rows of a picture that this app saved without its recipe,
-        while it runs and the file is as it was; else None."""
+        """Backbone, tokens and stopped_rows of a picture that was saved without its recipe.
+
+        None if this process did not save it, or if the file has changed since.
+        """
         with self._reading:
             return self._unwritten.get(key_of(Path(path)))
 
     def thumbnail(self, entry: Entry) -> bytes:
-        """A JPEG of at most 256 pixels a side."""
+        """A JPEG of at most 256 pixels per side."""
         key = (entry.id, stamp_of(entry.path))
         with self._reading:
             thumbnail = self._thumbnails.pop(key, None) or shrunk(entry.path)
@@ -178,15 +182,18 @@ class History:
         return thumbnail
 
     def _days(self) -> list[tuple[str, Callable[[], list[Path]]]]:
-        """Days and a way to their pictures, the newest first: those in a folder of the day, and
-        those beside these folders, such as the first ones of `install.py app`."""
+        """(day, function that lists its pictures), newest first.
+
+        Pictures lie in a folder per day, or directly in the history's folder, as `install.py app`
+        once put them.
+        """
         beside: dict[str, list[Path]] = {}
         for path in pictures_in(self.folder):
             beside.setdefault(order_of(path)[0], []).append(path)
         try:
             days = {day.name for day in self.folder.iterdir()
                     if DAY.fullmatch(day.name) and day.is_dir()}
-        except OSError:  # nothing was saved yet, or the folder cannot be read
+        except OSError:  # nothing saved yet, or the folder is unreadable
             return []
         return [(day, partial(lambda day: pictures_in(self.folder / day) + beside.get(day, []),
                               day)) for day in sorted(days | beside.keys(), reverse=True)]
@@ -202,7 +209,7 @@ class History:
         return entry
 
     def _read(self, path: Path) -> Entry:
-        """The entry of a file, read again only where the file has changed."""
+        """The entry of a file, cached until the file changes."""
         id_ = path.relative_to(self.folder).as_posix()
         key = (id_, stamp_of(path))
         with self._reading:
@@ -218,20 +225,19 @@ def not_writable(folder: Path, error: OSError) -> SSDError:
 
 
 def key_of(path: Path) -> tuple[str, int]:
-    """Another one once the file has changed."""
+    """A key that changes when the file does."""
     return str(path), stamp_of(path)
 
 
 def name_of(recipe: Mapping | None, kind: str) -> str:
-    """HHMMSS-SEED-METHOD, and the kind where that is not a plain picture."""
+    """HHMMSS-SEED-METHOD, with the kind unless it is a plain picture."""
     parts = [time.strftime("%H%M%S")]
     parts += [str(recipe["seed"]), recipe["method"]] if recipe else []
     return "-".join(parts + ([kind] if kind != "picture" else []))
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """PNG files; those being written begin with a dot. No page could show a name that is no
-    Unicode."""
+    """PNG files with names that a page can show; files being written begin with a dot."""
     try:
         return [path for path in folder.iterdir() if path.suffix == ".png"
                 and not path.name.startswith(".") and is_unicode(path.name)]
@@ -240,8 +246,7 @@ def pictures_in(folder: Path) -> list[Path]:
 
 
 def order_of(path: Path) -> tuple[str, str, int, str]:
-    """Sorts by day and time, as the names of folder and file tell them or else the clock of the
-    disk, then by that clock."""
+    """Sort key: day and time from the names of folder and file, else from the file's time."""
     stamp = stamp_of(path)
     day, at = path.parent.name, path.name[:6]
     if not DAY.fullmatch(day):
@@ -250,7 +255,7 @@ def order_of(path: Path) -> tuple[str, str, int, str]:
 
 
 def stamp_of(path: Path) -> int:
-    """When a file was last changed, in ns; 0 where it is gone."""
+    """When a file was last changed, in ns; 0 if it is gone."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -258,7 +263,7 @@ def stamp_of(path: Path) -> int:
 
 
 def read_entry(id_: str, path: Path) -> Entry:
-    """SSDError where the file is not a whole PNG; a damaged recipe only is not read."""
+    """The entry of a PNG; SSDError if it is incomplete. A damaged recipe is ignored."""
     require_whole(path)
     with opened(path) as image:
         width, height = image.size
@@ -272,7 +277,7 @@ def read_entry(id_: str, path: Path) -> Entry:
 
 
 def require_whole(path: Path) -> None:
-    """Raise SSDError for a file that is too large, or that ends early."""
+    """Raise SSDError if a file is too large or incomplete."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -296,10 +301,9 @@ def shrunk(path: Path) -> bytes:
 
 
 def restore(path: Path) -> tuple[Settings, dict]:
-    """Settings and recipe of any PNG that carries one, whoever saved it.
+    """Settings and recipe of any PNG that has one, whichever program saved it.
 
-    Raises SSDError in one line for what is not a whole picture, too large, or carries no recipe
-    that can be trusted.
+    Raises SSDError if the picture is incomplete or too large, or has no valid recipe.
     """
     path = Path(path)
     require_picture(path)
@@ -311,7 +315,7 @@ def restore(path: Path) -> tuple[Settings, dict]:
 
 
 def require_picture(path: Path) -> None:
-    """Raise SSDError unless this is a PNG of reasonable size whose pixels can all be read."""
+    """Raise SSDError unless this is a PNG of acceptable size whose pixels can all be read."""
     with opened(path) as image:
         require_whole(path)
         width, height = image.size

@@ -15,26 +15,24 @@ from typing import Any
 
 from ssd_core import SSDError
 
-KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # ended jobs that wait for late questions
-PARKED_SECONDS = 1800.0  # what nobody goes on with until then is freed
-GRACE_SECONDS = 600.0  # what is parked is freed where no page has asked about it for so long
-LOOK_SECONDS = 60.0  # between two looks at what is parked
+KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # how many ended jobs are kept, and how long
+PARKED_SECONDS = 1800.0  # a paused job is freed after this time
+GRACE_SECONDS = 600.0  # or when no page has asked about it for this time
+LOOK_SECONDS = 60.0  # between checks of paused jobs
 log = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):
-    """Raised by a job's work once it saw that the job was cancelled."""
+    """Raised in a job's work once the job is cancelled."""
 
 
 class Job:
-    """Something to be done for a visitor; it goes on, whether or not a page looks on.
+    """A piece of work for a visitor; it continues whether or not a page is open.
 
-    title: what kind of work; tag: which of several, for whoever asked.
-
-    state: waiting, running, paused (see `pause`), done, failed or cancelled. error: one line where
-    it failed. result: what the work returned, or left there before it failed or was cancelled.
-    freed: it was paused, and what it had parked was given up.
-    progress lies in 0..1; seconds_left is None until it can be told. Both are set by the work.
+    title: kind of work. tag: tells jobs of one kind apart. state: waiting, running, paused (see
+    `pause`), done, failed or cancelled. error: one line if it failed. result: what the work
+    returned, or stored before it failed or was cancelled. freed: it was paused and then its memory
+    was freed. progress (0..1) and seconds_left (None while unknown) are set by the work.
     """
 
     def __init__(self, worker: Worker, title: str, owner: str, tag: str = "") -> None:
@@ -49,22 +47,22 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes from this job; a paused one goes on as another."""
+        """Whether this job has ended; a paused job counts, since another job continues it."""
         return self.state not in ("waiting", "running")
 
     @property
     def seconds(self) -> float:
-        """How long it has run."""
+        """Seconds it has run."""
         return (self._rested or time.monotonic()) - self._began if self._began else 0.0
 
     @property
     def seconds_parked(self) -> float:
-        """How long it has been paused; 0 where it is not."""
+        """Seconds it has been paused; 0 if it is not."""
         return time.monotonic() - self._rested if self.state == "paused" else 0.0
 
     @property
     def forsaken(self) -> bool:
-        """Whether it is parked for too long, or no page has asked about it for too long."""
+        """Whether it was paused for too long, or no page has asked about it for too long."""
         unasked = time.monotonic() - max(self._asked, self._rested)
         return self.state == "paused" and (self.seconds_parked > PARKED_SECONDS
                                            or unasked > GRACE_SECONDS)
@@ -73,14 +71,14 @@ class Job:
         self.messages.append(message)
 
     def check(self) -> None:
-        """Raise Cancelled if the job was; its work calls this after every event."""
+        """Raise Cancelled if the job is cancelled; its work calls this after every event."""
         if self.cancelled:
             raise Cancelled
 
     def cancel(self, parked: bool = True) -> None:
-        """End the job: at once where it does not run, else when its work next looks.
+        """End the job: at once if it is not running, else at its work's next check.
 
-        parked: also where it is paused, which frees what is parked.
+        parked: also cancel a paused job, and free its memory.
         """
         with self._resting:
             if self.over and not (parked and self.state == "paused"):
@@ -95,9 +93,9 @@ class Job:
             release()
 
     def pause(self, release: Callable[[], None]) -> None:
-        """Called by the work, which then returns: what it began is parked.
+        """Called by the work just before it returns: the job is paused, with its run in memory.
 
-        release: frees what is parked; called where the job is cancelled while it rests.
+        release: frees that memory; called if the job is cancelled while paused.
         """
         with self._resting:
             seconds_left, cancelled = self.seconds_left, self.cancelled
@@ -108,7 +106,7 @@ class Job:
             release()
 
     def hand_over(self) -> bool:
-        """Another job takes what is parked here and goes on; False where it was freed already."""
+        """Let another job continue this paused one; False if it was freed already."""
         with self._resting:
             if self.state != "paused":
                 return False
@@ -117,23 +115,23 @@ class Job:
             return True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether the job is over within `timeout` seconds."""
+        """Wait up to `timeout` seconds; returns whether the job is over."""
         with self._resting:
             return self._resting.wait_for(lambda: self.over, timeout)
 
     def feed(self, after: int = 0) -> dict:
-        """What a page is told that has seen the first `after` messages."""
+        """News for a page that has seen the first `after` messages."""
         self._asked = time.monotonic()
         position, after = self._worker.position(self), max(0, after)
         with self._resting:
-            # The state before the messages: after an end has been told, no message may be missing.
+            # Read the state before the messages, so that an ended job has all its messages.
             told = {"state": self.state, "position": position, "error": self.error,
                     "progress": self.progress, "seconds_left": self.seconds_left}
         messages = self.messages[after:]
         return {**told, "messages": messages, "next": after + len(messages)}
 
     def _begin(self) -> bool:
-        """Whether the job may run now."""
+        """Set the job running; False if it was cancelled before."""
         with self._resting:
             if self.state != "waiting":
                 return False
@@ -148,10 +146,10 @@ class Job:
 
 
 class Worker:
-    """The one thread that runs jobs, first come, first served."""
+    """The thread that runs jobs in the order they were submitted."""
 
     def __init__(self, idle: Callable[[], None] = lambda: None) -> None:
-        """idle: called on the thread whenever a job has ended and none waits."""
+        """idle: called on the thread when a job has ended and no other waits."""
         self.running: Job | None = None
         self._idle = idle
         self.last_error: str | None = None  # for Doctor
@@ -163,7 +161,7 @@ class Worker:
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
                tag: str = "") -> Job:
-        """Queue `work`; what it returns becomes the job's result."""
+        """Queue `work`; its return value becomes the job's result."""
         job = Job(self, title, owner, tag)
         with self._changed:
             if self._closed:
@@ -178,13 +176,13 @@ class Worker:
         return self._jobs.get(id_)
 
     def position(self, job: Job) -> int:
-        """0 for the running job and for those that do not wait, 1 for the next one."""
+        """Place in the queue: 1 for the next job, 0 if it is not waiting."""
         with self._changed:
             queue = [one for one, _ in self._waiting if one.state == "waiting"]
             return queue.index(job) + 1 if job in queue else 0
 
     def feed(self, id_: str, after: int = 0) -> dict:
-        """`Job.feed` of this job; state "gone" where it was forgotten, or never was."""
+        """`Job.feed` of this job; state "gone" if the job is unknown."""
         job = self.job(id_)
         if job is not None:
             return job.feed(after)
@@ -192,7 +190,7 @@ class Worker:
                 "error": None, "progress": 0.0, "seconds_left": None}
 
     def of(self, owner: str, *titles: str) -> list[Job]:
-        """A visitor's jobs of these titles that are still known, the oldest first."""
+        """A visitor's known jobs with these titles, oldest first."""
         with self._changed:
             return [job for job in self._jobs.values()
                     if job.owner == owner and job.title in titles]
@@ -201,7 +199,7 @@ class Worker:
         return next(reversed(self.of(owner, *titles)), None)
 
     def forget(self, *jobs: Job) -> None:
-        """Ended jobs that nobody will ask about again."""
+        """Drop ended jobs that nobody will ask about again."""
         with self._changed:
             for job in jobs:
                 if job.over and job.state != "paused":
@@ -228,7 +226,7 @@ class Worker:
                 self.running = job if job._begin() else None
             if self.running is not None:
                 self._do(job, work)
-            del job, work  # or they would keep their results until the next one comes
+            del job, work  # else their results stay in memory until the next job
             if not self._waiting:
                 self._idle()
 
@@ -244,11 +242,11 @@ class Worker:
             log.exception("%s", job.title)
             state, error = "failed", fault(problem)
         self.last_error, self.running = error or self.last_error, None
-        if job.state == "running":  # else it was paused, and perhaps cancelled since
+        if job.state == "running":  # else it was paused, and perhaps cancelled after that
             job._end(state, error)
 
     def _expire(self) -> None:
-        """Free what nobody comes back to; its owner may be gone without a word."""
+        """Free paused jobs that nobody returns to."""
         with self._changed:
             jobs = list(self._jobs.values())
         for job in jobs:
@@ -266,7 +264,7 @@ class Worker:
 
 
 def fault(error: BaseException) -> str:
-    """One line about an error that is not the user's."""
+    """One line about an error that the user did not cause."""
     first = (str(error).splitlines() or [""])[0]
     return (f"a fault of this program: {type(error).__name__}: {first}; "
             "see the Doctor tab or the terminal")

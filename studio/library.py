@@ -1,4 +1,4 @@
-"""The backbones on this machine, and the one that is loaded. Knows nothing of runs or the page."""
+"""The backbones on this machine, and the loaded one. Knows nothing of runs or the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Loaded:
-    """What runs draw with. problem: one line where heads were there and could not be used."""
+    """A loaded backbone. problem: one line if its draft heads could not be used."""
 
     name: str
     backbone: Backbone
@@ -35,15 +35,15 @@ class Loaded:
 
     @property
     def identity(self) -> tuple[str, str | None]:
-        """Two loads of the same identity draw the same pictures."""
+        """Equal identities draw equal pictures."""
         return self.backbone.sha256, self.heads.sha256 if self.heads else None
 
 
 class Library:
-    """Backbones by name; one of them is loaded, the first one when it is first needed.
+    """Backbones by name; one is loaded at a time, the first when it is first needed.
 
-    heads: for the first backbone, as `Shelf.heads_for` takes a wish; None takes those that were
-    made for a backbone. offload: see `load_backbone`.
+    heads: choice of heads for the first backbone, see `Shelf.heads_for`; None finds matching heads.
+    offload: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
@@ -52,14 +52,14 @@ class Library:
         self.models_dir = Path(models_dir or "models").expanduser()
         self.shelf = Shelf.below(self.models_dir)
         self.device = pick_device(device)
-        self.before_switch: list[Callable[[], None]] = []  # frees what holds the loaded backbone
+        self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads, self._offload = str(backbone), heads, offload
         self._asked = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._lock = threading.Lock()
         self.shelf.named(self._first)
 
-    # The loaded one
+    # The loaded backbone
 
     @property
     def current(self) -> Loaded:
@@ -75,10 +75,10 @@ class Library:
             self._lock.release()
 
     def as_now(self) -> Callable[[], Loaded]:
-        """A way to what is loaded now, for when a run's turn comes; holds no memory.
+        """A function that returns the backbone loaded now; it keeps no backbone in memory.
 
-        Called then, it raises SSDError where another backbone was loaded meanwhile: seed, size and
-        plan were chosen for the former one.
+        It raises SSDError if another backbone was loaded in between: seed, size and plan were
+        chosen for the first one.
         """
         name, identity = self.current.name, self.current.identity
 
@@ -92,10 +92,10 @@ class Library:
         return later
 
     def use(self, name: str, dtype: str = AUTO) -> None:
-        """Load another backbone in place of the present one, which is dropped first.
+        """Replace the loaded backbone with another one; the old one is dropped first.
 
-        Where that fails the present one is loaded again, and SSDError says why. Returns nothing, so
-        that no job's result keeps a backbone alive.
+        If that fails, the old one is loaded again and SSDError is raised. Returns nothing, so that
+        no job's result keeps a backbone alive.
         """
         self.shelf.named(name)
         with self._lock:
@@ -119,7 +119,7 @@ class Library:
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
-            if wish not in (None, AUTO):  # what was asked for by name is not left out
+            if wish not in (None, AUTO):  # explicitly chosen heads must not be left out
                 raise
             return Loaded(name, backbone, None, str(error))
         missed = self.shelf.misfit(path, backbone.sha256) if wish in (None, AUTO) else None
@@ -128,9 +128,9 @@ class Library:
     # Memory
 
     def fit(self, name: str, settings: Settings, dtype: str = AUTO) -> str:
-        """Whether a run of these settings would fit, and what it takes, as one line.
+        """One line: whether a run with these settings would fit, and the memory it needs.
 
-        name: found here, or merely in the catalogue. SSDError where nothing can be said.
+        name: a backbone on this machine or in the catalogue. Raises SSDError if unknown.
         """
         current = self.current
         loaded = name == current.name and dtype in (AUTO, self._asked[1],
@@ -150,14 +150,14 @@ class Library:
         return f"{told.advice} ({parts})"
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
-        """What an estimate needs of a backbone that is not loaded: a row, or one without values."""
+        """A description of a backbone that is not loaded: its catalogue row, or without values."""
         return CATALOGUE.get(name) or load_backbone(self.shelf.backbone_path(name), "meta")
 
     def _has_heads(self, name: str) -> bool:
         return any(one.name == name and one.heads for one in self.found())
 
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
-        """Raise SSDError unless so many parked runs of these settings would fit together."""
+        """Raise SSDError unless this many paused runs with these settings fit in memory."""
         loaded = self.current
         request = settings.request(loaded.backbone, loaded.heads)
         told = fit(loaded.backbone, request.method, request.pictures, self._asked[1],
@@ -170,10 +170,10 @@ class Library:
             raise SSDError(f"{runs} parked pictures take about {gib(together)}, {gib(told.free)} "
                            "are free: start fewer seeds")
 
-    # What there is
+    # What is on this machine
 
     def doctor_lines(self) -> list[str]:
-        """What was found where, and what is loaded, for Doctor."""
+        """Lines for Doctor: what was found where, and what is loaded."""
         return [*doctor.shelf(self.shelf), self._loaded_line()]
 
     def _loaded_line(self) -> str:
@@ -186,25 +186,25 @@ class Library:
                 f"{backbone.device}, {drafts}")
 
     def places(self) -> list[Path]:
-        """Where backbones and heads are looked for, besides the bundled ones."""
+        """The folders searched for backbones and heads."""
         return [*self.shelf.backbone_folders, *self.shelf.heads_folders]
 
     def found(self) -> list[Found]:
-        """Every backbone that is here, the bundled one first, and what could not be read."""
+        """Every backbone on this machine, the first one first, and those that cannot be read."""
         found = {one.name: one for one in self.shelf.unread()}
-        with suppress(SSDError):  # the one named at the start may be deleted meanwhile
+        with suppress(SSDError):  # the first backbone may have been deleted
             found = {self._first: self.shelf.named(self._first), **found}
         return list({**self.shelf.backbones(), **found}.values())
 
 
 def free_memory() -> None:
-    """Give back what nobody refers to any more."""
+    """Free unreferenced memory on all devices and the host."""
     empty_caches()
     trim()
 
 
 def trim() -> None:
-    """Hand freed host memory to the system; glibc would keep some 100 MiB of it."""
+    """Return freed host memory to the system; glibc would keep some 100 MiB of it."""
     if (give_back := _malloc_trim()) is not None:
         give_back(0)
 

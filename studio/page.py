@@ -1,4 +1,4 @@
-"""The page: one head line, the controls, the tabs. Knows where things stand, not what they do."""
+"""The page: a header, the controls, the tabs. Knows the layout, not what the parts do."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .tabs.seeds import FINISHED, TOPS, Seeds
 from .words import language_of, say, translations
 
 TITLE = "SSD studio"
-UPLOADS = (3600, 86400)  # s: how often uploads are looked through, how long they are kept
+UPLOADS = (3600, 86400)  # s: how often uploads are checked, how long they are kept
 LIVE = """() => document.querySelectorAll('#plan, #note, #trouble').forEach(
   (one) => one.setAttribute('aria-live', 'polite'))"""
-# Kept with the tab: a second one of the same browser is another visitor.
+# Kept per browser tab: a second tab of the same browser is another visitor.
 TOKEN = """() => {
   const key = "ssd-studio-visit";
   const bytes = crypto.getRandomValues(new Uint8Array(32));
@@ -38,7 +38,7 @@ TABS = {"draw": "create", "race": "race", "redo": "redo", TOPS: "seeds", FINISHE
 
 
 def build(services: Services) -> gr.Blocks:
-    """The whole app as Gradio blocks; nothing runs yet."""
+    """Build the whole app as Gradio blocks; nothing runs yet."""
     t = translations(services.language)
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True,
                    delete_cache=UPLOADS) as demo:
@@ -64,8 +64,11 @@ def build(services: Services) -> gr.Blocks:
 
 
 class Visit:
-    """What happens when a browser tab comes. That it goes ends nothing: runs are finished and
-    saved, and what is parked waits for its grace (see jobs.py)."""
+    """What happens when a browser tab opens.
+
+    Closing a tab ends nothing: runs finish and are saved, paused seeds stay for a while (see
+    jobs.py).
+    """
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -77,7 +80,7 @@ class Visit:
                 f'<p class="studio-version">{__version__}</p></header>')
 
     def attach(self, token: str, request: gr.Request) -> dict:
-        """The page of a visitor whose token this is; it opens where something still goes on."""
+        """Assign this page to the visitor with this token; open the tab with an unfinished job."""
         services = self.services
         services.visits.attach(request.session_hash, token)
         job = services.worker.latest(owner_of(services, request), *TABS)
@@ -87,8 +90,7 @@ class Visit:
 
 def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
          demo: gr.Blocks) -> list[tuple]:
-    """All tabs, then what leads from one to another; those that show again what goes on, each with
-    what it shows."""
+    """Add all tabs and connect them; return the tabs to resume, each with its outputs."""
     with gr.Tab(t("create"), id="create"):
         create = Create(services, t, controls)
     with gr.Tab(t("race"), id="race"):
@@ -115,15 +117,15 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
 
 
 def remembered(raw: dict | None) -> list:
-    """What this browser had last, one value a control; as they are where that is nothing."""
+    """This browser's last settings, one value per control; unchanged if there are none."""
     try:
         settings = to_dict(from_dict(raw)) if raw else None
-    except Exception:  # noqa: BLE001 - storage of the browser: whatever is wrong with it, start afresh
+    except Exception:  # noqa: BLE001 - the browser's storage may hold anything; then start fresh
         settings = None
     return [settings[name] for name in KNOBS] if settings else [gr.skip()] * len(KNOBS)
 
 
 def switched(raw: list | None) -> list:
-    """Lock and PNG switch as this browser had them last."""
+    """This browser's last state of the seed lock and the PNG switch."""
     known = isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw)
     return raw if known else [gr.skip()] * 2

@@ -1,4 +1,4 @@
-"""One run on its way: its events, its preview, what it has come to; and how runs are followed.
+"""A run in progress: its events, its preview, its result so far; and how runs are followed.
 
 Knows engine events and jobs, not where pictures are kept.
 """
@@ -28,9 +28,9 @@ REMEDY = ("lower the number of pictures or k_v, set cfg to 1, or load the backbo
 
 @dataclass
 class Run:
-    """A request whose events are read one by one, its preview, and its result so far.
+    """A request in progress, read event by event, with its preview and its result so far.
 
-    tell: where messages go, which may change while the run is parked.
+    tell: receives messages; it may change while the run is paused.
     """
 
     request: Request
@@ -47,16 +47,16 @@ class Run:
         self.screen = self.request.preview(lambda message: self.tell(message), panel=self.panel)
 
     def take(self, event: Event, seconds: float) -> None:
-        """Take in an event; seconds: what the run itself has taken so far."""
+        """Process an event; seconds: what the run itself has taken so far."""
         self.screen(event, seconds)
         self.result.take(event, seconds)
 
     def finish(self, pictures: Sequence[torch.Tensor]) -> None:
-        """Show what came of it: pictures [H, W, 3]."""
+        """Show the finished pictures [H, W, 3]."""
         self.screen.finish(self.result.stats, torch.stack(list(pictures)), self.result.share)
 
     def close(self, reason: str) -> None:
-        """End the run where it is and free its memory; reason: "interrupted" or "failed"."""
+        """Stop the run and free its memory; reason: "interrupted" or "failed"."""
         self.events.close()
         self.screen.cancel(reason)
 
@@ -65,7 +65,7 @@ class Run:
 
 
 def advance(job: Job, run: Run, rows: int | None = None) -> None:
-    """Go on until so many rows are final, or to the end; Cancelled if the job is."""
+    """Continue until `rows` rows are final, or to the end; Cancelled if the job is."""
     job.check()
     for seconds, event in run.steps:
         run.take(event, seconds)
@@ -76,7 +76,7 @@ def advance(job: Job, run: Run, rows: int | None = None) -> None:
 
 
 def advance_together(job: Job, runs: Sequence[Run]) -> None:
-    """All runs to their ends, the one whose own clock is behind first; Cancelled if the job is."""
+    """Run all to the end, each on its own clock; Cancelled if the job is."""
     steps = race([run.events for run in runs])
     try:
         for panel, seconds, event in steps:
@@ -88,7 +88,7 @@ def advance_together(job: Job, runs: Sequence[Run]) -> None:
 
 
 def estimate(job: Job, runs: Sequence[Run]) -> None:
-    """Progress and time left, from the seconds that a row took so far."""
+    """Set progress and time left, from the seconds per row so far."""
     done = sum(run.result.rows - run.request.keep_rows for run in runs)
     left = sum(run.request.grid.rows - run.result.rows for run in runs)
     job.progress = done / (done + left)
@@ -97,7 +97,7 @@ def estimate(job: Job, runs: Sequence[Run]) -> None:
 
 @contextmanager
 def guarded(*runs: Run) -> Iterator[None]:
-    """Whatever ends the block early closes the runs and is told to their panels."""
+    """If the block raises, close the runs and show the reason on their panels."""
     try:
         with memory_told():
             yield
@@ -109,12 +109,12 @@ def guarded(*runs: Run) -> Iterator[None]:
 
 @contextmanager
 def memory_told() -> Iterator[None]:
-    """Out of memory becomes the one SSDError line that says what to lower."""
+    """Turn an out-of-memory error into one SSDError line that says what to lower."""
     try:
         yield
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        clear_frames(error.__traceback__)  # they hold the run, and with it its cache
+        clear_frames(error.__traceback__)  # they refer to the run and its cache
         free_memory()
         raise SSDError(f"out of memory: {REMEDY}") from error

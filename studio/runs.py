@@ -1,4 +1,4 @@
-"""What visitors ask for, as works for the Worker: draw, redo, race; seeds are in seeds.py.
+"""Work for the Worker: draw, redo, race (seeds are in seeds.py).
 
 Every finished picture is saved before its job is over. Knows the history and the library, not the
 page.
@@ -45,11 +45,11 @@ HELD = "its own tokens, which this app still holds"
 
 @dataclass
 class Raced:
-    """Two finished pictures, both side by side, and what was measured.
+    """Two finished pictures, their side-by-side sheet, and the measurements.
 
-    Left and right each: identical (share of tokens equal to AR's, None where AR did not run),
-    stats, labels, verdicts. equal: share of tokens equal to each other's. judged: 0 or 1, the side
-    that is compared with AR's; None where AR did not run.
+    Per side: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
+    verdicts. equal: share of tokens equal between the two. judged: 0 or 1, the side that is
+    compared with AR; None if AR did not run.
     """
 
     left: Entry
@@ -67,8 +67,8 @@ def draw(library: Library, history: History, settings: Settings,
          keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True) -> Work:
     """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
 
-    The work returns Drawn; where it was stopped, the job's result is what was finished until then.
-    It draws with the backbone that is loaded now, or not at all.
+    The work returns Drawn; if it was stopped, the job's result has what was finished. It uses the
+    backbone that is loaded now, and fails if another one is loaded by then.
     """
     loaded = library.as_now()
 
@@ -85,7 +85,7 @@ def draw(library: Library, history: History, settings: Settings,
 
 def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,
          metadata: bool = True) -> Work:
-    """Draw below the first keep_rows rows of a PNG, in its own size; see `draw`."""
+    """Redraw a PNG below its first keep_rows rows, at its own size; see `draw`."""
     loaded = library.as_now()
 
     def work(job: Job) -> Drawn:
@@ -100,10 +100,10 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
 
 
 def save_partial(history: History, library: Library, drawn: Drawn, metadata: bool = True) -> Entry:
-    """Save what a stopped run had finished, grey below; returns the first picture's entry.
+    """Save a stopped run's finished rows, grey below; returns the first picture's entry.
 
-    Without metadata Redo takes up its very tokens as long as the app runs, and encodes the file
-    after that. SSDError where another backbone is loaded now.
+    Without metadata, Redo uses the tokens in memory while the app runs, and later encodes the file.
+    Raises SSDError if another backbone is loaded now.
     """
     if not drawn.stopped_rows:
         raise SSDError("nothing to save: no row was finished when the run was stopped")
@@ -126,13 +126,16 @@ def top_of(backbone: Backbone, tokens: torch.Tensor, rows: int) -> torch.Tensor:
     return picture
 
 
-# Pictures to go on from
+# Pictures to redo
 
 
 @dataclass(frozen=True)
 class Source:
-    """A PNG to go on from. how: where its rows come from. finished: how many, where it was stopped
-    early. rows: all that a picture of its size has."""
+    """A PNG to redo.
+
+    how: where its tokens come from. finished: rows finished, if it was stopped early. rows: total
+    rows at its size.
+    """
 
     how: str
     finished: int | None
@@ -140,9 +143,9 @@ class Source:
 
 
 def look(history: History, path: Path, backbone: Backbone) -> Source:
-    """What going on from a PNG would take up; nothing is encoded.
+    """What a redo of this PNG would use; nothing is encoded.
 
-    SSDError where it is no whole picture, or of a size the backbone lacks.
+    Raises SSDError if the picture is incomplete or the backbone does not support its size.
     """
     rows = backbone.resized(size_of(path, backbone)).grid.rows
     if (recipe := held(history, path, backbone)) is not None:
@@ -163,19 +166,19 @@ def rows_of(history: History, path: Path, backbone: Backbone) -> tuple[torch.Ten
 
 
 def held(history: History, path: Path, backbone: Backbone) -> dict | None:
-    """What the history holds of a picture without a recipe, where it is this backbone's."""
+    """What the history remembers of a picture without recipe, if this backbone drew it."""
     recipe = history.unwritten(path)
     return recipe if recipe and recipe["backbone"]["sha256"] == backbone.sha256 else None
 
 
 def stopped_rows(recipe: Mapping, rows: int) -> int | None:
-    """How many rows were finished; None where it was not stopped early."""
+    """How many rows were finished; None if it was not stopped early."""
     stopped = recipe.get("stopped_rows")
     return stopped if is_int(stopped) and 1 <= stopped < rows else None
 
 
 def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
-    """(width, height) of a whole PNG that this backbone can draw."""
+    """(width, height) of a complete PNG whose size this backbone supports."""
     require_picture(path)
     with opened(path) as image:
         size = image.size
@@ -191,10 +194,10 @@ def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
 
 def race(library: Library, history: History, settings: Settings,
          methods: Sequence[Settings | str], metadata: bool = True) -> Work:
-    """Two methods draw one picture of the same prompt and seed, each on its own clock.
+    """Two methods draw one picture with the same prompt and seed, each on its own clock.
 
-    methods: two, left and right; a name stands for `settings` with that method. The work returns
-    Raced. SSDError at once for a method that does not exist.
+    methods: left and right; a name means `settings` with that method. The work returns Raced.
+    Raises SSDError at once for an unknown method.
     """
     left, right = (replace(one, pictures=1) for one in map(
         lambda one: replace(settings, method=one) if isinstance(one, str) else one, methods))
@@ -214,7 +217,7 @@ def race(library: Library, history: History, settings: Settings,
 
 
 def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
-    """Save both pictures and the sheet, show them, and say what was measured."""
+    """Save both pictures and the sheet, show them, and return the measurements."""
     results = [run.result for run in runs]
     compare_with_ar(results)
     pictures = [next(result.pictures()) for result in results]
@@ -231,7 +234,7 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
 
 
 def judged_of(is_ar: Sequence[bool]) -> int | None:
-    """The side that is not AR, the right one of two such."""
+    """The side to compare with AR: the one that is not AR; the right one if both are."""
     if not any(is_ar):
         return None
     return 1 if is_ar[0] else 0
@@ -239,7 +242,7 @@ def judged_of(is_ar: Sequence[bool]) -> int | None:
 
 def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
                history: History) -> Entry:
-    """Both pictures with their stamps, as one PNG."""
+    """Save both pictures with their stamps as one PNG."""
     image = side_by_side([to_bytes(picture) for picture in pictures],
                          [result.stamp for result in results])
 

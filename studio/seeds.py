@@ -1,7 +1,7 @@
-"""Seeds: the first rows of many pictures, drawn cheaply; those that are chosen go on from there.
+"""Seeds: draw the first rows of many pictures, then finish only the chosen ones.
 
-A parked run is the very generator that drew the first rows, so a finished seed is what it would be
-alone. Knows nothing of the page.
+A paused run keeps the generator that drew its first rows, so a finished seed equals the same
+picture drawn alone. Knows nothing of the page.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from .settings import Settings
 
 Work = Callable[[Job], object]
 MOST_SEEDS = 64
-LEFT_ALONE = 300.0  # seconds after which a parked run makes room for another visitor's
+LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visitor
 
 
 @dataclass(frozen=True)
 class Parked:
-    """A run that rests, and the paused job that drew its first rows."""
+    """A paused run, and the paused job that drew its first rows."""
 
     run: Run
     job: Job
 
 
 class ParkedSeeds:
-    """Parked runs by the id of their job; each owner has those of one start."""
+    """Paused runs by the id of their job; each owner has those of one start only."""
 
     def __init__(self, library: Library, history: History) -> None:
         self.library, self.history = library, history
         self._parked: dict[str, Parked] = {}
-        self._starts: dict[str, object] = {}  # by owner: works of an older start end at once
+        self._starts: dict[str, object] = {}  # by owner: work of an older start ends at once
         self._lock = threading.RLock()
         library.before_switch.append(self.drop_all)
 
@@ -48,8 +48,8 @@ class ParkedSeeds:
               owner: str = "") -> list[tuple[int, Work]]:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
-        A work draws the first `part` of the rows of one picture and leaves its job paused. What the
-        owner had parked before is dropped. SSDError for settings that cannot run.
+        Each work draws the first `part` of one picture's rows and pauses its job. The owner's
+        earlier paused runs are dropped. Raises SSDError for settings that cannot run.
         """
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
             raise SSDError(f"seeds: {count} of {part:.0%} cannot be started: 1 to {MOST_SEEDS} can")
@@ -64,9 +64,10 @@ class ParkedSeeds:
         return [(wish.seed, partial(self._draw_top, loaded, wish, part, start)) for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
-        """Works that go on with the runs parked by these jobs, and save them; each for a new job.
+        """Work that finishes and saves the paused runs of these jobs, each for a new job.
 
-        The new job begins with the messages of the old one. SSDError where a run is not held.
+        The new job starts with the old one's messages. Raises SSDError if a run is no longer
+        paused.
         """
         with self._lock:
             for id_ in ids:
@@ -75,34 +76,34 @@ class ParkedSeeds:
         return [partial(self._finish, id_, metadata) for id_ in ids]
 
     def drop(self, ids: Sequence[str]) -> None:
-        """Free parked runs; their jobs end as cancelled."""
+        """Free paused runs; their jobs end as cancelled."""
         with self._lock:
             jobs = [self._parked[id_].job for id_ in ids if id_ in self._parked]
         for job in jobs:
             job.cancel()
 
     def drop_owner(self, owner: str) -> None:
-        """Free what an owner has parked; what is still to be drawn of it is not."""
+        """Free an owner's paused runs; seeds of that start that are still queued are not drawn."""
         with self._lock:
             self._starts.pop(owner, None)
             ids = [id_ for id_, parked in self._parked.items() if parked.job.owner == owner]
         self.drop(ids)
 
     def drop_all(self) -> None:
-        """Free everything, as before another backbone is loaded."""
+        """Free all paused runs, as before another backbone is loaded."""
         with self._lock:
             self._starts.clear()
             ids = list(self._parked)
         self.drop(ids)
 
     def rows(self, ids: Sequence[str]) -> list[tuple[int, int]]:
-        """(rows final, rows in all) of those of these jobs whose runs are parked."""
+        """(final rows, all rows) of those jobs whose runs are paused."""
         with self._lock:
             runs = [self._parked[id_].run for id_ in ids if id_ in self._parked]
         return [(run.result.rows, run.request.grid.rows) for run in runs]
 
     def _require_room(self, settings: Settings, count: int) -> None:
-        """SSDError where so many runs do not fit, even without those long left alone."""
+        """Raise SSDError if so many runs do not fit, even after freeing long-abandoned ones."""
         try:
             self.library.require_room(settings, runs=count)
         except SSDError:

@@ -1,7 +1,7 @@
-"""The page over HTTP: the feed of running jobs, our own modules, and rules for the browser.
+"""The HTTP server: the feed of running jobs, our own modules, and security rules.
 
-Polling, not a stream: browsers allow six connections a host, of which Gradio holds some a tab, and
-share tunnels hold streams back.
+Pages poll instead of streaming: browsers allow six connections per host, of which Gradio uses some
+per tab, and share tunnels delay streams.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .services import Services
 from .words import AUTO, language_of, translations
 
 HERE = Path(__file__).parent
-PREVIEW = HERE / "web" / "core"  # where a wheel has it; in the repository it is ComfyUI's too
+PREVIEW = HERE / "web" / "core"  # its place in a wheel; in the repository ComfyUI uses it too
 if not PREVIEW.is_dir():
     PREVIEW = HERE.parent / "web"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)
-# Nothing may come from elsewhere, whatever a library or a picture's text asks for.
+# The page may load nothing from other hosts, whatever a library or a text asks for.
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'self'"
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "Microsoft YaHei",
          "sans-serif"]
@@ -43,7 +43,7 @@ MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 
 
 class Policy:
-    """Refuses what no page of ours asks for, and adds the content policy to every answer."""
+    """Refuse requests that our page never makes, and add the content policy to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -63,7 +63,7 @@ class Policy:
 
 
 def refused(request: Request) -> str | None:
-    """Why a request is not answered: another site sent it, or Gradio would fetch an address."""
+    """Why a request is refused: another site sent it, or Gradio would fetch an address."""
     if FETCHED.match(request.url.path):
         return "this app fetches nothing from elsewhere"
     if request.method in ("GET", "HEAD", "OPTIONS"):
@@ -71,19 +71,19 @@ def refused(request: Request) -> str | None:
     site, origin = (request.headers.get(name) for name in ("sec-fetch-site", "origin"))
     if site is not None:
         own = site in ("same-origin", "none")
-    else:  # a browser that does not tell, or none
+    else:  # a browser without this header, or no browser
         own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     return None if own else "this app takes nothing from other sites"
 
 
 async def fetch_nothing(url: str, *_: object, **__: object) -> str:
-    """Stands where Gradio would download a file that somebody names by its address."""
+    """Replaces Gradio's download of files that a request names by address."""
     raise gr.Error("files are not fetched from elsewhere: upload the file",
                    print_exception=False)
 
 
 def routes(services: Services) -> list[Route | Mount]:
-    """Ours, before Gradio's own."""
+    """Our routes, which come before Gradio's."""
     def feed(request: Request) -> Response:
         jobs, after = (request.query_params.getlist(key) for key in ("job", "after"))
         asked = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
@@ -93,7 +93,7 @@ def routes(services: Services) -> list[Route | Mount]:
                              for job, n in asked}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
-        """A saved picture, byte for byte as it lies on the disk."""
+        """A saved picture, byte for byte as on the disk."""
         try:
             entry = services.history.entry(request.path_params["entry"])
         except SSDError as error:
@@ -106,13 +106,13 @@ def routes(services: Services) -> list[Route | Mount]:
 
 
 def spoken(told: dict, language: str) -> dict:
-    """What a page is told of a job, with its error in the language of the page."""
+    """A job's news, with its error in the language of the page."""
     error = told["error"]
     return {**told, "error": in_language(language, error) if error else None}
 
 
 def middleware(host: str, share: bool) -> list[Middleware]:
-    """On loopback only names of this machine are answered, so that no other site's name may be."""
+    """On loopback answer only to this machine's names, which prevents DNS rebinding."""
     own = [Middleware(Policy)]
     if host in LOOPBACK and not share:
         own.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"]))
@@ -120,7 +120,7 @@ def middleware(host: str, share: bool) -> list[Middleware]:
 
 
 def head(language: str) -> str:
-    """Our style sheet and module; a forced language is written where the modules look for it."""
+    """Our style sheet and module; a forced language is set where the modules read it."""
     spoken = ("" if language == AUTO else "<script>document.documentElement.lang="
               f'document.documentElement.dataset.ssdLanguage="{language}"</script>')
     return (f'{spoken}<link rel="stylesheet" href="/studio/web/studio.css">'
@@ -128,12 +128,12 @@ def head(language: str) -> str:
 
 
 def theme() -> gr.Theme:
-    """Gradio's own look in calmer colours and with the fonts of the system."""
+    """Gradio's default theme in calmer colours, with the system's fonts."""
     return gr.themes.Default(primary_hue="teal", neutral_hue="slate", font=FONTS, font_mono=MONO)
 
 
 def require_address(host: str, port: int | None) -> None:
-    """Raise SSDError where nothing can listen there; Gradio would blame a hundred ports."""
+    """Raise SSDError if the address cannot be listened on; Gradio's own message misleads."""
     try:
         place = socket.getaddrinfo(host, port or 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(place[0]) as probe:
@@ -147,10 +147,10 @@ def require_address(host: str, port: int | None) -> None:
 
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
           block: bool = True) -> gr.Blocks:
-    """Open the app, in a browser too if `browser`; `block` keeps it open until Ctrl-C."""
+    """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C."""
     processing_utils.async_ssrf_protected_download = fetch_nothing
     demo = build(services)
-    demo.queue(default_concurrency_limit=None, max_size=256)  # runs wait in our own queue
+    demo.queue(default_concurrency_limit=None, max_size=256)  # runs wait in the Worker's queue
     demo.launch(
         server_name=host, server_port=port, share=share, inbrowser=browser,
         prevent_thread_lock=True, quiet=not block,

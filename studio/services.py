@@ -1,5 +1,4 @@
-"""What all tabs share: the one worker, the backbones, the saved pictures, the parked runs,
-downloads."""
+"""What all tabs share: worker, backbones, saved pictures, paused seeds, downloads."""
 
 from __future__ import annotations
 
@@ -15,8 +14,11 @@ from .visits import Visits
 
 @dataclass(frozen=True)
 class Services:
-    """One of each for the whole app; `language` is auto, en or zh. local: whether only this machine
-    reaches the app; others may neither delete, download nor switch the backbone."""
+    """One of each for the whole app; `language` is auto, en or zh.
+
+    local: only this machine can reach the app; otherwise visitors may not delete pictures, download
+    or switch backbones.
+    """
 
     worker: Worker
     library: Library

@@ -1,4 +1,4 @@
-"""What a visitor chose: one plain record, from the page, from a recipe, into a method.
+"""A visitor's settings: one record, made from the page or a recipe, turned into a request.
 
 Knows methods and backbones, neither the page nor how anything is run.
 """
@@ -33,14 +33,14 @@ MOST_PICTURES, LONGEST_TEXT = 64, 4000
 
 
 KNOBS = {**all_knobs(), **{one.name: one for one in sampling_knobs()}}
-OLD_ZEROS = ("window", "cfg")  # 0 was "own" in what browsers remember from before -1 meant that
+OLD_ZEROS = ("window", "cfg")  # in older browser storage 0 meant "own" instead of -1
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What can be chosen besides the knobs.
+    """The settings besides the knobs.
 
-    size is "WIDTHxHEIGHT", None the backbone's own. noise_version is chosen by nobody: it is the
+    size is "WIDTHxHEIGHT", None for the backbone's own. noise_version cannot be chosen: it is the
     newest, or comes with the seed of an old recipe.
     """
 
@@ -53,12 +53,12 @@ class Wish:
 
     def request(self, backbone: Backbone, heads: DraftHeads | None,
                 keep: torch.Tensor | None = None, keep_rows: int = 0) -> Request:
-        """These settings on a loaded backbone. Raises SSDError for what does not go together."""
+        """The request for a loaded backbone. Raises SSDError if the settings do not fit it."""
         return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, keep_rows)
 
     def asked_method(self) -> Method:
-        """As it was chosen; what will run is for the request to say."""
+        """The chosen method; the request decides which one runs."""
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
@@ -81,7 +81,7 @@ class Wish:
 
 
 def knob_field(one: Described) -> tuple[str, Any, Any]:
-    """A knob as a field. A schedule starts with numbers to be seen, the rest at its default."""
+    """A knob as a field; schedule knobs start at the preset's numbers, others at their default."""
     schedule = one.methods and one.default is None
     default = getattr(Preset(), one.name, None) if schedule else one.default
     return one.name, one.kind | None if one.optional else one.kind, field(default=default)
@@ -89,8 +89,8 @@ def knob_field(one: Described) -> tuple[str, Any, Any]:
 
 Settings = make_dataclass(
     "Settings", map(knob_field, KNOBS.values()), bases=(Wish,), frozen=True, namespace={
-        "__doc__": "All that can be chosen. A method takes of the knobs those that it has; None "
-                   "leaves one to the method or the backbone."})
+        "__doc__": "All settings. A method uses the knobs it has; None is the method's or the "
+                   "backbone's own value."})
 
 
 # Speed
@@ -104,33 +104,33 @@ class Stop:
     knobs: Mapping[str, Any] = field(default_factory=dict)
 
 
-# From the slowest to the fastest. SSD's own schedules are none of them: on postcard, with 2 to 4
-# rounds, they break or double things (docs/results.md), and exact takes about as many passes.
+# From slowest to fastest. SSD's schedules are not among them: on postcard, with 2 to 4 rounds,
+# they break or double things (docs/results.md), and exact takes about as many passes.
 STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}))
 
 
 def stop_of(settings: Settings) -> int | None:
-    """The index of the stop that these settings are; None where they are none."""
+    """The index of the stop that matches these settings, or None."""
     return next((i for i, stop in enumerate(STOPS)
                  if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
                 None)
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:
-    """The same wish by a backbone's own schedule and guidance."""
+    """The settings with a backbone's own schedule and guidance."""
     own = {name: getattr(preset, name) for name in ("k_h", "k_v", "rounds", "incremental")}
     return replace(settings, **own, cfg=None)
 
 
-# To and from plain values
+# To and from JSON values
 
 TEXTS = ("prompt", "negative")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """JSON without null: the seed as text (a browser's numbers end at 2^53), -1 or "" for None.
+    """JSON without null: seed as text (browsers' numbers end at 2^53), -1 or "" for None.
 
-    The noise version is written with its seed, and holds for no other.
+    The noise version is stored together with its seed and applies only to it.
     """
     raw = {**asdict(settings), "seed": str(settings.seed),
            "noise_version": f"{settings.noise_version}:{settings.seed}"}
@@ -139,9 +139,9 @@ def to_dict(settings: Settings) -> dict[str, Any]:
 
 
 def from_dict(raw: Mapping[str, Any]) -> Settings:
-    """Settings from plain values; what is missing has its default.
+    """Settings from JSON values; missing ones take their default.
 
-    Raises SSDError naming the first value of the wrong kind or out of range.
+    Raises SSDError naming the first value of a wrong type or out of range.
     """
     known = {f.name for f in fields(Settings)}
     settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
@@ -152,13 +152,13 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
 
 
 def noise_version(raw: Mapping[str, Any], seed: int) -> int:
-    """The version that was written with this seed, else the newest."""
+    """The version that was stored with this seed, else the newest."""
     version, _, its_seed = str(raw.get("noise_version")).partition(":")
     return whole("noise_version", version) if its_seed == str(seed) else NEWEST
 
 
 def value_of(name: str, value: Any) -> Any:
-    """A value as its field has it."""
+    """A value converted to its field's type."""
     if name in KNOBS:
         return knob_value(KNOBS[name], value)
     if name == "pictures":
@@ -170,7 +170,7 @@ def value_of(name: str, value: Any) -> Any:
 
 
 def knob_value(one: Described, value: Any) -> Any:
-    """A knob's value; SSDError with the legal range where it is none."""
+    """A knob's value; SSDError with the legal range if it is illegal."""
     given = whole(one.name, value) if one.kind is int else typed(one.name, value, one.kind)
     given = from_number(one, given, zero_is_own=one.name in OLD_ZEROS)
     if given is not None:
@@ -179,7 +179,7 @@ def knob_value(one: Described, value: Any) -> Any:
 
 
 def whole(name: str, value: Any) -> int:
-    """An integer, also one written as text or with a fraction of zero."""
+    """An integer; also accepts text, and floats without a fraction."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 20:
         return int(value)
     if is_int(value) or isinstance(value, float) and math.isfinite(value) and value.is_integer():
@@ -188,7 +188,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def check(settings: Settings) -> None:
-    """Raise SSDError for what no backbone could run."""
+    """Raise SSDError for settings that no backbone could run."""
     settings.sampling()
     settings.pixels()
     settings.asked_method().resolved(Preset())
@@ -202,8 +202,7 @@ def check(settings: Settings) -> None:
 
 
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
-    """The settings that a checked recipe tells; SSDError where they are beyond what the app
-    takes."""
+    """The settings of a checked recipe; SSDError if the app does not accept them."""
     width, height = recipe["size"]
     drawn = (one.name for one in sampling_knobs())
     own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}

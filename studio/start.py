@@ -1,6 +1,6 @@
-"""Starts the app: its options, and what it needs before the page is served.
+"""Start the app: its options, and the preparations before the page is served.
 
-`python gradio_app.py` and `ssd app` are both this; they differ in where models and outputs lie.
+`python gradio_app.py` and `ssd app` both run this; only their model and output folders differ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .seeds import ParkedSeeds
 from .server import LOOPBACK, require_address, serve
 from .services import Services
 
-FIGURES = "usual_passes.json"  # what runs took, for the plans of later ones; hashes and counts
+FIGURES = "usual_passes.json"  # passes that runs took, for later plans; only hashes and counts
 SHARED = ("other machines reach this app: who visits may draw, and sees all prompts "
           "and pictures of the history")
 
@@ -61,7 +61,7 @@ def main(
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     require_address(host, port)
     library = Library(models_dir, backbone, heads, device, dtype, offload)
-    library.use(backbone, dtype)  # what is wrong with it is told here, before a page opens
+    library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
     OWN.keep_in(output_dir / FIGURES)
@@ -76,18 +76,18 @@ def main(
 
 @contextmanager
 def private_cache() -> Iterator[None]:
-    """Gradio's folder for uploads and pictures on show: this program's own, gone when it ends."""
+    """A folder of our own for Gradio's uploads and served pictures; deleted at the end."""
     with tempfile.TemporaryDirectory(prefix="ssd-studio-", ignore_cleanup_errors=True) as folder:
         os.environ["GRADIO_TEMP_DIR"] = folder
         yield
 
 
 def run(program: str, home: Path = Path(), arguments: Sequence[str] | None = None) -> None:
-    """Serve the page until it is closed; models and outputs lie in `home` unless told otherwise.
+    """Serve the page until it is closed; models and outputs are in `home` by default.
 
-    Exit code 2 and one line for what the user got wrong, as the command line has it.
+    Wrong input ends with exit code 2 and one line, as on the command line.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is open is closed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that cleanup runs
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(main)
     places = {"models_dir": str(home / "models"), "output_dir": str(home / "outputs")}

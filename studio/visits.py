@@ -1,7 +1,7 @@
-"""Who a browser tab belongs to: by the token it keeps, a page is the same visitor after a reload.
+"""Which visitor a page belongs to: a token in the browser tab survives a reload.
 
 Gradio knows a page by its session, which ends with the page; the token outlives it. Nobody can
-name another's: it is 32 random bytes that the browser made up and told this program alone.
+guess another visitor's token: it is 32 random bytes that only that tab and this program know.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import threading
 from collections import OrderedDict
 
 TOKEN = re.compile(r"[0-9a-f]{64}")
-MOST = 4096  # of each; the latest are kept
+MOST = 4096  # entries per table; the latest are kept
 
 
 class Visits:
-    """Owners of runs by session. A visitor's owner is the session that first showed the token."""
+    """Owners of runs by session. A visitor's owner is the first session that sent its token."""
 
     def __init__(self) -> None:
         self._owners: OrderedDict[str, str] = OrderedDict()  # by token
@@ -23,7 +23,7 @@ class Visits:
         self._lock = threading.Lock()
 
     def attach(self, session: str, token: object) -> None:
-        """This session belongs to whoever holds `token`; what is no token attaches nothing."""
+        """Assign this session to the holder of `token`; an invalid token is ignored."""
         if not (session and isinstance(token, str) and TOKEN.fullmatch(token)):
             return
         with self._lock:
@@ -35,6 +35,6 @@ class Visits:
                     table.popitem(last=False)
 
     def owner(self, session: str) -> str:
-        """The owner of what a session starts: itself as long as it has shown no token."""
+        """The owner of what a session starts: itself until it has sent a token."""
         with self._lock:
             return self._sessions.get(session, session)

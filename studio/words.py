@@ -1,8 +1,8 @@
-"""What the app says, in English and Chinese: labels (the browser's language) and server texts.
+"""The app's texts in English and Chinese: labels (browser's language) and server texts.
 
-Labels go through Gradio's own translation; what handlers write is chosen by the request. `{name}`
-marks a value to fill in. Knobs have their words in ssd_core/front/knob_words.py. Error lines come
-from the engine and are English.
+Gradio translates labels; handlers choose their texts by the request. `{name}` marks a value to fill
+in. The texts of knobs are in ssd_core/front/knob_words.py. Error lines come from the engine and are
+English.
 """
 
 from __future__ import annotations
@@ -195,14 +195,14 @@ TABLE: dict[str, tuple[str, str]] = {
 
 
 def labels() -> dict[str, tuple[str, str]]:
-    """All texts; a knob without words is called by its name, and described by its help."""
+    """All texts; a knob without words is labelled with its name and help."""
     knobs = [*all_knobs().values(), *sampling_knobs()]
     return {**{one.name: (f"{one.name}: {one.knob.help}",) * 2 for one in knobs},
             **{name: (words.label, words.chinese) for name, words in KNOB_WORDS.items()}, **TABLE}
 
 
 def translations(forced: str = AUTO) -> gr.I18n:
-    """Gradio's tables; a forced language is told to every browser."""
+    """Gradio's tables; a forced language is used for every browser."""
     english, chinese = ({key: pair[n] for key, pair in labels().items()} for n in (0, 1))
     if forced != AUTO:
         english = chinese = english if forced == ENGLISH else chinese
@@ -210,7 +210,7 @@ def translations(forced: str = AUTO) -> gr.I18n:
 
 
 def language_of(request: gr.Request | None, forced: str = AUTO) -> str:
-    """The language that a request is answered in."""
+    """The language in which to answer a request."""
     if forced != AUTO:
         return forced
     accepted = request.headers.get("accept-language", "") if request else ""

@@ -1,1 +1,1 @@
-"""The tabs, one a file: components and what their buttons do. studio.runs does the work."""
+"""The tabs, one file each: components, and what their buttons do. studio.runs does the work."""

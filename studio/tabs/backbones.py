@@ -1,4 +1,4 @@
-"""Backbones: what was found and where, what fits, what others there are, their licences."""
+"""The Backbones tab: what was found and where, what fits, what can be downloaded, licences."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..words import language_of, say
 from .common import PRIVATE, line, over, owner_of, trouble
 from .controls import Controls, takes_knobs
 
-STEP = 0.3  # seconds between two looks at a download
+STEP = 0.3  # seconds between checks of a download
 
 
 @dataclass(frozen=True)
 class InUse:
-    """What the page tells of the backbone that was just loaded; sizes (width, height) in px."""
+    """What the page shows of a newly loaded backbone; sizes (width, height) in px."""
 
     name: str
     heads: bool
@@ -38,7 +38,7 @@ class InUse:
 
 
 class Backbones:
-    """Where other machines reach the app there is nothing to switch and nothing to download."""
+    """The tab; if other machines can reach the app, it offers no switching and no downloads."""
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -80,7 +80,7 @@ class Backbones:
             self._wire_changes(tab)
 
     def _wire_changes(self, tab: gr.Tab) -> None:
-        """What only the one at this machine may do."""
+        """Connect what only a user at this machine may do."""
         controls, knobs = self.controls, self.controls.inputs
         tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
@@ -91,10 +91,10 @@ class Backbones:
         self.get.click(self.download, self.known, self.got, **PRIVATE)
         self.cancel.click(self.cancelled, None, None, queue=False, **PRIVATE)
 
-    # What is here
+    # On this machine
 
     def look(self, request: gr.Request) -> tuple:
-        """What was found, and where it was looked for."""
+        """The backbones found, and the folders searched."""
         library, language = self.services.library, language_of(request, self.services.language)
         rows = "".join(found_row(one, language) for one in library.found())
         places = escape(say(language, "looked_in", places=" ; ".join(map(str, library.places()))))
@@ -111,7 +111,7 @@ class Backbones:
             return trouble(language, str(error))
 
     async def load(self, request: gr.Request, name: str, dtype: str) -> AsyncIterator[list]:
-        """Load a backbone in place of the present one, when its turn has come."""
+        """Queue a job that replaces the loaded backbone, and follow it."""
         library, language = self.services.library, language_of(request, self.services.language)
         job = self.services.worker.submit("load", lambda job: switch(library, name, dtype),
                                           owner_of(self.services, request))
@@ -129,10 +129,10 @@ class Backbones:
         yield [line(told),
                *self.controls.adopted(now.preset, now.sizes)]
 
-    # What there is elsewhere
+    # On the Hub
 
     def about(self, name: str | None, request: gr.Request) -> tuple:
-        """Title, licence and size as the catalogue has them; no network."""
+        """Title, licence and size from the catalogue, without network access."""
         language = language_of(request, self.services.language)
         button = gr.update(interactive=False, value=say(language, "download"))
         if not name:
@@ -144,7 +144,7 @@ class Backbones:
                 + licence_html(row.licence), button)
 
     async def asked(self, name: str | None, request: gr.Request) -> tuple:
-        """Exact size and destination, from the Hub; only then the button."""
+        """Exact size and destination from the Hub; enables the download button."""
         language = language_of(request, self.services.language)
         if not name:
             return "", gr.update(interactive=False)
@@ -171,7 +171,7 @@ class Backbones:
             yield told
 
     async def resume(self, request: gr.Request) -> AsyncIterator[tuple]:
-        """The download that goes on, or how the last one ended, on a page that was loaded again."""
+        """On a reloaded page: the running download, or how the last one ended."""
         download = self.services.downloads.last
         if download is None:
             yield [gr.skip()] * len(self.got)
@@ -181,8 +181,10 @@ class Backbones:
 
     async def followed(self, download: Download, request: gr.Request,
                        again: bool = False) -> AsyncIterator[tuple]:
-        """What the page shows of a download until it is over; again: its button may be pressed
-        again, because the page still shows what it would download."""
+        """Updates of the page until a download is over.
+
+        again: its button may be pressed again, because the page still shows the quote.
+        """
         language = language_of(request, self.services.language)
         while not download.over.is_set():
             yield (line(say(language, "downloading", done=size_text(download.done),
@@ -206,7 +208,7 @@ def names(services: Services) -> list[str]:
 
 
 def switch(library: Library, name: str, dtype: str) -> InUse:
-    """Load another backbone; what is told of it holds no weights."""
+    """Load another backbone; the returned description holds no weights."""
     library.use(name, dtype)
     loaded = library.current
     return InUse(name, loaded.heads is not None, loaded.problem, loaded.backbone.preset,
@@ -214,7 +216,7 @@ def switch(library: Library, name: str, dtype: str) -> InUse:
 
 
 def found_row(found, language: str) -> str:
-    """One line of the table: name, family, path, licence, or why it cannot be read."""
+    """One row of the table: name, family, path, licence, or why it cannot be read."""
     what = found.family if found.readable else found.why_not
     heads = say(language, "heads") if found.heads else ""
     cells = (found.name, what, heads, found.licence or "", str(found.path))
@@ -227,7 +229,7 @@ def licence_html(licence: Licence) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes for people, in the units that shops and disks use."""
+    """Bytes in decimal units, as shops and disks state them."""
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"

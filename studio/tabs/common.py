@@ -1,4 +1,4 @@
-"""What the tabs that run something have in common: stages, waiting, stopping, figures."""
+"""What tabs with runs share: stages, waiting, stopping, figures."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 def owner_of(services: Services, request: gr.Request) -> str:
-    """The visitor that a request came from, also after a reload of the page."""
+    """The visitor who sent a request, the same after a reload of the page."""
     return services.visits.owner(request.session_hash or "")
 
 
 def busy(running: gr.State, stop: gr.Button, *jobs: Job) -> dict:
-    """The Stop button is there for these jobs; for none, there is nothing to stop."""
+    """Enable the Stop button for these jobs; without jobs, disable it."""
     return {running: [job.id for job in jobs], stop: gr.update(interactive=bool(jobs))}
 
 
 def stage(*jobs: Job) -> str:
-    """The live pictures of some jobs."""
+    """An element that shows the live pictures of jobs."""
     return f'<ssd-stage jobs="{",".join(job.id for job in jobs)}"></ssd-stage>'
 
 
@@ -39,33 +39,33 @@ def empty_stage(elem_id: str) -> gr.HTML:
 
 
 def line(text: str) -> str:
-    """A status line; what stands in it may have come from outside."""
+    """A status line, escaped because its text may come from outside."""
     return f'<p class="studio-line" role="status">{escape(text)}</p>'
 
 
 def trouble(language: str, error: str) -> str:
-    """A status line for what went wrong."""
+    """A status line about an error."""
     text = say(language, "failed", error=in_language(language, error))
     return f'<p class="studio-problem" role="alert">{escape(text)}</p>'
 
 
 async def over(*jobs: Job) -> None:
-    """Wait for jobs without holding a thread."""
+    """Wait for jobs without blocking a thread."""
     while not all(job.over for job in jobs):
         await asyncio.sleep(0.05)
 
 
 class Resumable:
-    """A tab with one job at a time, shown on `stage`; a page that is loaded again goes on with it.
+    """A tab with one job at a time, shown on `stage`; a reloaded page resumes it.
 
-    A tab names the kind of its jobs, and `followed(job, language)` tells what the page shows of one
-    until it is over.
+    Subclasses set the `kind` of their jobs, and `followed(job, language)`, which yields the updates
+    of the page until a job is over.
     """
 
     kind: str
 
     async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
-        """The visitor's last job of this kind on a page that was loaded again."""
+        """On a reloaded page: follow the visitor's last job of this kind."""
         services = self.services
         job = services.worker.latest(owner_of(services, request), self.kind)
         if job is None:
@@ -79,7 +79,7 @@ class Resumable:
 def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State) -> gr.Button:
     """A button that cancels the jobs whose ids are in `running`; they end within one pass.
 
-    What they have parked by then stays.
+    Jobs that are already paused stay paused.
     """
     def stop(ids: Sequence[str]) -> None:
         for job in filter(None, map(services.worker.job, ids)):
@@ -91,7 +91,7 @@ def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State)
 
 
 def pictures(t: gr.I18n, elem_id: str) -> gr.Gallery:
-    """Saved pictures, offered byte for byte as they lie on the disk."""
+    """A gallery of saved pictures, served byte for byte as on the disk."""
     return gr.Gallery(label=t("result"), format="png", elem_id=elem_id, columns=6, height=230,
                       object_fit="contain", fit_columns=False, interactive=False,
                       buttons=["download", "fullscreen"])

@@ -1,4 +1,4 @@
-"""What to draw and how: the controls beside all tabs, and their way to `Settings` and back."""
+"""The controls beside all tabs, and their conversion to `Settings` and back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METHOD_KNOBS = ("method", *all_knobs())
 
 
 def takes_knobs(handler: Callable) -> Callable:
-    """Gives a handler's `*values` the knobs' names, which Gradio's API tells."""
+    """Name a handler's `*values` after the knobs, for Gradio's API."""
     signature = inspect.signature(handler)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_POSITIONAL]
     knobs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in KNOBS]
@@ -49,9 +49,12 @@ def takes_knobs(handler: Callable) -> Callable:
 
 
 class Controls:
-    """The components by the name of the setting they hold. Under the prompt stand `trouble`, why
-    the last run was not done, and `note`, what is wrong with the words; `metadata` is the PNG
-    switch, `lock` keeps the seed. `told` is what follows the knobs, by `tell` of `asked`."""
+    """The input components, by the name of the setting they hold.
+
+    Below the prompt, `trouble` shows why the last run failed and `note` what is wrong with the
+    words. `metadata` is the PNG switch, `lock` keeps the seed. `tell` computes the outputs `told`
+    from the inputs `asked`.
+    """
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
         self.services = services
@@ -75,7 +78,7 @@ class Controls:
 
     @property
     def preset(self) -> Preset:
-        """Of the backbone that is loaded now."""
+        """The preset of the loaded backbone."""
         return self.services.library.current.backbone.preset
 
     def _add(self, name: str, component: gr.components.Component) -> gr.components.Component:
@@ -95,7 +98,7 @@ class Controls:
 
     def _seed(self, t: gr.I18n, start: Settings) -> None:
         with gr.Row(elem_id="seed-row"):
-            # Text, because a browser's numbers end at 2^53 and seeds at 2^64.
+            # Text, because browsers' numbers end at 2^53 and seeds at 2^64.
             self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
             self._add("pictures", gr.Number(start.pictures, label=t("pictures"), precision=0,
@@ -114,7 +117,7 @@ class Controls:
                 with gr.Row():
                     for one in pair:
                         self._add(one.name, self._knob(t, one, start))
-        # Never seen: the noise version of a restored picture, together with its seed.
+        # Never visible: the noise version of a restored picture, with its seed.
         self._add("noise_version", gr.Textbox("", visible=False))
         self.own_size = (t("own_size"), "")
         sizes = self.sizes(self.services.library.current.backbone.sizes)
@@ -122,7 +125,7 @@ class Controls:
                                       allow_custom_value=True))
 
     def _knob(self, t: gr.I18n, one: Described, start: Settings) -> gr.components.Component:
-        """Numbers without limits: Gradio would refuse one and not say which; `read` names it."""
+        """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
         value, own = getattr(start, one.name), {"label": t(one.name), "elem_id": one.name}
         if one.kind is bool:
             return gr.Checkbox(value, min_width=110, **own)
@@ -132,7 +135,7 @@ class Controls:
                          precision=0 if one.kind is int else None, **own)
 
     def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
-        """Choices for `size`, of a backbone with these sizes (width, height)."""
+        """Choices of `size` for a backbone with these sizes (width, height)."""
         return [self.own_size, *((text, text) for text in (f"{w}x{h}" for w, h in sizes))]
 
     # Values
@@ -142,7 +145,7 @@ class Controls:
         return [self.parts[name] for name in KNOBS]
 
     def read(self, values: Sequence[object]) -> Settings:
-        """Settings from the inputs' values; SSDError with one line for what is wrong."""
+        """Settings from the inputs' values; SSDError with one line about a wrong value."""
         raw = dict(zip(KNOBS, values, strict=True))
         missing = [name for name, value in raw.items() if value is None]
         if missing:
@@ -155,18 +158,18 @@ class Controls:
         return [raw[name] for name in KNOBS]
 
     def adopted(self, preset: Preset, sizes: Sequence[tuple[int, int]]) -> list[object]:
-        """The inputs for another backbone: its own schedule, guidance and sizes, nothing else."""
+        """Inputs for another backbone: its schedule, guidance and sizes; the rest is unchanged."""
         raw = to_dict(with_preset(Settings(), preset))
         shown = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
         shown["size"] = gr.update(choices=self.sizes(sizes), value="")
         return [shown.get(name, gr.skip()) for name in KNOBS]
 
-    # What moves when
+    # Events
 
     def _wire(self) -> None:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
         moved = [part.change for part in self.inputs]
-        # In the queue and one by one: the answer that comes last must be that of the last knobs.
+        # Queued one by one, so that the last answer belongs to the last values.
         gr.on(moved, self.tell, self.asked, self.told, api_name="plan",
               show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
@@ -176,12 +179,11 @@ class Controls:
         gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
         self.speed.input(self.at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
                          trigger_mode="always_last", **private).then(
-            self.tell, self.asked, self.told, **private)  # once all knobs have arrived
+            self.tell, self.asked, self.told, **private)  # after all knobs are set
 
     @takes_knobs
     def tell(self, request: gr.Request, speed: int, *values: object) -> tuple:
-        """The plan as HTML, the choice that stands at `speed`, the settings for this browser to
-        remember, and the note about the words."""
+        """The plan as HTML, the matching `speed`, the settings to remember, and the note."""
         language = language_of(request, self.services.language)
         try:
             settings = self.read(values)
@@ -216,7 +218,7 @@ class Controls:
         return f"<p>{escape(line)}</p>"
 
     def note_html(self, settings: Settings, language: str) -> str:
-        """What is wrong with the words, or says nothing to the backbone; else empty."""
+        """What is wrong with the prompts, or which words are unknown; else empty."""
         try:
             backbone = self.services.library.current.backbone
             require_words(settings, backbone)
@@ -226,13 +228,13 @@ class Controls:
         return problem(say(language, "unknown", words=", ".join(unknown))) if unknown else ""
 
     def at_speed(self, stop: int) -> list[object]:
-        """The knobs of a stop; those that it leaves alone stay."""
+        """The knobs that a stop sets; the others are unchanged."""
         knobs = STOPS[int(stop)].knobs
         raw = to_dict(replace(Settings(), **knobs))
         return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
-        """Settings for a run: a new seed where it is not locked, told in its box from then on."""
+        """Settings for a run, with a new seed unless the seed is locked."""
         settings = self.read(values)
         require_words(settings, self.services.library.current.backbone)
         if locked:
@@ -241,24 +243,27 @@ class Controls:
 
 
 def at_stop(settings: Settings, now: int) -> object:
-    """The stop to show where `now` is shown. Nothing is touched where that is right or the settings
-    are no stop: whoever chooses meanwhile would lose the choice."""
+    """The speed to show in place of `now`, or no update.
+
+    There is no update if it is right already, or if no stop matches: an update could undo a choice
+    that the user makes meanwhile.
+    """
     stop = stop_of(settings)
     return gr.skip() if stop in (None, now) else stop
 
 
 def require_words(settings: Settings, backbone: Backbone) -> None:
-    """Raise SSDError for prompts that no run would take, before a queue is waited for."""
+    """Raise SSDError for prompts that cannot run, before the job is queued."""
     cfg = backbone.preset.cfg if settings.cfg is None else settings.cfg
     prompt_branches(backbone.resized(settings.pixels()), [settings.prompt],
                     settings.negative or None, cfg)
 
 
 def refusal(language: str, error: SSDError) -> str:
-    """What the engine refuses, in the language of the page."""
+    """An engine error in the language of the page."""
     return problem(in_language(language, str(error)))
 
 
 def problem(line: str) -> str:
-    """One line that wants attention; #plan is a live region."""
+    """One line that needs attention; #plan is a live region."""
     return f'<p class="studio-problem">{escape(line)}</p>'

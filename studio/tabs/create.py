@@ -1,4 +1,4 @@
-"""Create: draw pictures and watch; stop, and keep the top or discard it."""
+"""The Create tab: draw pictures and watch; stop, and keep the top or discard it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .stopped import Stopped
 
 
 class Create(Resumable):
-    """The first tab; `redo` is where stopped and finished pictures can go on."""
+    """The first tab; stopped and finished pictures can continue in `redo`."""
 
     kind = "draw"
 
@@ -47,7 +47,7 @@ class Create(Resumable):
         self.again = gr.Button(t("to_redo"), visible=False, size="md",
                                elem_id="create-to-redo")
         self.last = gr.State([])  # ids of the finished pictures
-        self.selected = gr.State(0)  # which of them
+        self.selected = gr.State(0)  # index of the selected one
         self.shown = [self.stage, self.status, controls.trouble, self.result, self.running,
                       self.stop, *self.stopped.shown, self.again, self.last, self.selected]
 
@@ -64,7 +64,7 @@ class Create(Resumable):
     @takes_knobs
     async def run(self, request: gr.Request, locked: bool, metadata: bool,
                   *values: object) -> AsyncIterator[dict]:
-        """Draw; the picture grows on the stage meanwhile."""
+        """Draw; the stage shows the growing picture."""
         services, language = self.services, language_of(request, self.services.language)
         try:
             settings = self.controls.drawn(locked, values)
@@ -78,14 +78,14 @@ class Create(Resumable):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
-        """What the page shows of a run until it is over."""
+        """Updates of the page until the run is over."""
         yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden(), self.again: gr.update(visible=False)}
         await over(job)
         yield {**busy(self.running, self.stop), **self.outcome(job, language)}
 
     def outcome(self, job: Job, language: str) -> dict:
-        """What the page shows of a job that is over."""
+        """What the page shows of an ended job."""
         shown = self.stopped.outcome(job, language, self.result)
         if job.state == "done":
             shown |= {self.last: [entry.id for entry in job.result.entries], self.selected: 0,
@@ -93,7 +93,7 @@ class Create(Resumable):
         return shown
 
     def to_redo(self, ids: list[str], selected: int, request: gr.Request) -> list:
-        """Go on with the picture that is selected, the first one where none was."""
+        """Open the selected picture in Redo, the first one if none is selected."""
         entry = ids[selected] if selected < len(ids) else ids[0]
         return [gr.update(selected="redo"), *self.redo.show(entry, request)]
 

@@ -1,4 +1,4 @@
-"""Doctor: one text for a bug report."""
+"""The Doctor tab: one text for a bug report."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Doctor:
         tab.select(self.tell, None, self.text, **PRIVATE)
 
     def tell(self) -> str:
-        """Versions, device, what was found, the last error."""
+        """Versions, device, found models, last error."""
         return report(self.services.library.doctor_lines(), self.services.worker.last_error)

@@ -1,4 +1,4 @@
-"""Every handler of the page: one that fails says one line, and the page lives on."""
+"""Guard every handler of the page: an error shows one line, and the page keeps working."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 
 def guard_all(demo: gr.Blocks, worker: Worker, forced: str = AUTO) -> None:
-    """Guard all handlers that were wired by now; forced: the one language of the page."""
+    """Guard all handlers connected so far; forced: the page's language if it is fixed."""
     for function in demo.fns.values():
         if function.fn is not None:
             function.fn = guarded(function.fn, worker, forced)
 
 
 def guarded(handler: Callable, worker: Worker, forced: str = AUTO) -> Callable:
-    """The same handler, of the same kind and signature, which fails with one line."""
+    """Wrap a handler, keeping its kind and signature; errors become one line."""
     if inspect.isasyncgenfunction(handler):
         async def safe(*args, **options):
             with one_line(handler, worker, spoken(args, forced)):
@@ -43,13 +43,13 @@ def guarded(handler: Callable, worker: Worker, forced: str = AUTO) -> Callable:
             with one_line(handler, worker, spoken(args, forced)):
                 return handler(*args, **options)
     safe = wraps(handler)(safe)
-    safe.__signature__ = inspect.signature(handler)  # a bound method's own would have `self`
+    safe.__signature__ = inspect.signature(handler)  # else a bound method's has `self`
     return safe
 
 
 @contextmanager
 def one_line(handler: Callable, worker: Worker, language: str) -> Iterator[None]:
-    """What the user got wrong leaves no traceback; a fault of ours is logged and told to Doctor."""
+    """Show users' errors without a traceback; log our own faults and report them to Doctor."""
     try:
         yield
     except gr.Error:
@@ -63,7 +63,7 @@ def one_line(handler: Callable, worker: Worker, language: str) -> Iterator[None]
 
 
 def spoken(arguments: tuple, forced: str) -> str:
-    """The language of whoever called a handler with these arguments."""
+    """The language of the request among a handler's arguments."""
     request = next((one for one in arguments if isinstance(one, gr.Request)), None)
     return language_of(request, forced)
 

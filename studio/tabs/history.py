@@ -1,4 +1,4 @@
-"""History: every finished picture, from the folder itself; restoring settings from any PNG."""
+"""The History tab: every finished picture on disk; restoring settings from any PNG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .redo import Redo
 from .shown import shown
 
 PAGE = 24
-# Gradio keeps a preview open at its place in the list, where another picture may stand by now.
+# Gradio keeps a preview open by index, which may be another picture after an update.
 CLOSE = """(...asked) => {
   document.querySelector('#history .preview button[aria-label=Close]')?.click();
   return asked;
@@ -26,9 +26,9 @@ CLOSE = """(...asked) => {
 
 
 class HistoryTab:
-    """`ids` are the entries on show, `selected` the one that the buttons mean.
+    """`ids` are the entries shown, `selected` is the one that the buttons act on.
 
-    `delete` asks; what it asks for stands on `sure`, which deletes.
+    `delete` shows the button `sure`, which names the picture and deletes it.
     """
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
@@ -71,7 +71,7 @@ class HistoryTab:
                 self.show, self.limit, listed, js=CLOSE, **PRIVATE)
 
     def show(self, limit: int, request: gr.Request) -> tuple:
-        """The list anew, with nothing selected; see CLOSE."""
+        """Refresh the list, with nothing selected; see CLOSE."""
         language = language_of(request, self.services.language)
         entries = self.services.history.entries(limit + 1)
         return (line(self.hint_text(bool(entries), language)), files(entries[:limit]),
@@ -79,7 +79,7 @@ class HistoryTab:
                 *self.chosen(None))
 
     def hint_text(self, any_: bool, language: str) -> str:
-        """Where pictures lie, and what lies there that is none."""
+        """Where pictures are saved, and how many files there cannot be listed."""
         history = self.services.history
         words = say(language, "history_hint", where=history.folder)
         if not any_:
@@ -95,10 +95,10 @@ class HistoryTab:
         return self.chosen(ids[event.index] if event.index < len(ids) else None)
 
     def chosen(self, selected: str | None) -> list:
-        """`selected` and the buttons that delete it: nothing is asked yet."""
+        """Set `selected`, and reset the delete buttons."""
         return [selected, gr.update(visible=self.services.local), gr.update(visible=False)]
 
-    # What to do with it
+    # Actions on the selected picture
 
     def restore_selected(self, selected: str | None, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
@@ -110,7 +110,7 @@ class HistoryTab:
             return self._refused(trouble(language, str(error)))
 
     def restore_file(self, path: str, request: gr.Request) -> list:
-        """Settings of a dropped PNG: the status line, the seed's lock, then a value a control."""
+        """Restore a dropped PNG: the status line, the seed's lock, then one value per control."""
         language = language_of(request, self.services.language)
         try:
             return self._restored(Path(path), language)

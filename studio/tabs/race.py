@@ -1,4 +1,4 @@
-"""Race: two methods, one seed, two panels; then a divider between the pictures and a verdict."""
+"""The Race tab: two methods, one seed, two panels; then a divider and a verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AS_CHOSEN = "the knobs on the left"
 
 
 class Race(Resumable):
-    """Two method boxes beside the shared controls; one of them may be the controls' own method."""
+    """Two method boxes beside the shared controls; one may be the controls' own method."""
 
     kind = "race"
 
@@ -66,7 +66,7 @@ class Race(Resumable):
     @takes_knobs
     async def run(self, request: gr.Request, left: str, right: str, locked: bool,
                   metadata: bool, *values: object) -> AsyncIterator[dict]:
-        """Race; both pictures grow on the stage meanwhile."""
+        """Race; the stage shows both growing pictures."""
         services, language = self.services, language_of(request, self.services.language)
         try:
             settings = self.controls.drawn(locked, values)
@@ -82,7 +82,7 @@ class Race(Resumable):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
-        """What the page shows of a race until it is over."""
+        """Updates of the page until the race is over."""
         yield {self.status: "", self.controls.trouble: "", self.divider: "",
                self.sheet: gr.update(visible=False), **busy(self.running, self.stop, job)}
         await over(job)
@@ -100,7 +100,7 @@ class Race(Resumable):
 
 
 def verdict(raced: runs.Raced, language: str) -> str:
-    """Passes and seconds of both; what may be said of the side that is not AR, or of both."""
+    """Passes and seconds of both sides, and a verdict on the side that is not AR, or on both."""
     (left, right), (a, b) = raced.labels, raced.stats
     told = [say(language, "race_figures", left=left, right=right, left_passes=a["passes"],
                 right_passes=b["passes"], left_seconds=f"{a['seconds']['total']:.2f}",
@@ -113,7 +113,7 @@ def verdict(raced: runs.Raced, language: str) -> str:
 
 
 def judgement(raced: runs.Raced, side: int, language: str) -> str:
-    """What may be said of one picture, and how much of it is AR's where that was measured."""
+    """The verdict on one picture, with its share of AR's tokens if measured."""
     share = raced.identical[side]
     told = "" if share in (None, 1) else say(language, "race_share", share=percent(share))
     return say(language, "race_verdict", label=raced.labels[side],
@@ -121,17 +121,17 @@ def judgement(raced: runs.Raced, side: int, language: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Rounded down, so that "100%" is all."""
+    """Rounded down, so that "100%" means all."""
     return f"{math.floor(share * 1000) / 10:g}%"
 
 
 def divider(raced: runs.Raced) -> str:
-    """Both pictures on top of each other."""
+    """Both pictures on top of each other, with a movable divider."""
     left, right = map(escape, raced.labels)
     return (f'<ssd-divider left="{address(raced.left)}" right="{address(raced.right)}" '
             f'left-label="{left}" right-label="{right}"></ssd-divider>')
 
 
 def address(entry: Entry) -> str:
-    """Where the browser finds a saved picture."""
+    """The URL of a saved picture."""
     return f"/studio/picture/{escape(entry.id)}"

@@ -1,4 +1,4 @@
-"""Redo: rows above a line stay, what lies below is drawn anew."""
+"""The Redo tab: rows above a line are kept, rows below it are drawn again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECENT = 12
 
 
 class Redo(Resumable):
-    """`source` is the path of the picture that is redone, in the history or just uploaded."""
+    """`source` is the path of the picture to redo, in the history or uploaded."""
 
     kind = "redo"
 
@@ -88,7 +88,7 @@ class Redo(Resumable):
         return self.show(ids[event.index], request)
 
     def show(self, entry_id: str, request: gr.Request) -> list:
-        """Put a saved picture under the line."""
+        """Choose a saved picture as the source."""
         try:
             entry = self.services.history.entry(entry_id)
         except SSDError as error:
@@ -96,7 +96,7 @@ class Redo(Resumable):
         return self._shown(entry.path, f"/studio/picture/{quote(entry_id)}", request)
 
     def show_upload(self, path: str, request: gr.Request) -> list:
-        """Put an uploaded picture under the line, or say why not."""
+        """Choose an uploaded picture as the source, or show why it cannot be used."""
         return self._shown(Path(path), f"/gradio_api/file={quote(path)}", request)
 
     def _shown(self, path: Path, address: str, request: gr.Request) -> list:
@@ -120,7 +120,7 @@ class Redo(Resumable):
 
     async def run(self, request: gr.Request, source: str | None, rows: int, locked: bool,
                   metadata: bool, *values: object) -> AsyncIterator[dict]:
-        """Draw below the line; the kept rows stand on the stage from the start."""
+        """Redraw the rows below the line; the stage shows the kept rows from the start."""
         services, language = self.services, language_of(request, self.services.language)
         try:
             if source is None:
@@ -137,7 +137,7 @@ class Redo(Resumable):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
-        """What the page shows of a redo until it is over."""
+        """Updates of the page until the redo is over."""
         yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden()}
         await over(job)

@@ -1,4 +1,4 @@
-"""Seeds: draw the first third of many, finish those that were ticked."""
+"""The Seeds tab: draw the first third of many seeds, then finish the ticked ones."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .redo import Redo
 from .stopped import Stopped
 
 PART = 1 / 3
-TOPS, FINISHED = "seeds", "finish"  # titles of jobs: first rows, and those that go on
+TOPS, FINISHED = "seeds", "finish"  # titles of jobs: drawing tops, finishing
 
 
 class Seeds:
-    """`held` maps each seed on show to the id of the job that drew its first part."""
+    """`held` maps each seed shown to the id of the job that drew its top."""
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
@@ -59,7 +59,7 @@ class Seeds:
     @takes_knobs
     async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
                     *values: object) -> AsyncIterator[dict]:
-        """Draw the first part of `count` seeds, one after the other, and leave them waiting."""
+        """Draw the top of `count` seeds, one after the other, and pause each."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         try:
@@ -75,7 +75,7 @@ class Seeds:
             yield told
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
-        """What the page shows of first parts until all of them wait."""
+        """Updates of the page until all tops are drawn."""
         held = ids_by_seed(jobs)
         yield {self.controls.trouble: "", self.grid: grid(held), self.held: held,
                self.ticks: gr.update(choices=list(held), value=[], visible=True),
@@ -85,8 +85,7 @@ class Seeds:
         yield {**self.waiting(jobs, language), **self.left(held)}
 
     async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
-        """The visitor's seeds on a page that was loaded again: those that wait, are on their way,
-        or were finished."""
+        """On a reloaded page: the visitor's seeds, whether paused, running or finished."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         tops, finishing = services.worker.of(owner, TOPS), services.worker.of(owner, FINISHED)
@@ -100,7 +99,7 @@ class Seeds:
                 yield told
 
     async def progress(self, jobs: Sequence[Job], language: str) -> AsyncIterator[str]:
-        """A status line whenever one more seed has come to rest."""
+        """A status line whenever another seed is drawn."""
         begin, told = time.monotonic(), 0
         while (done := sum(job.over for job in jobs)) < len(jobs):
             if done != told:
@@ -110,7 +109,7 @@ class Seeds:
             await asyncio.sleep(0.05)
 
     def waiting(self, jobs: Sequence[Job], language: str) -> dict:
-        """How many seeds wait and where; what went wrong with others."""
+        """How many seeds are paused, and at which row; the first error of the others."""
         told = []
         parked = [job for job in jobs if job.state == "paused"]
         rows = self.services.parked_seeds.rows([job.id for job in parked])
@@ -124,13 +123,13 @@ class Seeds:
                 **self.failed(jobs, language)}
 
     def failed(self, jobs: Sequence[Job], language: str) -> dict:
-        """What went wrong with the first one that failed."""
+        """The error of the first seed that failed."""
         errors = [job.error for job in jobs if job.state == "failed"]
         return {self.controls.trouble: trouble(language, errors[0])} if errors else {}
 
     async def complete(self, ticked: list[str], held: dict[str, str], metadata: bool,
                        request: gr.Request) -> AsyncIterator[dict]:
-        """Go on with the ticked seeds from where they wait."""
+        """Finish the ticked seeds from where they are paused."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         ticked = [seed for seed in ticked if seed in held]
@@ -148,7 +147,7 @@ class Seeds:
 
     async def finishing(self, jobs: Sequence[Job], held: dict[str, str],
                         language: str) -> AsyncIterator[dict]:
-        """What the page shows of seeds that go on until all of them are over."""
+        """Updates of the page until all chosen seeds are over."""
         shown = {**held, **ids_by_seed(jobs)}
         yield {self.controls.trouble: "", self.grid: grid(shown), **self.stopped.hidden(),
                **self.busy(job.id for job in jobs)}
@@ -159,7 +158,7 @@ class Seeds:
                **self.left(held)}
 
     def finished(self, jobs: Sequence[Job], language: str) -> dict:
-        """What became of seeds that were to be finished; the top of the one that was stopped."""
+        """The finished seeds, and the top of a stopped one."""
         entries = [entry for job in jobs if job.result for entry in job.result.entries]
         told = [line(say(language, "seeds_done", count=len(entries),
                          where=entries[0].path.parent))] if entries else []
@@ -172,7 +171,7 @@ class Seeds:
                 **self.failed(jobs, language)}
 
     def parked(self, held: dict[str, str]) -> dict[str, str]:
-        """Those seeds that still wait."""
+        """Those seeds that are still paused."""
         jobs = {seed: self.services.worker.job(id_) for seed, id_ in held.items()}
         return {seed: job.id for seed, job in jobs.items() if job and job.state == "paused"}
 
@@ -181,7 +180,7 @@ class Seeds:
                 self.start: gr.update(interactive=False), self.finish: gr.update(interactive=False)}
 
     def left(self, held: dict[str, str]) -> dict:
-        """Nothing runs any more: what can be ticked, and the buttons. Ticks stay where all wait."""
+        """Nothing runs now: update ticks and buttons. Ticks stay if all seeds are still paused."""
         rest = self.parked(held)
         ticks = gr.skip() if rest == held else gr.update(choices=list(rest), value=[])
         return {self.held: rest, self.ticks: ticks, self.running: [],
@@ -194,6 +193,6 @@ def ids_by_seed(jobs: Iterable[Job]) -> dict[str, str]:
 
 
 def grid(held: dict[str, str]) -> str:
-    """The small pictures with their ticks."""
+    """An element with the small pictures and their ticks."""
     return (f'<ssd-seeds jobs="{",".join(held.values())}" seeds="{",".join(held)}" '
             'target="#seeds-ticks"></ssd-seeds>')

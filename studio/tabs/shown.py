@@ -9,5 +9,5 @@ from ..history import Entry
 
 
 def shown(entry: Entry) -> str:
-    """The path of a copy, byte for byte; the same one as long as the picture is the same."""
+    """The path of an identical copy; the same path while the picture is unchanged."""
     return save_file_to_cache(entry.path, gr.utils.get_upload_folder())

@@ -1,4 +1,4 @@
-"""How a run that draws pictures ends on its tab: shown, told, or stopped and its top offered."""
+"""How a run ends on its tab: finished, failed, or stopped with its top on offer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .controls import Controls
 
 
 class Stopped:
-    """Two buttons under a stopped picture: go on with its top in Redo, or discard it.
+    """Two buttons below a stopped picture: continue with its top in Redo, or discard it.
 
-    The tab's own stage, status and result come first; prefix: of the buttons' names on the page.
+    Added after the tab's own stage, status and result; prefix: of the buttons' ids on the page.
     """
 
     def __init__(self, services: Services, t: gr.I18n, prefix: str = "") -> None:
         self.services = services
-        self.job = gr.State(None)  # id of the stopped one
+        self.job = gr.State(None)  # id of the stopped job
         with gr.Row(visible=False, elem_id=f"{prefix}stopped") as self.row:
             self.keep = gr.Button(t("keep_top"), elem_id=f"{prefix}keep-top")
             self.discard = gr.Button(t("discard"), elem_id=f"{prefix}discard")
@@ -30,8 +30,7 @@ class Stopped:
 
     def wire(self, status: gr.HTML, controls: Controls, redo, tabs: gr.Tabs,
              stage: gr.HTML | None = None) -> None:
-        """redo: the tab that goes on; it may be the one that these buttons stand on. stage: is
-        emptied where the picture is discarded."""
+        """redo: the tab that continues; may be this tab itself. stage: cleared on discard."""
         self.status, self.redo, self.tabs, self.trouble = status, redo, tabs, controls.trouble
         self.emptied = {status: "", **({stage: IDLE} if stage else {})}
         self.discard.click(self.discarded, self.job, [*self.emptied, *self.shown], **PRIVATE)
@@ -39,11 +38,11 @@ class Stopped:
                         [status, self.trouble, tabs, *self.shown, *redo.shown], **PRIVATE)
 
     def hidden(self) -> dict:
-        """There is nothing to keep."""
+        """Hide the buttons: there is nothing to keep."""
         return {self.row: gr.update(visible=False), self.job: None}
 
     def discarded(self, job_id: str | None) -> dict:
-        """Nobody comes back to the stopped run, not even after a reload."""
+        """Forget the stopped run, so that a reload does not show it again."""
         self._forget(job_id)
         return {**self.emptied, **self.hidden()}
 
@@ -52,7 +51,7 @@ class Stopped:
             self.services.worker.forget(job)
 
     def kept(self, job_id: str, metadata: bool, request: gr.Request) -> dict:
-        """Save what the stopped run had finished, and go on with it in Redo."""
+        """Save the stopped run's finished rows, and open them in Redo."""
         services, language = self.services, language_of(request, self.services.language)
         try:
             job = services.worker.job(job_id)
@@ -67,7 +66,7 @@ class Stopped:
                 **self.hidden(), **shown}
 
     def offered(self, job: Job, language: str) -> dict:
-        """Where a cancelled job stood, and the buttons if a row of it was finished."""
+        """Where a cancelled job stopped; with the buttons if a row was finished."""
         drawn: runs.Drawn | None = job.result
         if drawn is None or not drawn.stopped_rows:
             return {self.status: line(say(language, "stopped_early"))}
@@ -75,7 +74,7 @@ class Stopped:
         return {self.status: line(told), self.row: gr.update(visible=True), self.job: job.id}
 
     def outcome(self, job: Job, language: str, result: gr.Gallery) -> dict:
-        """What a tab shows of a job that is over."""
+        """What a tab shows of an ended job."""
         if job.state == "cancelled":
             return self.offered(job, language)
         drawn: runs.Drawn | None = job.result
