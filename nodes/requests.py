@@ -56,8 +56,8 @@ def size_of(text: str) -> tuple[int, int] | None:
 def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.Tensor | None:
     """The tokens to keep; SSDError if only one of keep and keep_rows is set."""
     if (keep is None) != (rows == 0):
-        raise SSDError("keep and keep_rows go together: connect the tokens and say how many of "
-                       "their rows stand, or neither")
+        raise SSDError("keep and keep_rows go together: connect the tokens and set how many of "
+                       "their rows to keep, or do neither")
     return None if keep is None else keep.for_backbone(model.module)
 
 

@@ -266,5 +266,5 @@ class Worker:
 def fault(error: BaseException) -> str:
     """One line about an error that the user did not cause."""
     first = (str(error).splitlines() or [""])[0]
-    return (f"a fault of this program: {type(error).__name__}: {first}; "
+    return (f"an error in this program: {type(error).__name__}: {first}; "
             "see the Doctor tab or the terminal")

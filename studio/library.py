@@ -167,7 +167,7 @@ class Library:
             raise SSDError(told.advice)
         together = told.needed + (runs - 1) * told.cache
         if told.free is not None and together > told.free:
-            raise SSDError(f"{runs} parked pictures take about {gib(together)}, {gib(told.free)} "
+            raise SSDError(f"{runs} paused pictures take about {gib(together)}, {gib(told.free)} "
                            "are free: start fewer seeds")
 
     # What is on this machine

@@ -110,8 +110,8 @@ def save_partial(history: History, library: Library, drawn: Drawn, metadata: boo
     for tokens, recipe in zip(drawn.tokens, drawn.recipes, strict=True):
         loaded = library.current
         if recipe["backbone"]["sha256"] != loaded.backbone.sha256:
-            raise SSDError("the stopped picture was drawn by another backbone, and now "
-                           f"{loaded.name} is loaded: load the former again")
+            raise SSDError("the stopped picture was drawn by another backbone, but "
+                           f"{loaded.name} is loaded: load the other one again")
         backbone = loaded.backbone.resized(tuple(recipe["size"]))
         picture = top_of(backbone, tokens, drawn.stopped_rows)
         drawn.partial.append(history.save(picture, recipe, "partial", metadata=metadata))

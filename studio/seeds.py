@@ -52,7 +52,7 @@ class ParkedSeeds:
         earlier paused runs are dropped. Raises SSDError for settings that cannot run.
         """
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
-            raise SSDError(f"seeds: {count} of {part:.0%} cannot be started: 1 to {MOST_SEEDS} can")
+            raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
         settings.request(loaded().backbone, loaded().heads)

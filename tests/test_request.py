@@ -139,7 +139,7 @@ def test_a_recipe_of_other_weights_is_refused(postcard):
     recipe = request.recipe(0, torch.zeros(24, 24, dtype=torch.long),
                             {"passes": 1, "seconds": {}})
     for change in ({"backbone": {"name": "x", "sha256": "0" * 64}}, {"heads": "0" * 64}):
-        with pytest.raises(SSDError, match="load those first"):
+        with pytest.raises(SSDError, match="load the recipe.s own first"):
             Request.of_recipe({**recipe, **change}, backbone, heads)
 
 

@@ -156,7 +156,7 @@ def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:
     if len(found) > 1:
         (rows, key), (others, _), *_ = found.items()
         raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has {rows} rows, norms beside it "
-                       f"{others}: an altered model")
+                       f"{others}: the model was altered")
     return min(found)
 
 

@@ -123,7 +123,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     side = next((side for side in SIDES if side**2 < positions), None)
     if side is None:
         raise SSDError(f"{checkpoint.file_of(TABLE)}: {TABLE} has {positions} positions, too few "
-                       f"for {SIDES[-1]}x{SIDES[-1]} cells: not the model it was taken for")
+                       f"for {SIDES[-1]}x{SIDES[-1]} cells: not an AR-DTok")
     with torch.device("meta"):
         backbone = Tar(shape, codes, positions, two_sizes(checkpoint, f"{CONDITION}.weight")[1])
     backbone.name = f"tar-ar-dtok-{16 * side}"
@@ -147,8 +147,8 @@ def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
     """The TA-Tok stored beside the weights."""
     found = checkpoint.companion(ta_tok.claims)
     if found is None:
-        raise SSDError(f"{checkpoint.root}: TA-Tok is missing, whose codes {backbone.name} "
-                       "reads: put csuhan/TA-Tok's ta_tok.pth beside these weights")
+        raise SSDError(f"{checkpoint.root}: TA-Tok is missing, which {backbone.name} "
+                       "needs: put csuhan/TA-Tok's ta_tok.pth beside these weights")
     reader = ta_tok.read_ta_tok(found)
     if (made := reader.width) != (read := backbone.condition.shape[1]):
         raise SSDError(f"{found.files[0]}: its features have {made} numbers, {backbone.name} "

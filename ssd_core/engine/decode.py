@@ -159,7 +159,7 @@ def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
         raise SSDError(f"keep_rows {keep_rows}: there is nothing to keep; give the tokens (keep)")
     if not isinstance(keep, torch.Tensor) or keep.dtype not in WHOLE:
         raise SSDError(f"keep: must be a tensor of whole numbers, not "
-                       f"{getattr(keep, 'dtype', type(keep).__name__)}; give tokens, no pixels")
+                       f"{getattr(keep, 'dtype', type(keep).__name__)}; give tokens, not pixels")
     if tuple(keep.shape[1:]) != (grid.rows, grid.columns) or len(keep) not in (1, pictures):
         raise SSDError(f"keep: tokens of shape {tuple(keep.shape)} do not fit {pictures} pictures "
                        f"of {grid}")

@@ -128,8 +128,8 @@ class DraftHeads(nn.Module):
         sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
         made_for = self.metadata.get("backbone_sha256", backbone.sha256)
         if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
-            raise SSDError(f"these heads were made for another backbone than the loaded "
-                           f"{backbone.name}: load them with load_heads(path, backbone)")
+            raise SSDError(f"these heads were made for another backbone, not for the "
+                           f"loaded {backbone.name}: load them with load_heads(path, backbone)")
 
     def require(self, k_h: int, k_v: int) -> None:
         """Raise SSDError if a schedule needs more heads than there are."""

@@ -96,8 +96,8 @@ class Request:
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):
             if there not in (here, None):
-                raise SSDError(f"the recipe names other {what} ({str(there)[:10]}) than those "
-                               f"that are loaded ({str(here)[:10]}): load those first")
+                raise SSDError(f"the recipe was made with {what} {str(there)[:10]}, but "
+                               f"{str(here)[:10]} is loaded: load the recipe's own first")
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
         return cls(backbone, heads, method_of(recipe), sampling_of(recipe), recipe["prompt"],

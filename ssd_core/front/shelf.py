@@ -203,8 +203,8 @@ class Shelf:
         for path in beside(backbone):
             if path.is_file():
                 return path
-        raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose '{AUTO}', which draws "
-                       f"without heads where there are none, or heads from "
+        raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose '{AUTO}', which works "
+                       f"without heads too, or heads from "
                        f"{places(self.heads_folders)}")
 
     def _heads_named(self, wish: str) -> Path:

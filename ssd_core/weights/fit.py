@@ -175,7 +175,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     offload = figures.offload if offload is None else offload
     chosen = pick_device(device)
     if offload and chosen.type == "cpu":
-        raise SSDError("offload frees a card's memory, and this is about the CPU's: leave it out")
+        raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     run = Run(figures, method, Setting(batch, dtype, guided, offload),
               head_parameters(figures, method, heads), keep_rows, chosen.type != "cpu")
     if free is None and (free := free_bytes(chosen)) is not None:

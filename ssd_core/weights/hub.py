@@ -248,8 +248,8 @@ class Transfer:
             with open(path, "rb") as present:
                 self.count_all(present)
         if self.digest.hexdigest() != file.digest:
-            raise SSDError(f"{path}: another file than {file.repo}/{file.name} on the Hub (commit "
-                           f"{file.commit[:10]}): move it away to download that one")
+            raise SSDError(f"{path}: differs from {file.repo}/{file.name} on the Hub (commit "
+                           f"{file.commit[:10]}): move it away to download the Hub's file")
 
     def append(self, file: HubFile, out: BinaryIO) -> None:
         """Fetch what `out` lacks, then compare checksums; a file with a wrong one is emptied."""
@@ -270,8 +270,8 @@ class Transfer:
                 self.stop.wait(PAUSE)
         if self.digest.hexdigest() != file.digest:
             out.truncate(0)
-            raise SSDError(f"{file.repo}/{file.name}: its checksum is not the one that the Hub "
-                           "names, so it was thrown away: start the download again")
+            raise SSDError(f"{file.repo}/{file.name}: its checksum differs from the Hub's, so "
+                           "it was deleted: start the download again")
 
     def fetch_rest(self, file: HubFile, out: BinaryIO) -> str:
         """Request the rest of a file once; return what ended the request."""

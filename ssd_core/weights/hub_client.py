@@ -150,7 +150,7 @@ def explained(error: Exception, repo: str, revision: str | None = None) -> SSDEr
         return SSDError(f"{repo} is gated: accept its licence at https://huggingface.co/{repo}, "
                         "then set HF_TOKEN to a token of that account")
     if isinstance(error, utils.RepositoryNotFoundError):
-        return SSDError(f"{repo}: no such repository, or not one for you; where it is private or "
+        return SSDError(f"{repo}: no such repository, or no access to it; if it is private or "
                         "gated, set HF_TOKEN to a token of an account that may read it")
     if isinstance(error, utils.RevisionNotFoundError):
         return SSDError(f"{repo} has no revision {revision!r}: name a branch, tag or commit of it")

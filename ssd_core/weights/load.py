@@ -37,7 +37,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     """
     place = pick_device(device)
     if offload and place.type in NO_CARD:
-        raise SSDError(f"offload frees a card's memory, and this backbone would be on {place}: "
+        raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
     checkpoint, family = find_backbone(name_or_path)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))

@@ -139,7 +139,7 @@ def test_what_the_user_got_wrong_is_one_line_and_the_queue_goes_on(worker, caplo
 def test_a_fault_of_ours_is_logged_whole_and_told_in_one_line(worker, caplog):
     job = worker.submit("fault", raising(KeyError("first\nsecond")))
     assert job.wait(5) and job.state == "failed"
-    assert "a fault of this program: KeyError" in job.error and "\n" not in job.error
+    assert "an error in this program: KeyError" in job.error and "\n" not in job.error
     assert "Traceback" in caplog.text
     assert worker.submit("next", lambda job: 1).wait(5)
 

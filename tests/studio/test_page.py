@@ -253,7 +253,7 @@ class Handlers:
 @pytest.mark.parametrize("kind", ["plain", "waited", "step_by_step"])
 @pytest.mark.parametrize("error, line, logged", [
     (SSDError("seed 'x': must be <b>"), "seed &#x27;x&#x27;: must be &lt;b&gt;", False),
-    (KeyError("keep_rows"), "a fault of this program: KeyError", True)])
+    (KeyError("keep_rows"), "an error in this program: KeyError", True)])
 def test_a_handler_that_fails_says_one_line(worker, caplog, kind, error, line, logged):
     handler = guarded(getattr(Handlers(), kind), worker)
     assert list(signature(handler).parameters) == ["error", "request"]

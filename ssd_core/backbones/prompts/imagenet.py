@@ -32,7 +32,7 @@ def class_of(prompt: str, classes: int) -> int:
         raise SSDError(f"class {prompt.strip()!r} is not one of ImageNet's: give a number or a "
                        f"name, such as {', '.join(near or ('golden retriever', 'balloon'))}")
     if len(found) > 1:
-        raise SSDError(f"class {prompt.strip()!r} is the name of several: give a number, "
+        raise SSDError(f"class {prompt.strip()!r} is the name of several classes: give a number, "
                        f"{' or '.join(map(str, found))}")
     return found[0]
 

@@ -109,7 +109,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names 
     kv_heads = (rows - across) // (2 * head_dim) if head_dim else 0
     if uneven or kv_heads < 1 or heads % kv_heads or rows != across + 2 * kv_heads * head_dim:
         raise SSDError(f"{where}: q, k and v of {rows} rows do not divide into {heads} heads of "
-                       f"{across} numbers: not the model it was taken for, or an altered one")
+                       f"{across} numbers: another model, or an altered one")
     shape = DecoderShape(layers, hidden, heads, kv_heads, head_dim, ffn, rotary, qk_norm, eps)
     require_config(checkpoint, shape, config or {})
     require_silu(checkpoint, config or {})

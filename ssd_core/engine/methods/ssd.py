@@ -79,7 +79,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
-                  "fused_commit needs rounds of at least 1 to merge a commit with"),))
+                  "fused_commit merges commits with rounds: set rounds to at least 1"),))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
