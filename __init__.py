@@ -1,7 +1,7 @@
-"""ComfyUI's way in: the nodes, imported only when asked for, and the folder of browser modules.
+"""The ComfyUI entry point: the nodes, imported lazily, and the folder of browser modules.
 
-Lazy, so that tests may import this package without ComfyUI; ComfyUI finds the templates in
-`workflows/`, the names in `locales/` and the help in `web/docs/` by itself.
+Lazy, so that tests can import this package without ComfyUI. ComfyUI itself finds the templates in
+`workflows/`, the names in `locales/` and the help in `web/docs/`.
 """
 
 WEB_DIRECTORY = "./web"
@@ -9,7 +9,7 @@ __all__ = ["WEB_DIRECTORY", "comfy_entrypoint"]
 
 
 async def comfy_entrypoint():
-    """The extension; ComfyUI calls this once at start."""
+    """Return the extension; ComfyUI calls this once at start."""
     from .nodes import SSDExtension
 
     return SSDExtension()

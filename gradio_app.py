@@ -1,4 +1,4 @@
-"""The app for those without ComfyUI: opens a page on this machine.
+"""Start the app, which needs no ComfyUI, on this machine.
 
     python gradio_app.py [--backbone NAME] [--heads NAME] [--models-dir DIR] [--output-dir DIR]
                          [--host 127.0.0.1] [--port 7860] [--share] [--language auto|en|zh]

@@ -1,15 +1,15 @@
-"""Set-up, with nothing but the standard library.
+"""Set-up, using only the standard library.
 
-    python install.py         for ComfyUI-Manager: looks, says what is missing, changes nothing
+    python install.py         for ComfyUI-Manager: lists what is missing, changes nothing
     python install.py app     makes .venv beside this file, draws a first postcard, opens the app;
                               more arguments go to the app (--port 8000, --share ...)
     python install.py download NAME --models-dir FOLDER
                               fetches a backbone with the Python that runs this, such as ComfyUI's
     python install.py test    makes the same .venv and runs the tests; more arguments go to pytest;
-                              --fast leaves out the slow ones: two minutes instead of twenty-five
+                              --fast skips slow tests: two minutes instead of twenty-five
 
-pip is called only for `app` and `test`, and only inside .venv; a torch that is there is kept. What
-will be downloaded is told before; what pip prints is shown where it fails, or with --verbose.
+pip runs only for `app` and `test`, and only inside .venv; an installed torch is kept. The size of
+the download is printed first. pip's output is shown if pip fails, or with --verbose.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InstallError(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0, that of the tests, or 1 with one line on stderr."""
+    """Run a command and return its exit code, or 1 after one line on stderr."""
     actions = {"app": app, "download": download, "test": test}
     try:
         if not arguments:
@@ -65,18 +65,18 @@ def main(arguments: list[str]) -> int:
 
 
 def download(arguments: list[str]) -> int:
-    """Exit code of the download; it asks first."""
-    sys.path.insert(0, str(ROOT))  # an embedded Python does not look beside the script
+    """Run a download, which asks first, and return its exit code."""
+    sys.path.insert(0, str(ROOT))  # an embedded Python does not search the script's folder
     from ssd_core.weights.fetch import main as fetch
 
     return fetch(arguments)
 
 
-# No argument: look only
+# Without arguments: only check
 
 
 def check() -> int:
-    """Say what is missing or too old; always 0, since a node pack must not break a start."""
+    """Print what is missing or too old; returns 0, since a node pack must not break a start."""
     missing = [*old_python(), *filter(None, map(complaint, requirements()))]
     for line in missing:
         print(f"SSD: {line}")
@@ -93,7 +93,7 @@ def old_python() -> list[str]:
 
 
 def requirements(path: Path = ROOT / "requirements.txt") -> list[tuple[str, str]]:
-    """(package, oldest version) a line."""
+    """(package, oldest version) of each line."""
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     return [tuple(line.split(">=")) for line in lines if line and not line.startswith("#")]
 
@@ -119,15 +119,15 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def app(arguments: list[str]) -> int:
-    """A first postcard, then the page, also where the postcard failed; exit code of the app."""
+    """Draw a first postcard, then open the app even if that failed; the app's exit code."""
     prepare("app", VERBOSE in arguments)
     print(f"\nA first postcard, by AR and by exact with the same seed: {PROMPT!r}", flush=True)
     out = str(ROOT / "outputs")
     command = [python(), "-m", "ssd_core", "compare", PROMPT, "--methods", "ar,exact",
                "--seed", "7", "--out", out]
     if run(command):
-        print("\nThe first postcard failed; the lines above say why. The app opens all the same: "
-              "its tab Doctor says more.", flush=True)
+        print("\nThe first postcard failed; the lines above say why. The app opens anyway: "
+              "see its tab Doctor.", flush=True)
     else:
         print(how_to_go_on(), flush=True)
     return run([python(), str(ROOT / "gradio_app.py"), "--open", *without_verbose(arguments)])
@@ -135,7 +135,7 @@ def app(arguments: list[str]) -> int:
 
 def how_to_go_on() -> str:
     ssd = script("ssd")
-    return (f"\nThe pictures lie in {ROOT / 'outputs'}. From a terminal you can go on with:\n"
+    return (f"\nThe pictures are in {ROOT / 'outputs'}. Next, try in a terminal:\n"
             f'  {ssd} generate "{PROMPT}" --seed 8 --batch 4\n'
             f'  {ssd} compare "{PROMPT}" --methods ar,ssd,ssd:fused_commit=true,exact\n'
             f"  {ssd} plan --grid 90x90 --row-end --rounds 6\n"
@@ -144,7 +144,7 @@ def how_to_go_on() -> str:
 
 
 def test(arguments: list[str]) -> int:
-    """Ruff, mypy, then pytest, whose summary stays the last line."""
+    """Run Ruff, mypy, then pytest, so that pytest's summary is the last line."""
     prepare("app,dev", VERBOSE in arguments)
     checks = ([script("ruff"), "check", "."],
               [python(), str(ROOT / "tests" / "check_types.py")],
@@ -153,7 +153,7 @@ def test(arguments: list[str]) -> int:
 
 
 def pytest_arguments(arguments: list[str]) -> list[str]:
-    """`--fast` in pytest's words; all else as it is."""
+    """Translate `--fast` for pytest; other arguments are unchanged."""
     others = [argument for argument in without_verbose(arguments) if argument != FAST]
     return [*(NOT_SLOW if FAST in arguments else ()), *others]
 
@@ -163,7 +163,7 @@ def without_verbose(arguments: list[str]) -> list[str]:
 
 
 def prepare(extras: str, verbose: bool = False) -> None:
-    """.venv with torch and the package; does nothing, and needs no network, where that is done."""
+    """Set up .venv with torch and the package; if it is up to date, do nothing."""
     if complaints := old_python():
         raise InstallError(complaints[0])
     wanted = f"{extras} {hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()}"
@@ -181,7 +181,7 @@ def prepare(extras: str, verbose: bool = False) -> None:
 
 
 def announcement(extras: str, wants_torch: bool, cpu_only: bool) -> str:
-    """What will be downloaded, about how much of it, and where it goes."""
+    """What will be downloaded, its approximate size, and where it goes."""
     packages = "Gradio, transformers and what they need"
     if extras != "app":
         packages += ", and the tests' packages"
@@ -213,9 +213,10 @@ def has_torch() -> bool:
 
 
 def torch_index() -> list[str]:
-    """On Linux without an NVIDIA card the CPU index, where it answers: PyPI's build is 20x larger.
+    """pip options for the CPU index on Linux without an NVIDIA card; PyPI's build is 20x larger.
 
-    Elsewhere PyPI's build is the right one, or the user has put another one into .venv before.
+    Elsewhere PyPI's build is right, or the user has put another build into .venv. Also empty if the
+    index cannot be reached.
     """
     if platform.system() != "Linux" or shutil.which("nvidia-smi"):
         return []
@@ -227,7 +228,7 @@ def torch_index() -> list[str]:
 
 
 def pip(verbose: bool, *arguments: str) -> None:
-    """Install, showing what pip prints only where it fails, or where that is asked for."""
+    """Install packages; pip's output is shown only if it fails, or with `verbose`."""
     what = arguments[-1] if arguments[0] == "-e" else arguments[0]
     print(f"installing {what}", flush=True)
     command = [python(), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
@@ -241,13 +242,13 @@ def python() -> str:
 
 
 def script(name: str) -> str:
-    """A program of .venv, on Windows and elsewhere."""
+    """Path of a program in .venv, on Windows and elsewhere."""
     windows = os.name == "nt"
     return str(VENV / ("Scripts" if windows else "bin") / (f"{name}.exe" if windows else name))
 
 
 def run_silently(command: list[str]) -> int:
-    """As `run`, but the output is shown only where the command fails."""
+    """Like `run`, but show the output only if the command fails."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         if code := run(command, subprocess.STDOUT, output):
             output.seek(0)
@@ -256,7 +257,7 @@ def run_silently(command: list[str]) -> int:
 
 
 def run(command: list[str], stderr: int | None = None, stdout: IO | None = None) -> int:
-    """Exit code of a command run in this folder, its output passed through or into `stdout`."""
+    """Run a command in this folder; output passes through or to `stdout`. Returns its exit code."""
     try:
         return subprocess.run(command, cwd=ROOT, stdout=stdout, stderr=stderr,
                               check=False).returncode

@@ -1,7 +1,6 @@
-"""What people read about a knob besides its help: its label in the app, and its Chinese.
+"""Texts of the knobs besides their help: the label in the app, and the Chinese.
 
-A new knob goes to the end: the order of this table is the order of the widgets that ComfyUI stores
-by position.
+Add a new knob at the end: ComfyUI stores widgets by position, in the order of this table.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """label: in the app. chinese: the same; up to its first bracket or colon also the widget's
-    name. help: the knob's help in Chinese."""
+    """label: in the app. chinese: the same in Chinese. help: the knob's help in Chinese."""
 
     label: str
     chinese: str
@@ -19,7 +17,7 @@ class Words(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the widget is called in Chinese."""
+        """The widget's Chinese name: `chinese` up to its first bracket or colon."""
         return self.chinese.replace("（", "：").partition("：")[0]
 
 
@@ -59,7 +57,7 @@ KNOB_WORDS: dict[str, Words] = {
     "draft_temperature": Words("Draft temperature", "草稿温度", "草稿的温度，与采样温度相乘。"),
 }
 
-OWN_CHINESE = {  # what -1 stands for, by the words of the knob or of a node
+OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
     "the backbone's own": "用主干模型自己的值",
     "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
