@@ -15,7 +15,7 @@ import torch
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import METHODS, Method, default_method
+from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.front.knobs import (
     OWN_NUMBER,
     Described,
@@ -56,6 +56,11 @@ class Wish:
         """The request for a loaded backbone. Raises SSDError if the settings do not fit it."""
         return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, keep_rows)
+
+    def check_words(self, backbone: Backbone) -> None:
+        """Raise SSDError for prompts that no method would take, before a queue is waited for."""
+        Request(backbone, None, AR(), self.sampling(), self.prompt, self.negative,
+                self.pixels()).check()
 
     def asked_method(self) -> Method:
         """The chosen method; the request decides which one runs."""

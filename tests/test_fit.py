@@ -214,7 +214,7 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
 @given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8), st.floats(0.5, 100))
 def test_advice_holds(row, method, dtype, guided, batch, gib):
     free = int(gib * GIB)
-    run = fit_module.Run(figures_of(row), method.resolved(row.preset),
+    memory = fit_module.Memory(figures_of(row), method.resolved(row.preset),
                          fit_module.Setting(batch, dtype, guided))
     text = fit_module.advice(run, free)
     fitting = [words for words, changed in fit_module.changes(run) if changed.needed <= free]

@@ -38,13 +38,13 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
     rows = []
     for label, method in methods:
         progress(label)
-        run = baseline if isinstance(method, AR) else trial.run(method, heads)
-        rows.append({"method": label, **trial.row(run, baseline.tokens)})
+        decoded = baseline if isinstance(method, AR) else trial.run(method, heads)
+        rows.append({"method": label, **trial.row(decoded, baseline.tokens)})
     return rows
 
 
 @dataclass
-class Run:
+class Decoded:
     """One method on all prompts: tokens [n, R, C] and the statistics of every batch."""
 
     tokens: torch.Tensor
@@ -59,34 +59,33 @@ class Trial:
         self.captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(prompts)]
         self.classifier = load_classifier()
 
-    def run(self, method: Method, heads: DraftHeads | None) -> Run:
-        return Run(*decode_all(self.backbone, heads, method, self.captions, self.batch,
-                               self.sampling))
+    def run(self, method: Method, heads: DraftHeads | None) -> Decoded:
+        return decode_all(self.backbone, heads, method, self.captions, self.batch, self.sampling)
 
-    def row(self, run: Run, baseline: torch.Tensor) -> dict:
-        """The measured keys of a run; baseline: AR's tokens for the same seeds."""
-        measured = measure(self.backbone, self.classifier, self.captions, run.tokens, baseline,
+    def row(self, decoded: Decoded, baseline: torch.Tensor) -> dict:
+        """The measured keys of a method; baseline: AR's tokens for the same seeds."""
+        measured = measure(self.backbone, self.classifier, self.captions, decoded.tokens, baseline,
                            self.sampling, self.batch)
         features = torch.stack(measured.pop("features"))
-        measured["passes"] = [float(n) for stats in run.stats for n in stats["passes_each"]]
+        measured["passes"] = [float(n) for stats in decoded.stats for n in stats["passes_each"]]
         return {"prompts": len(self.captions), **with_errors(measured),
                 **self.classifier.distance(features),
-                **{key: mean_acceptance(run.stats, key)
+                **{key: mean_acceptance(decoded.stats, key)
                    for key in ("acceptance", "acceptance_by_offset")},
-                "seconds": sum(stats["seconds"]["total"] for stats in run.stats)}
+                "seconds": sum(stats["seconds"]["total"] for stats in decoded.stats)}
 
 
 def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method, captions: list[str],
-               batch: int, sampling: Sampling) -> tuple[torch.Tensor, list[Mapping]]:
-    """Tokens [n, R, C] and the statistics of every batch; prompt i uses seed + i."""
-    tokens, runs = [], []
+               batch: int, sampling: Sampling) -> Decoded:
+    """All captions by one method; prompt i uses seed + i."""
+    tokens, stats = [], []
     for a in range(0, len(captions), batch):
         own = replace(sampling, seed=(sampling.seed + a) % (1 << 64))
         for event in generate(backbone, captions[a : a + batch], method, heads, own):
             if isinstance(event, Finished):
                 tokens.append(event.tokens)
-                runs.append(event.stats)
-    return torch.cat(tokens), runs
+                stats.append(event.stats)
+    return Decoded(torch.cat(tokens), stats)
 
 
 @torch.inference_mode()

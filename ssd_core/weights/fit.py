@@ -107,7 +107,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Run:
+class Memory:
     """The parts of a run's memory, in bytes, for one setting."""
 
     figures: Figures
@@ -176,13 +176,13 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     chosen = pick_device(device)
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
-    run = Run(figures, method, Setting(batch, dtype, guided, offload),
+    memory = Memory(figures, method, Setting(batch, dtype, guided, offload),
               head_parameters(figures, method, heads), keep_rows, chosen.type != "cpu")
     if free is None and (free := free_bytes(chosen)) is not None:
         free += held_bytes(target, chosen) + held_bytes(replaced, chosen)
-    fits = None if free is None else run.needed <= free
-    return Fit(run.decoder + run.codec, run.cache, run.activations, run.pixels, run.needed, free,
-               fits, advice(run, free))
+    fits = None if free is None else memory.needed <= free
+    return Fit(memory.decoder + memory.codec, memory.cache, memory.activations, memory.pixels,
+               memory.needed, free, fits, advice(memory, free))
 
 
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
@@ -306,27 +306,27 @@ def pixel_bytes(figures: Figures) -> int:
 # Advice
 
 
-def advice(run: Run, free: int | None) -> str:
+def advice(memory: Memory, free: int | None) -> str:
     """One line: that it fits, or the first change that would make it fit, alone or combined."""
     if free is None:
-        return f"about {gib(run.needed)} are needed; how much is free here is unknown"
-    if run.needed <= free:
-        return f"fits: about {gib(run.needed)} of {gib(free)} free"
-    short = f"about {gib(run.needed)} are needed, {gib(free)} are free: "
-    for words, changed in changes(run):
+        return f"about {gib(memory.needed)} are needed; how much is free here is unknown"
+    if memory.needed <= free:
+        return f"fits: about {gib(memory.needed)} of {gib(free)} free"
+    short = f"about {gib(memory.needed)} are needed, {gib(free)} are free: "
+    for words, changed in changes(memory):
         if changed.needed <= free:
             return f"{short}{words} would fit (about {gib(changed.needed)})"
     return f"{short}does not fit by any setting; use a smaller backbone"
 
 
-def changes(run: Run) -> Iterator[tuple[str, Run]]:
+def changes(memory: Memory) -> Iterator[tuple[str, Memory]]:
     """Every single change, then combinations of more and more changes, in order of preference."""
-    steps = [step for step in STEPS if helps(step, run)]
+    steps = [step for step in STEPS if helps(step, memory)]
     for step in steps:
-        yield step.words, step.taken(run)
+        yield step.words, step.taken(memory)
     for count in range(2, len(steps) + 1):
         named = {step.setting: step for step in steps[:count]}  # the last step wins
-        together = run
+        together = memory
         for step in named.values():
             together = step.taken(together)
         yield " plus ".join(step.words for step in named.values()), together
@@ -339,8 +339,8 @@ class Step(NamedTuple):
     setting: str
     change: Callable[[Setting], Setting]
 
-    def taken(self, run: Run) -> Run:
-        return replace(run, setting=self.change(run.setting))
+    def taken(self, memory: Memory) -> Memory:
+        return replace(memory, setting=self.change(memory.setting))
 
 
 STEPS = (Step("dtype bf16", "dtype", lambda setting: replace(setting, dtype="bf16")),
@@ -352,9 +352,9 @@ STEPS = (Step("dtype bf16", "dtype", lambda setting: replace(setting, dtype="bf1
          Step("cfg 1 (no guidance)", "guided", lambda setting: replace(setting, guided=False)))
 
 
-def helps(step: Step, run: Run) -> bool:
-    possible = run.on_card or step.setting != "offload"
-    return possible and step.taken(run).needed < run.needed
+def helps(step: Step, memory: Memory) -> bool:
+    possible = memory.on_card or step.setting != "offload"
+    return possible and step.taken(memory).needed < memory.needed
 
 
 def gib(count: int) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from html import escape
 
 import gradio as gr
 
+from ssd_core import SSDError
+
 from ..errors import in_language
 from ..history import Entry
 from ..jobs import Job
+from ..runs import Work
 from ..services import Services
+from ..settings import Settings
 from ..words import language_of, say
 from .shown import shown
 
@@ -63,6 +67,20 @@ class Resumable:
     """
 
     kind: str
+
+    async def submitted(self, request: gr.Request, locked: bool, values: Sequence[object],
+                        work: Callable[[Settings], Work]) -> AsyncIterator[dict]:
+        """Submit the work that these values ask for, and follow it until it is over."""
+        services, language = self.services, language_of(request, self.services.language)
+        try:
+            settings = self.controls.drawn(locked, values)
+            job = services.worker.submit(self.kind, work(settings), owner_of(services, request))
+        except SSDError as error:
+            yield {self.controls.trouble: trouble(language, str(error))}
+            return
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
+        async for told in self.followed(job, language):
+            yield told
 
     async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
         """On a reloaded page: follow the visitor's last job of this kind."""

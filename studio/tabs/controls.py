@@ -11,8 +11,7 @@ from html import escape
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.backbones.base import Backbone, Preset
-from ssd_core.engine.decode import prompt_branches
+from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST
@@ -221,7 +220,7 @@ class Controls:
         """What is wrong with the prompts, or which words are unknown; else empty."""
         try:
             backbone = self.services.library.current.backbone
-            require_words(settings, backbone)
+            settings.check_words(backbone)
         except SSDError as error:
             return refusal(language, error)
         unknown = backbone.unknown_words(f"{settings.prompt} {settings.negative}")
@@ -236,7 +235,7 @@ class Controls:
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run, with a new seed unless the seed is locked."""
         settings = self.read(values)
-        require_words(settings, self.services.library.current.backbone)
+        settings.check_words(self.services.library.current.backbone)
         if locked:
             return settings
         return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
@@ -250,13 +249,6 @@ def at_stop(settings: Settings, now: int) -> object:
     """
     stop = stop_of(settings)
     return gr.skip() if stop in (None, now) else stop
-
-
-def require_words(settings: Settings, backbone: Backbone) -> None:
-    """Raise SSDError for prompts that cannot run, before the job is queued."""
-    cfg = backbone.preset.cfg if settings.cfg is None else settings.cfg
-    prompt_branches(backbone.resized(settings.pixels()), [settings.prompt],
-                    settings.negative or None, cfg)
 
 
 def refusal(language: str, error: SSDError) -> str:

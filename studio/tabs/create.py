@@ -6,23 +6,19 @@ from collections.abc import AsyncIterator
 
 import gradio as gr
 
-from ssd_core import SSDError
-
 from .. import runs
 from ..jobs import Job
+from ..runs import Work
 from ..services import Services
-from ..words import language_of
+from ..settings import Settings
 from .common import (
     PRIVATE,
     Resumable,
     busy,
     empty_stage,
     over,
-    owner_of,
     pictures,
-    stage,
     stop_button,
-    trouble,
 )
 from .controls import Controls, takes_knobs
 from .redo import Redo
@@ -65,16 +61,11 @@ class Create(Resumable):
     async def run(self, request: gr.Request, locked: bool, metadata: bool,
                   *values: object) -> AsyncIterator[dict]:
         """Draw; the stage shows the growing picture."""
-        services, language = self.services, language_of(request, self.services.language)
-        try:
-            settings = self.controls.drawn(locked, values)
-            work = runs.draw(services.library, services.history, settings, metadata=metadata)
-            job = services.worker.submit(self.kind, work, owner_of(services, request))
-        except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error))}
-            return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
-        async for told in self.followed(job, language):
+        def work(settings: Settings) -> Work:
+            return runs.draw(self.services.library, self.services.history, settings,
+                             metadata=metadata)
+
+        async for told in self.submitted(request, locked, values, work):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

@@ -8,14 +8,15 @@ from html import escape
 
 import gradio as gr
 
-from ssd_core import SSDError
 from ssd_core.engine.methods import METHODS
 
 from .. import runs
 from ..history import Entry
 from ..jobs import Job
+from ..runs import Work
 from ..services import Services
-from ..words import language_of, say
+from ..settings import Settings
+from ..words import say
 from .common import (
     IDLE,
     Resumable,
@@ -23,8 +24,6 @@ from .common import (
     empty_stage,
     line,
     over,
-    owner_of,
-    stage,
     stop_button,
     trouble,
 )
@@ -67,18 +66,12 @@ class Race(Resumable):
     async def run(self, request: gr.Request, left: str, right: str, locked: bool,
                   metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Race; the stage shows both growing pictures."""
-        services, language = self.services, language_of(request, self.services.language)
-        try:
-            settings = self.controls.drawn(locked, values)
+        def work(settings: Settings) -> Work:
             names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
-            work = runs.race(services.library, services.history, settings, names,
+            return runs.race(self.services.library, self.services.history, settings, names,
                              metadata=metadata)
-            job = services.worker.submit(self.kind, work, owner_of(services, request))
-        except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error))}
-            return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
-        async for told in self.followed(job, language):
+
+        async for told in self.submitted(request, locked, values, work):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

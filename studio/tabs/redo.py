@@ -13,7 +13,9 @@ from ssd_core import SSDError
 
 from .. import runs
 from ..jobs import Job
+from ..runs import Work
 from ..services import Services
+from ..settings import Settings
 from ..words import language_of, say
 from .common import (
     PRIVATE,
@@ -23,9 +25,7 @@ from .common import (
     files,
     line,
     over,
-    owner_of,
     pictures,
-    stage,
     stop_button,
     trouble,
 )
@@ -121,19 +121,13 @@ class Redo(Resumable):
     async def run(self, request: gr.Request, source: str | None, rows: int, locked: bool,
                   metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Redraw the rows below the line; the stage shows the kept rows from the start."""
-        services, language = self.services, language_of(request, self.services.language)
-        try:
+        def work(settings: Settings) -> Work:
             if source is None:
-                raise SSDError(say(language, "pick_first"))
-            settings = self.controls.drawn(locked, values)
-            work = runs.redo(services.library, services.history, settings, Path(source), int(rows),
-                             metadata=metadata)
-            job = services.worker.submit(self.kind, work, owner_of(services, request))
-        except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error))}
-            return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
-        async for told in self.followed(job, language):
+                raise SSDError(say(language_of(request, self.services.language), "pick_first"))
+            return runs.redo(self.services.library, self.services.history, settings, Path(source),
+                             int(rows), metadata=metadata)
+
+        async for told in self.submitted(request, locked, values, work):
             yield told
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:

@@ -76,3 +76,21 @@ def ended(worker):
         return job
 
     return run
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app with the bundled backbone, served to the tests of a file."""
+    from support.studio_visit import served
+
+    with served(tmp_path_factory.mktemp("app")) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(chromium, app):
+    """Opens the page in a context of its own; ends with no complaint and nothing running."""
+    from support.studio_visit import visits
+
+    with visits(chromium, app) as open_one:
+        yield open_one

@@ -12,7 +12,7 @@ from support.preview_run import watched
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from support.fake_hub import FakeHub  # noqa: E402
-from support.studio_visit import Visitor, served  # noqa: E402
+from support.studio_visit import PROMPT, Visitor, served  # noqa: E402
 from support.tiny_image_models import janus_port  # noqa: E402
 from test_downloaded import published  # noqa: E402
 
@@ -20,26 +20,6 @@ from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # n
 from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
-
-GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
-PROMPT = "a red house on the left , on a lake , at sunset"
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("app")) as running:
-        yield running
-
-
-@pytest.fixture
-def visit(chromium, app):
-    """Opens the page in a context of its own; ends with no complaint and nothing running."""
-    with watched(chromium, GRADIOS_OWN) as new_page:
-        def open_one(address=app.address, **options):
-            return Visitor(new_page(**options), address)
-        yield open_one
-    app.services.parked_seeds.drop_all()  # they would wait for their visitors
-    app.wait_idle(60)
 
 
 @pytest.fixture

@@ -1,31 +1,10 @@
 """Pages that are closed, reloaded or cut off while something goes on, in a real browser."""
 
 import pytest
-from support.preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.studio_visit import Visitor, served  # noqa: E402
-
-GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
-PROMPT = "a red house on the left , on a lake , at sunset"
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("app")) as running:
-        yield running
-
-
-@pytest.fixture
-def visit(chromium, app):
-    """Opens the page in a context of its own; ends with no complaint and nothing running."""
-    with watched(chromium, GRADIOS_OWN) as new_page:
-        def open_one(address=app.address, **options):
-            return Visitor(new_page(**options), address)
-        yield open_one
-    app.services.parked_seeds.drop_all()  # they would wait for their visitors
-    app.wait_idle(60)
+from support.studio_visit import PROMPT, Visitor  # noqa: E402
 
 
 @pytest.fixture
@@ -35,8 +14,7 @@ def reloading(chromium, app):
     context = chromium.new_context()
     yield Visitor(context.new_page(), app.address)
     context.close()
-    app.services.parked_seeds.drop_all()
-    app.wait_idle(60)
+    app.drop_all()
 
 
 def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the_grace(

@@ -15,7 +15,11 @@ from studio.library import Library, trim
 from studio.seeds import ParkedSeeds
 from studio.services import Services
 
+from .preview_run import watched
+
 PATIENCE = 60_000  # ms
+GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
+PROMPT = "a red house on the left , on a lake , at sunset"
 
 
 @dataclass
@@ -35,6 +39,11 @@ class App:
         """Whether nothing runs, nothing waits and nothing is parked."""
         worker, parked_seeds = self.services.worker, self.services.parked_seeds
         return not (worker.running or worker._waiting or parked_seeds._parked)
+
+    def drop_all(self) -> None:
+        """Free the seeds that wait for their visitors, and wait for what runs."""
+        self.services.parked_seeds.drop_all()
+        self.wait_idle(60)
 
     def wait_idle(self, seconds: float = 10) -> None:
         end = time.monotonic() + seconds
@@ -62,6 +71,16 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
     finally:
         demo.close()
         services.close()
+
+
+@contextmanager
+def visits(chromium, app: App):
+    """Opens pages, each in a context of its own; ends with no complaint and nothing running."""
+    with watched(chromium, GRADIOS_OWN) as new_page:
+        def open_one(address: str = app.address, **options):
+            return Visitor(new_page(**options), address)
+        yield open_one
+    app.drop_all()
 
 
 class Visitor:
