@@ -15,13 +15,13 @@ from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.front.knobs import described, sampling_knobs
+from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .schedules import AUTO, CUSTOM, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
 from .widgets import first, later
 
 AUTO_SIZE = "auto"
-MOST_ROWS = 128  # no supported backbone has more rows of tokens
 SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
 PRESETS_OWN = {"own": f"the preset's own (preset '{AUTO}' does not use it)"}
 
@@ -107,7 +107,7 @@ def keep() -> list[io.Input]:
     return [
         TokensType.Input("keep", optional=True,
                          tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
-        io.Int.Input("keep_rows", default=0, min=0, max=MOST_ROWS,
+        io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE,
                      tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
                              "them are drawn again. Pixels next to the seam may differ slightly, "
                              "because the decoder also uses the cells around them."),

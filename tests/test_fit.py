@@ -215,10 +215,10 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
 def test_advice_holds(row, method, dtype, guided, batch, gib):
     free = int(gib * GIB)
     memory = fit_module.Memory(figures_of(row), method.resolved(row.preset),
-                         fit_module.Setting(batch, dtype, guided))
-    text = fit_module.advice(run, free)
-    fitting = [words for words, changed in fit_module.changes(run) if changed.needed <= free]
-    if run.needed <= free:
+                               fit_module.Setting(batch, dtype, guided))
+    text = fit_module.advice(memory, free)
+    fitting = [words for words, changed in fit_module.changes(memory) if changed.needed <= free]
+    if memory.needed <= free:
         assert text.startswith("fits")
     elif fitting:
         assert f"{fitting[0]} would fit" in text

@@ -5,11 +5,15 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from ssd_core import Sampling, SSDError
+from ssd_core import Grid, Sampling, SSDError, methods
+from ssd_core.backbones.base import Preset
+from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
 from ssd_core.front.knobs import all_knobs, described, sampling_knobs
+from ssd_core.model.grid import LONGEST_SIDE
 from ssd_core.model.knobs import LARGEST, check_knobs, knob
+from ssd_core.weights.catalogue import CATALOGUE
 
 RECORDS = {**METHODS, "sampling": Sampling}
 
@@ -82,3 +86,15 @@ def test_every_knob_has_words_in_english_and_chinese():
 def test_a_chinese_label_begins_with_the_name_of_the_widget():
     assert [KNOB_WORDS[name].name for name in ("rounds", "window", "cfg", "temperature")] == [
         "r", "窗口", "引导强度", "温度"]
+
+
+def test_a_draft_is_no_longer_than_a_side_of_the_largest_picture():
+    grids = [row.grid for row in CATALOGUE.values()]
+    sides = [max(grid.rows, grid.columns) for grid in grids]
+    sides += [max(size_for(ratio, AREA)) // PATCH for ratio in RATIOS]
+    assert max(sides) <= LONGEST_SIDE < 2 * max(sides)
+    widest = methods.Rows(LONGEST_SIDE, LONGEST_SIDE).resolved(Preset())
+    assert widest.plan(Grid(9, 9)).passes
+    for name in ("k_h", "k_v"):
+        with pytest.raises(SSDError, match=f"{name} 129: must lie in 1 .. 128"):
+            methods.SSD(**{name: LONGEST_SIDE + 1})

@@ -12,6 +12,7 @@ import torch
 
 from ..errors import SSDError
 
+LONGEST_SIDE = 128  # rows or columns of the largest picture that a known backbone draws
 
 @dataclass(frozen=True)
 class Grid:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...model.grid import LONGEST_SIDE
 from ...model.knobs import knob
 
 __all__ = ["cells_drafted", "knob", "verification_rounds"]
@@ -11,8 +12,8 @@ __all__ = ["cells_drafted", "knob", "verification_rounds"]
 
 def cells_drafted() -> Any:
     """The knob k_h."""
-    return knob(None, "Cells drafted at once along a row.", low=1, shown="basic",
-                own="the backbone's own")
+    return knob(None, "Cells drafted at once along a row.", low=1, high=LONGEST_SIDE,
+                shown="basic", own="the backbone's own")
 
 
 def verification_rounds(default: int | None) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 
 from ...backbones.base import Preset
-from ...model.grid import Grid
+from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
 from ..plan import Plan, blocks
 from ..state import DecodeState
@@ -49,8 +49,8 @@ class RowSchedule(Method):
     """
 
     k_h: int | None = cells_drafted()
-    k_v: int | None = knob(None, "Rows drafted at once, a block.", low=1, shown="basic",
-                           own="the backbone's own")
+    k_v: int | None = knob(None, "Rows drafted at once, a block.", low=1, high=LONGEST_SIDE,
+                           shown="basic", own="the backbone's own")
     rounds: int | None = verification_rounds(None)
     incremental: int | None = knob(
         None, "Further rounds for each further row of a block; matters when k_v is above 1.", low=0,
