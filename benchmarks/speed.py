@@ -19,6 +19,7 @@ from conditions import RESULTS, conditions, table
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
+from ssd_core.front.request import Request
 from ssd_core.measure.bench import bench
 from ssd_core.model.processor import has_bf16
 from ssd_core.model.transformer import Decoder, sequence_angles
@@ -81,7 +82,7 @@ def hand_written(backbone: Backbone, repeats: int) -> str:
     """AR of the engine and the plain loop, taken in turn."""
     cfg, pairs = backbone.preset.cfg, []
     for _ in range(repeats + 1):
-        engine = bench(backbone, None, [("AR", methods.AR())], [PROMPT], Sampling(), 1, 0)
+        engine = bench([("AR", Request(backbone, None, methods.AR(), Sampling(), PROMPT))], 1, 0)
         start = time.perf_counter()
         plain_loop(backbone, PROMPT, cfg)
         pairs.append((engine[0]["median_seconds"], time.perf_counter() - start))
@@ -96,7 +97,8 @@ def section(dtype: str, repeats: int) -> str:
     """All figures of one dtype, AR and SSD alike in it."""
     backbone = load_backbone("postcard", dtype=dtype)
     heads = load_heads("postcard", backbone)
-    rows = bench(backbone, heads, METHODS, [PROMPT], Sampling(seed=7), repeats, 1)
+    rows = bench([(label, Request(backbone, heads, method, Sampling(seed=7), PROMPT))
+                  for label, method in METHODS], repeats)
     one = pass_seconds(backbone, 1)
     widths = [[str(n), f"{1000 * s:.2f}", f"{s / one:.2f}"]
               for n in (1, 6, 24, 48, 96) for s in [pass_seconds(backbone, n)]]

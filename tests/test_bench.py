@@ -1,56 +1,61 @@
 """bench and compare: what is measured and how it is put together, not how fast it is."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
+from support.mock_backbone import MockBackbone
 
+from ssd_core import Grid, Sampling
 from ssd_core.engine.events import Finished
-from ssd_core.engine.methods import AR, SSD, Exact, Strict
+from ssd_core.engine.methods import AR, SSD, Exact, Rows, Strict
 from ssd_core.front.compare import identical_share, side_by_side, verdict
 from ssd_core.front.labels import claim
+from ssd_core.front.request import Request
 from ssd_core.measure import bench as bench_module
 from ssd_core.measure.bench import bench
 
-BACKBONE = SimpleNamespace(grid=SimpleNamespace(cells=100))
+BACKBONE = MockBackbone(Grid(10, 10))
 
 
 @pytest.fixture
 def order(monkeypatch):
-    """Replace the engine by one that takes 4 s for AR and 1 s otherwise; gives the runs' order."""
+    """Replace runs by such that take 4 s for AR and 1 s otherwise; gives their order."""
     clock, runs = [0.0], []
 
-    def generate(backbone, prompts, method, heads, sampling):
-        runs.append(method.name)
-        seconds = 4.0 if isinstance(method, AR) else 1.0
+    def events(request):
+        runs.append(request.method.name)
+        seconds = 4.0 if isinstance(request.method, AR) else 1.0
         clock[0] += seconds
-        passes = 100 if isinstance(method, AR) else 10
+        passes = 100 if isinstance(request.method, AR) else 10
         yield Finished(torch.zeros(1), {"passes": passes, "step_acceleration": 100 / passes,
                                         "acceptance": {}, "seconds": {"total": seconds}})
 
-    monkeypatch.setattr(bench_module, "generate", generate)
+    monkeypatch.setattr(Request, "events", events)
     monkeypatch.setattr(bench_module.time, "perf_counter", lambda: clock[0])
     return runs
 
 
+def asked(method):
+    return Request(BACKBONE, None, method, Sampling(), "a")
+
+
 def test_repeats_are_interleaved_and_compared_with_ar(order):
-    rows = bench(BACKBONE, None, [("ssd", SSD())], ["a"], repeats=2, warmup=1)
-    assert order == ["ar", "ssd"] * 3
-    ar, ssd = rows
+    rows = bench([("rows", asked(Rows()))], repeats=2, warmup=1)
+    assert order == ["ar", "rows"] * 3
+    ar, other = rows
     assert (ar["method"], ar["ratio_to_ar"], ar["median_seconds"]) == ("ar", 1, 4)
-    assert ssd["ratio_to_ar"] == 4 and ssd["seconds_per_pass"] == 0.1
-    assert ssd["tokens_per_second"] == 100 and ssd["all_seconds"] == [1, 1]
+    assert other["ratio_to_ar"] == 4 and other["seconds_per_pass"] == 0.1
+    assert other["tokens_per_second"] == 100 and other["all_seconds"] == [1, 1]
 
 
 def test_ar_runs_once_when_named(order):
-    rows = bench(BACKBONE, None, [("ssd", SSD()), ("plain", AR())], ["a"], repeats=1, warmup=0)
-    assert [row["method"] for row in rows] == ["ssd", "plain"]
+    rows = bench([("rows", asked(Rows())), ("plain", asked(AR()))], repeats=1, warmup=0)
+    assert [row["method"] for row in rows] == ["rows", "plain"]
 
 
 def test_every_event_is_watched(order):
     seen = []
-    bench(BACKBONE, None, [("ar", AR())], ["a"], repeats=1, warmup=0,
+    bench([("ar", asked(AR()))], repeats=1, warmup=0,
           watch=lambda label, event: seen.append((label, type(event))))
     assert seen == [("ar", Finished)]
 

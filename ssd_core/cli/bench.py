@@ -37,13 +37,12 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
         raise SSDError("repeats must be at least 1 and warmup at least 0")
     pictures = Picture(batch=course.batch).batch
     backbone, heads = load(loading, [method for _, method in methods])
-    requests = [Request(backbone, heads, method, sampling, course.prompt, pictures=pictures,
-                        fall_back=False) for _, method in methods]
-    for request in requests:
+    requests = [(label, Request(backbone, heads, method, sampling, course.prompt,
+                                pictures=pictures, fall_back=False)) for label, method in methods]
+    for _, request in requests:
         request.check()  # before any of them runs
-    tell_notes(requests[0])
-    rows = bench(backbone, heads, methods, [course.prompt] * pictures, sampling, course.repeats,
-                 course.warmup, Bars())
+    tell_notes(requests[0][1])
+    rows = bench(requests, course.repeats, course.warmup, Bars())
     where = conditions(backbone)
     report.table(COLUMNS, [{**row, **row["seconds"], "ms_per_pass": 1000 * row["seconds_per_pass"]}
                            for row in rows])
