@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from comfy_api.latest import ComfyExtension, io
 
+from ..ssd_core.engine.usual import OWN
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .encode_image import EncodeImage
-from .folders import register_folders
+from .folders import own_folder, register_folders
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
 from .previews import register_route
@@ -33,4 +34,5 @@ class SSDExtension(ComfyExtension):
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
         register_route()
+        OWN.keep_in(own_folder())
         return NODES

@@ -25,6 +25,11 @@ def register_folders() -> None:
         folder_paths.folder_names_and_paths[name] = (paths, suffixes | own)
 
 
+def own_folder() -> Path:
+    """Where the nodes keep what they remember; ComfyUI serves no folder with such a name."""
+    return Path(folder_paths.get_user_directory()) / "__ssd"
+
+
 def shelf() -> Shelf:
     """The backbones and draft heads in ComfyUI's current folders."""
     return Shelf(folder_paths.get_folder_paths(BACKBONES_FOLDER),

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ssd_core.engine.usual import note
-
 from .history import Entry, History
 from .jobs import Cancelled, Job
 from .running import Run, advance, guarded
@@ -46,8 +44,6 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
         for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
             pictures.append(picture)
             drawn.entries.append(history.save(picture, recipe, metadata=metadata))
-        if metadata:
-            remember(run)
         run.finish(pictures)
     return drawn
 
@@ -58,10 +54,3 @@ def drawn_by(run: Run) -> Drawn:
     return Drawn(run.request.label, result.tokens, result.stats or {},
                  stopped_rows=result.stopped_rows,
                  recipes=[] if result.finished else result.recipes())
-
-
-def remember(run: Run) -> None:
-    """Record how many passes the run took, for later plans."""
-    request = run.request
-    note(request.sized, request.method, request.heads is not None, request.sampling,
-         run.result.stats, request.keep_rows)

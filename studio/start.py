@@ -30,7 +30,6 @@ from .seeds import ParkedSeeds
 from .server import LOOPBACK, require_address, serve
 from .services import Services
 
-FIGURES = "usual_passes.json"  # passes that runs took, for later plans; only hashes and counts
 SHARED = ("other machines reach this app: who visits may draw, and sees all prompts "
           "and pictures of the history")
 
@@ -64,7 +63,7 @@ def main(
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()
-    OWN.keep_in(output_dir / FIGURES)
+    OWN.keep_in(output_dir)  # what runs took, for the plans of later ones
     local = host in LOOPBACK and not share
     if not local:
         sys.stderr.write(f"{SHARED}\n")

@@ -272,3 +272,14 @@ class Painted(MockBackbone):
 
 def short_of_memory(*_):
     raise torch.OutOfMemoryError
+
+
+@pytest.mark.parametrize("method, noted", [(methods.Exact(), True), (methods.AR(), False)])
+def test_a_finished_run_tells_the_plans_of_later_ones_what_it_took(method, noted):
+    backbone = MockBackbone()
+    backbone.sha256 = "c" * 64
+    request = Request(backbone, None, method, Sampling(), "a sun")
+    ran(request, until=1)
+    assert request.plan.usual is None
+    passes = ran(request).stats["passes"]
+    assert request.plan.usual == (passes if noted else None)

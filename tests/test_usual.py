@@ -49,10 +49,10 @@ def test_runs_unlike_the_plans_are_not_remembered(backbone, record):
 
 
 def test_a_file_remembers_and_stays_small(tmp_path, backbone, record):
-    record.keep_in(tmp_path / "new" / "usual.json")
+    record.keep_in(tmp_path / "new")
     note(backbone, [12])
     again = usual.Record()
-    again.keep_in(record.path)
+    again.keep_in(tmp_path / "new")
     assert again.means == record.means and len(again.means) == 1
     for n in range(2 * usual.MOST_KEYS):
         record.add(str(n), n + 1)
@@ -61,9 +61,9 @@ def test_a_file_remembers_and_stays_small(tmp_path, backbone, record):
 
 @pytest.mark.parametrize("text", ["", "[]", "[1]", '{"a": 1}', '{"a": [NaN, 1]}', '{"a": [1, {}]}'])
 def test_a_bad_file_and_one_that_cannot_be_written_are_no_errors(tmp_path, backbone, record, text):
-    path = tmp_path / "usual.json"
+    path = tmp_path / usual.FILE
     path.write_text(text)
-    record.keep_in(path)
+    record.keep_in(tmp_path)
     assert not record.means
     record.path = path / "below a file"
     note(backbone, [12])

@@ -1,6 +1,6 @@
 """How many passes `exact` usually takes: figures shipped with postcard, and the user's own runs.
 
-Own runs are remembered in this process; a host that wants to keep them names a file (`keep_in`).
+Own runs are remembered in this process; a host that wants to keep them names a folder (`keep_in`).
 Only hashes and counts are stored. Knows no host.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ..model.sampling import Sampling
 from .methods import Exact, Method
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
+FILE = "usual_passes.json"
 MOST_KEYS, MEMORY = 64, 32  # entries in the file; weight of a mean, in runs
 
 
@@ -28,9 +30,12 @@ class Record:
         self.means: dict[str, tuple[float, int]] = {}
         self.path: Path | None = None
 
-    def keep_in(self, path: Path) -> None:
-        """Load means from a file and save to it from now on; an unreadable file counts as empty."""
-        self.path = Path(path)
+    def keep_in(self, folder: str | Path) -> None:
+        """Load means from a file in this folder, and save to it from now on.
+
+        An unreadable file counts as empty.
+        """
+        self.path = Path(folder) / FILE
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
             raw = json.loads(self.path.read_text(encoding="utf-8"))
             self.means |= {str(key): (float(mean), int(runs))
@@ -55,7 +60,7 @@ def key_of(window: int, heads: bool) -> str:
     return f"exact/{window}/{'heads' if heads else 'none'}"
 
 
-def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: dict,
+def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          keep_rows: int = 0) -> None:
     """Record a finished run, if it is of the kind that plans estimate: `exact`, plain sampling."""
     plain = (sampling.temperature, sampling.top_k, sampling.top_p) == (1.0, 0, 1.0)

@@ -15,6 +15,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
 from ..engine.plan import Plan
+from ..engine.usual import note
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import typed
@@ -197,6 +198,8 @@ class Request:
 class Result:
     """The outcome of a run so far. Call `take` with every event; read it at any time.
 
+    The passes of a finished run are recorded for later plans.
+
     rows: number of final rows. seconds: time the run itself took. stats: None until it has
     finished. share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
     """
@@ -224,6 +227,8 @@ class Result:
         elif isinstance(event, Finished):
             self.stats = event.stats
             self._final = [Rows(0, self.rows, event.tokens)]
+            note(self.request.sized, self.request.method, self.request.heads is not None,
+                 self.request.sampling, event.stats, self.request.keep_rows)
 
     @property
     def tokens(self) -> torch.Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +20,15 @@ def sample(pack, backbone, heads=None, **values):
     """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
     quick = {"preset": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
     return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})
+
+
+def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
+    sample(pack, backbone, heads, preset="auto")
+    usual = pack.module("ssd_core.engine.usual")
+    (key, (passes, runs)), = usual.OWN.means.items()
+    assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
+    kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / usual.FILE
+    assert json.loads(kept.read_text()) == {key: [passes, 1]}
 
 
 def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, backbone, heads):

@@ -189,6 +189,7 @@ class Folders:
                 "folder_names_and_paths": self.folder_names_and_paths,
                 "add_model_folder_path": self.add, "get_folder_paths": self.paths,
                 "get_output_directory": lambda: str(self.output),
+                "get_user_directory": lambda: str(self.output.with_name("user")),
                 "get_temp_directory": lambda: str(self.output.with_name("temp")),
                 "get_save_image_path": self.save_path}
 
