@@ -23,9 +23,7 @@ import utils.extra_config  # noqa: E402, F401  as main.py does, before another t
 import comfy_config.config_parser  # noqa: E402, F401  which the first of all packs pays for
 import server  # noqa: E402
 
-import nodes  # noqa: E402
-
 server.PromptServer(asyncio.new_event_loop())
 own = time.process_time()
-assert asyncio.run(nodes.load_custom_node(str(PACK))), f"{PACK} was not loaded"
+assert asyncio.run(server.nodes.load_custom_node(str(PACK))), f"{PACK} was not loaded"
 sys.stdout.write(f"{own} {time.process_time() - own}\n")
