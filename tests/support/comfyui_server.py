@@ -43,7 +43,8 @@ def comfyui(home: Path, base: Path, *flags: str):
     python, port = os.environ.get("COMFYUI_PYTHON", sys.executable), free_port()
     command = [python, "main.py", "--cpu", "--port", str(port), "--base-directory", str(base),
                "--user-directory", str(base / "user"), *flags]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    # Small models gain nothing from threads, which wait for each other on a busy machine.
+    environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     log = base / "server.log"
     with log.open("w") as out, subprocess.Popen(command, cwd=home, stdout=out, stderr=out,
                                                 env=environment) as process:
