@@ -1,7 +1,11 @@
 """What all tests share: the engine on the path (behind everything else), few and fixed examples."""
 
+import os
 import sys
 from pathlib import Path
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"  # before torch reads it: the workers share the cores
 
 import pytest
 import torch
