@@ -15,7 +15,7 @@ from support.fake_hub import FakeHub
 
 from ssd_core import SSDError
 from ssd_core.cli import main
-from ssd_core.weights import hub
+from ssd_core.weights import hub, transfer
 from ssd_core.weights.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +30,7 @@ def server(monkeypatch, tmp_path):
     with FakeHub({REPO: dict(CONTENT)}) as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
         monkeypatch.delenv("HF_TOKEN", raising=False)
-        monkeypatch.setattr(hub, "PAUSE", 0.01)
+        monkeypatch.setattr(transfer, "PAUSE", 0.01)
         monkeypatch.setattr(hub, "POLL", 0.05)
         monkeypatch.chdir(tmp_path)
         yield running
@@ -133,7 +133,7 @@ def test_a_broken_connection_is_taken_up_where_it_broke(server):
 
 def test_what_arrived_is_kept_for_the_next_time(server, monkeypatch):
     server.cut[LARGE] = [200_000, 0, 0]
-    monkeypatch.setattr(hub, "RETRIES", 2)
+    monkeypatch.setattr(transfer, "RETRIES", 2)
     assert "broke 2 times in a row" in refused(hub.download, NAME)
     kept = left_over()["model"]
     assert 0 < kept <= 200_000 and not Path("models/ssd_backbones", NAME).exists()
@@ -153,7 +153,7 @@ def test_a_server_that_stumbles_is_asked_again(server):
     server.refuse[f"/{REPO}"] = (503, "")
     timer = threading.Timer(0.02, server.refuse.clear)
     timer.start()
-    hub.PAUSE = 0.1  # undone by the fixture
+    transfer.PAUSE = 0.1  # undone by the fixture
     assert_whole(hub.download(NAME))
 
 
@@ -237,9 +237,9 @@ def test_space_is_looked_at_first(server, monkeypatch):
 
 def test_a_full_disk_is_told(server, monkeypatch):
     def full(self, out, chunk):
-        raise hub.unwritable(self.asked, OSError(28, "No space left on device"))
+        raise transfer.unwritable(self.asked, OSError(28, "No space left on device"))
 
-    monkeypatch.setattr(hub.Transfer, "write", full)
+    monkeypatch.setattr(transfer.Transfer, "write", full)
     assert "No space left" in refused(hub.download, NAME)
 
 
@@ -270,7 +270,7 @@ REFUSALS = {
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
 def test_refusals_of_the_hub_are_one_line(server, case, monkeypatch):
     start, status, code, words = case
-    monkeypatch.setattr(hub, "RETRIES", 2)
+    monkeypatch.setattr(transfer, "RETRIES", 2)
     server.refuse[start] = (status, code)
     with pytest.raises(SSDError, match=words) as caught:
         hub.download(NAME)

@@ -1,0 +1,149 @@
+"""Writes the files of a quote to the disk: resumable, checked, all or nothing.
+
+Files get their final names only once all are complete. Setting `stop` ends a transfer. Knows
+nothing about the files' content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import SSDError
+from .hub_client import HubFile, body, explained, first_line, network_errors
+from .quotes import Quote, part_of, size_of
+
+RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them
+CHUNK = 1 << 20  # bytes read at once from the disk
+PARTIAL = 206  # HTTP status: the requested range
+
+
+class DownloadCancelled(SSDError):
+    """`cancelled` returned true. Downloaded bytes are kept for the next attempt."""
+
+
+def unwritable(asked: Quote, error: OSError) -> SSDError:
+    return SSDError(f"cannot write to {asked.destination}: {error.strerror or error}; what has "
+                    "arrived is kept, make room or choose another models folder")
+
+
+class Transfer:
+    """One running download, and its progress."""
+
+    def __init__(self, asked: Quote) -> None:
+        self.asked, self.stop = asked, threading.Event()
+        self.before, self.within = 0, 0
+        self.file = asked.files[0].target
+
+    @property
+    def done(self) -> int:
+        """Bytes on the disk and hashed."""
+        return self.before + self.within
+
+    def run(self) -> None:
+        """Complete every file, then give all of them their final names."""
+        try:
+            for file in self.asked.files:
+                self.file = file.target
+                self.make_whole(file)
+                self.before, self.within = self.before + file.bytes, 0
+            self.publish()
+        except OSError as error:
+            raise unwritable(self.asked, error) from error
+
+    def publish(self) -> None:
+        self.require_watcher()
+        for file in self.asked.files:
+            target = self.asked.destination / file.target
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self.asked.staging / file.staged, target)
+
+    def require_watcher(self) -> None:
+        if self.stop.is_set():
+            raise DownloadCancelled(f"the download of {self.asked.name} was cancelled")
+
+    def make_whole(self, file: HubFile) -> None:
+        there = self.asked.destination / file.target
+        staged = self.asked.staging / file.staged
+        if there.exists():
+            self.check_present(file, there)
+        elif size_of(staged) != file.bytes:
+            with open(part_of(staged), "a+b") as out:
+                self.append(file, out)
+            os.replace(part_of(staged), staged)
+
+    def check_present(self, file: HubFile, path: Path) -> None:
+        """Raise SSDError if a file of that name differs from the Hub's: it is the user's own."""
+        self.restart(file)
+        if size_of(path) == file.bytes:
+            with open(path, "rb") as present:
+                self.count_all(present)
+        if self.digest.hexdigest() != file.digest:
+            raise SSDError(f"{path}: differs from {file.repo}/{file.name} on the Hub (commit "
+                           f"{file.commit[:10]}): move it away to download the Hub's file")
+
+    def append(self, file: HubFile, out: BinaryIO) -> None:
+        """Fetch what `out` lacks, then compare checksums; a file with a wrong one is emptied."""
+        self.restart(file)
+        out.seek(0)
+        self.count_all(out)
+        tries = 0
+        while self.within < file.bytes:
+            self.require_watcher()
+            had = self.within
+            broken = self.fetch_rest(file, out)
+            tries = 0 if self.within > had else tries + 1
+            if tries == RETRIES:
+                raise SSDError(f"{file.repo}/{file.name}: the connection broke {RETRIES} times in "
+                               f"a row ({broken}); what has arrived is kept, start the download "
+                               "again to go on")
+            if self.within < file.bytes:
+                self.stop.wait(PAUSE)
+        if self.digest.hexdigest() != file.digest:
+            out.truncate(0)
+            raise SSDError(f"{file.repo}/{file.name}: its checksum differs from the Hub's, so "
+                           "it was deleted: start the download again")
+
+    def fetch_rest(self, file: HubFile, out: BinaryIO) -> str:
+        """Request the rest of a file once; return what ended the request."""
+        try:
+            with body(file, self.within) as (status, chunks):
+                if status != PARTIAL:  # the server ignored the range and starts over
+                    self.restart(file)
+                    out.truncate(0)
+                for chunk in chunks:
+                    self.count(chunk)
+                    self.write(out, chunk)
+                    if self.within > file.bytes:
+                        break
+        except network_errors() as error:
+            if (refusal := explained(error, file.repo)) is not None:
+                raise refusal from error
+            return first_line(error)
+        return "it ended early"
+
+    def write(self, out: BinaryIO, chunk: bytes) -> None:
+        """Write a chunk; disk errors need an own message, as network errors share their class."""
+        try:
+            out.write(chunk)
+        except OSError as error:
+            raise unwritable(self.asked, error) from error
+
+    def restart(self, file: HubFile) -> None:
+        """Count from byte 0. Small files have git's checksum: SHA-1 of a header and the content."""
+        large = len(file.digest) == 64
+        self.digest = hashlib.sha256() if large else hashlib.sha1(b"blob %d\0" % file.bytes)
+        self.within = 0
+
+    def count_all(self, file: BinaryIO) -> None:
+        while chunk := file.read(CHUNK):
+            self.count(chunk)
+
+    def count(self, chunk: bytes) -> None:
+        self.require_watcher()
+        self.digest.update(chunk)
+        self.within += len(chunk)
