@@ -6,45 +6,28 @@
 import { make, setText } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { Frame } from "./frame.js";
-import { HeldElement } from "./held.js";
-import { Target, pageWords, type } from "./host.js";
+import { FramedElement } from "./framed.js";
+import { Target, type } from "./host.js";
 import { Slider, clamp } from "./slider.js";
 
 const LEAP = 4; // rows at Page Up and Page Down
 
-export class SsdKeepLine extends HeldElement {
+export class SsdKeepLine extends FramedElement {
   static observedAttributes = ["src", "rows", "row", "target"];
-  #frame = null;
   #target = null;
 
-  connectedCallback() {
-    this.#begin();
-  }
-
-  /** Attributes of the first page come before the element is connected: that is no change. */
-  attributeChangedCallback() {
-    if (this.#frame) this.#begin();
-  }
-
-  disconnectedCallback() {
-    this.#end();
-  }
-
-  #begin() {
-    this.#end();
-    this.words = pageWords();
+  begin() {
     this.rows = Number(this.getAttribute("rows"));
-    this.#frame = new Frame(this.words, [[this.getAttribute("src") ?? "", ""]]);
+    this.frame = new Frame(this.words, [[this.getAttribute("src") ?? "", ""]]);
     this.#target = new Target(this.getAttribute("target"), () => this.#follow());
     this.tag = make("span", "ssd-tag", { "aria-hidden": "true" });
-    this.#frame.field.append(...this.#frame.images, make("div", "ssd-dropped"));
-    this.slider = new Slider(this.#frame.field, {
+    this.frame.field.append(...this.frame.images, make("div", "ssd-dropped"));
+    this.slider = new Slider(this.frame.field, {
       name: this.words.keepLine, vertical: true, range: () => this.#range(),
       move: (row) => this.#choose(row),
     });
     this.slider.handle.append(this.tag);
     this.#show(clamp(Number(this.getAttribute("row")), this.#range()));
-    this.show(this.#frame.element);
   }
 
   get #input() {
@@ -81,9 +64,8 @@ export class SsdKeepLine extends HeldElement {
     this.slider.set(row, text);
   }
 
-  #end() {
-    this.#frame?.dispose();
+  end() {
+    super.end();
     this.#target?.stop();
-    this.#frame = null;
   }
 }
