@@ -126,7 +126,7 @@ def test_a_kept_top_has_a_recipe_only_where_that_is_wanted(page, every_message, 
 
 
 @pytest.mark.parametrize(("harm", "line"), [
-    (lambda page: page.services.library.use("bare"), "now bare is loaded"),
+    (lambda page: page.services.library.use("bare"), "but bare is loaded"),
     (lambda page: page.services.worker._jobs.clear(), "Expired")])
 def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_message, stopped_at,
                                                                 harm, line):
