@@ -242,7 +242,7 @@ def test_a_stopped_picture_of_another_backbone_is_not_saved(library, history, se
     job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
     assert job.wait(30)
     library.use("bare")
-    with pytest.raises(SSDError, match="now bare is loaded"):
+    with pytest.raises(SSDError, match="but bare is loaded"):
         runs.save_partial(history, library, job.result)
 
 
