@@ -376,16 +376,18 @@ def test_neither_the_workflow_nor_the_prompt_knows_of_the_preview(tab):
 
 def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     tab = open_frontend()
-    tab.build(fresh(batch_size=32))
-    tab.draw_by_ar()
-    tab.queue()
+    for _ in range(4):  # so that one is running whenever the page is back
+        tab.build(fresh(batch_size=64))
+        tab.draw_by_ar()
+        tab.queue()
     tab.wait_painted(1)
     tab.page.reload(wait_until="domcontentloaded")
     tab.ready()
     tab.build(fresh())
-    assert tab.server.get("/queue")["queue_running"], "the run ended before the page was back"
+    assert tab.server.get("/queue")["queue_running"], "the runs ended before the page was back"
     tab.wait_painted(1)
     assert tab.page.locator(".ssd-heading:visible").inner_text() == "ar"
+    tab.server.post("/queue", {"clear": True})
     tab.server.post("/interrupt", {})
     tab.wait_figures("stopped at row")
     tab.queue()
