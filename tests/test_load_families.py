@@ -214,7 +214,7 @@ def test_a_preview_does_not_send_the_decoder_away():
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_offload_without_a_card_is_refused(folders, device):
-    with pytest.raises(SSDError, match=f"offload frees a card's memory.*on {device}"):
+    with pytest.raises(SSDError, match=f"offload saves memory.*device is {device}"):
         load_backbone(folders["anole"], device, offload=True)
 
 
@@ -247,7 +247,7 @@ def test_a_backbone_without_values_draws_nothing(folders):
 
 
 @pytest.mark.parametrize("flags, reason", [
-    (("--offload", "--device", "cpu"), "offload frees"), (("--device", "meta"), "without its"),
+    (("--offload", "--device", "cpu"), "offload saves"), (("--device", "meta"), "without its"),
     (("--dtype", "int3"), "int8, int4")], ids=str)
 def test_the_command_line_hands_its_flags_on(folders, flags, reason, capsys):
     out = str(folders["anole"] / "x.png")
