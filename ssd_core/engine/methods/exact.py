@@ -40,7 +40,7 @@ def cheapest_window(grid: Grid, device: str) -> int:
 class Exact(Resolved):
     """Samples a whole window of cells again in every pass."""
 
-    window: int | None = knob(None, "Cells that a pass looks at.", low=1, shown="basic",
+    window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
                               own="the cheapest number on this device")
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True

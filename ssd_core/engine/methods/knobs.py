@@ -12,7 +12,7 @@ __all__ = ["cells_drafted", "knob", "verification_rounds"]
 
 def cells_drafted() -> Any:
     """The knob k_h."""
-    return knob(None, "Cells drafted at once along a row.", low=1, high=LONGEST_SIDE,
+    return knob(None, "Cells drafted at a time along a row.", low=1, high=LONGEST_SIDE,
                 shown="basic", own="the backbone's own")
 
 

@@ -49,19 +49,19 @@ class RowSchedule(Method):
     """
 
     k_h: int | None = cells_drafted()
-    k_v: int | None = knob(None, "Rows drafted at once, a block.", low=1, high=LONGEST_SIDE,
+    k_v: int | None = knob(None, "Rows drafted at a time (a block).", low=1, high=LONGEST_SIDE,
                            shown="basic", own="the backbone's own")
     rounds: int | None = verification_rounds(None)
     incremental: int | None = knob(
-        None, "Further rounds for each further row of a block; matters when k_v is above 1.", low=0,
+        None, "Extra rounds for each later row of a block; used when k_v is above 1.", low=0,
         shown="basic", own="the backbone's own, or 0 where rounds are given")
     acceptance: str = knob(
         "residual", "residual: the paper's rule. coupled: choose again with the seed's own noise. "
                     "With both, rounds stop early once nothing changes.",
         choices=("residual", "coupled"))
     fused_commit: bool = knob(
-        False, "Merge the commit of a block with the next block's first round: saves one pass a "
-               "block.")
+        False, "Merge the commit of a block with the next block's first round: saves one pass "
+               "per block.")
 
     def known(self, preset: Preset) -> dict[str, Any]:
         """As in Method, but with `rounds` set an unset `incremental` is 0, not the preset's."""
