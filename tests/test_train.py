@@ -1,6 +1,7 @@
 """The recipe from end to end at toy length: every stage runs, resumes, and feeds the next one."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from ssd_core.engine.methods import AR, SSD, Exact
 from ssd_core.measure.evaluate import code_entropy, evaluate, objects, with_errors
 from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import PLACES
-from ssd_core.train import backbone, heads, reading, self_distill, tokenizer
+from ssd_core.train import backbone, common, heads, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine
 from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
 
@@ -167,6 +168,23 @@ def test_painting_is_kept_and_captions_are_fresh(tmp_path):
     assert (first == second).all() and len(list(tmp_path.iterdir())) == 1
     assert len({fresh_caption(HELD_OUT, draw) for draw in range(8)}) > 1
     assert fresh_caption(HELD_OUT, 3) == fresh_caption(HELD_OUT, 3)
+
+
+@pytest.mark.parametrize(("platform", "options"), [
+    ("linux", common.MALLOC_OPTIONS), ("win32", {})])
+def test_glibc_is_told_to_keep_freed_memory(monkeypatch, platform, options):
+    told: dict[int, int] = {}
+    libc = SimpleNamespace(mallopt=told.setdefault)
+    monkeypatch.setattr(common.sys, "platform", platform)
+    monkeypatch.setattr(common.ctypes, "CDLL", lambda name: libc)
+    common.keep_freed_memory()
+    assert told == options
+
+
+def test_another_allocator_than_glibcs_is_left_alone(monkeypatch):
+    monkeypatch.setattr(common.sys, "platform", "linux")
+    monkeypatch.setattr(common.ctypes, "CDLL", lambda name: SimpleNamespace())
+    common.keep_freed_memory()
 
 
 def test_the_rate_rises_and_falls():

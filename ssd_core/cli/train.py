@@ -42,8 +42,10 @@ def stages() -> None:
 def stage_command(stage: str) -> Any:
     """A stage's module as a command, with one flag per field of its recipe."""
     module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
+    common = importlib.import_module("ssd_core.train.common")
 
     def command(recipe: Any, json: Json = True) -> None:
+        common.keep_freed_memory()
         train = partial(module.train, say=note) if stage in TELL_COSTS else module.train
         typer.echo(json_module.dumps(train(recipe)))
 
