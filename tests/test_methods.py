@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, events, random_heads, tiny_postc
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept
-from ssd_core.engine.methods import METHODS
+from ssd_core.engine.methods import METHODS, sjd
 from ssd_core.engine.state import DecodeState
 
 WORDS = ("sun", "a red house", "ox")  # of different length, and different from the empty prompt
@@ -36,6 +36,8 @@ UNDER_TEST = {
     "rows-copy-coupled": methods.Rows(k_h=3, k_v=2, rounds=2, draft="copy", acceptance="coupled"),
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
+    "sjd-random": methods.SJD(4, "random", continuation=False),
+    "sjd-left": methods.SJD(9, "repeat-left"),
 }
 UNDER_TEST |= {method.name: method for method in one_of_each()
                if method.name not in {one.name for one in UNDER_TEST.values()}}
@@ -427,10 +429,16 @@ SMALL = {"2x3": (Grid(2, 3), 3, {}), "2x2-row-end": (Grid(2, 2, True), 4, {}),
          "3x2-top-k": (Grid(3, 2), 4, {"top_k": 2, "temperature": 1.3})}
 
 
+SJDS = [methods.SJD(window, init, continuation) for window, init, continuation in (
+    (4, "random", False), (6, "resample-above", False), (3, "repeat-left", False),
+    (4, "random", True), (6, "resample-above", True), (5, "resample-left", True),
+    (6, "repeat-above", True))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("small", SMALL)
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
-                                    methods.Strict("vertical", k_h=2)], ids=str)
+                                    methods.Strict("vertical", k_h=2), *SJDS], ids=str)
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
@@ -444,6 +452,30 @@ def test_approximate_methods_do_not():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     counts = drawn(backbone, methods.SSD(k_h=2, k_v=1, rounds=1), {}, 16_384)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("continuation", [False, True])
+def test_sjd_with_a_wrong_draft_distribution_does_not(monkeypatch, continuation):
+    """Tokens that count as drawn from a flat q pass too often: the test above would notice."""
+    def remember(drafts, slots, probs):
+        drafts.probs, drafts.first = torch.full_like(probs, 1 / probs.shape[-1]), slots[:, :1]
+
+    monkeypatch.setattr(sjd.Drafts, "remember", remember)
+    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
+    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 16_384)
+    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+
+
+@pytest.mark.parametrize("row_end", [False, True])
+@pytest.mark.parametrize("continuation", [False, True])
+@pytest.mark.parametrize("init", ["random", "repeat-left", "resample-above"])
+def test_sjd_at_temperature_0_is_ar(row_end, init, continuation):
+    backbone, _ = scene(row_end)
+    sampling = Sampling(seed=4, cfg=3.0, temperature=0)
+    told = events(backbone, methods.SJD(7, init, continuation), PEOPLE, sampling=sampling)
+    assert told[-1].tokens.equal(ar_picture(row_end, sampling))
+    assert told[-1].stats["passes"] <= told[0].plan.passes_max
 
 
 # Every knob is live

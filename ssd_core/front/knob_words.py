@@ -55,6 +55,11 @@ KNOB_WORDS: dict[str, Words] = {
     "draft_choice": Words("Draft selection", "草稿选取",
                           "如何从草稿头的分布中取草稿：采样，或取最可能的词元。"),
     "draft_temperature": Words("Draft temperature", "草稿温度", "草稿的温度，与采样温度相乘。"),
+    "init": Words("First draft of a cell (sjd)", "首个草稿（sjd）",
+                  "单元格的首个草稿：随机码、左边或上方的词元，或从那里的分布重新采样。"),
+    "continuation": Words("Continuation: keep later drafts that still fit (sjd)",
+                          "延续：保留仍然合适的后续草稿（sjd）",
+                          "首次拒绝之后的草稿，按其分布吻合的程度保留。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -6,11 +6,12 @@ from .base import Method, Resolved
 from .exact import Exact
 from .mtp import MTP
 from .rows import Rows
+from .sjd import SJD
 from .ssd import SSD
 from .strict import Strict
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact)
+    method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact, SJD)
 }
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -21,5 +22,5 @@ def default_method() -> Method:
     return Exact()
 
 
-__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SSD", "Exact", "Method", "Resolved", "Rows",
-           "Strict", "default_method"]
+__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Method", "Resolved",
+           "Rows", "Strict", "default_method"]
