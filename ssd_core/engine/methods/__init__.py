@@ -10,9 +10,9 @@ from .sjd import SJD
 from .ssd import SSD
 from .strict import Strict
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (AR, MTP, SSD, Strict, Rows, Exact, SJD)
-}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (
+    AR, MTP, SSD, Strict, Rows, Exact, SJD,
+)}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
 

@@ -16,55 +16,19 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
 from ...model.sampling import choose
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, make_plan, require
-from .knobs import knob
-from .window import known, sliding_window
-
-# Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
-# On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
-CARD_CELLS, CPU_CELLS = 100, 48
-
-
-def cheapest_window(grid: Grid, device: str) -> int:
-    """As many whole rows as the device handles cheaply, at least one; device: "cpu", "cuda" ..."""
-    rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
-    return min(rows, grid.rows) * grid.width
+from .window import Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
-class Exact(Resolved):
+class Exact(Windowed):
     """Samples a whole window of cells again in every pass."""
 
-    window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
-                              own="the cheapest number on this device")
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
-
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        require(((not self.window or self.window <= grid.slots,
-                  f"window {self.window}: the picture has {grid.slots} cells"),))
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
-
-    def width(self, grid: Grid, device: str) -> int:
-        """Cells per pass on this type of device."""
-        return self.window or cheapest_window(grid, device)
-
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        return min(self.width(grid, device), grid.slots)
-
-    def choice(self, grid: Grid, device: str) -> str:
-        if self.window is not None:
-            return ""
-        window = self.width(grid, device)
-        rows = window // grid.width
-        place = "a CPU" if device == "cpu" else "a graphics card"
-        return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         window, guess = self.width(state.grid, state.tokens.device.type), FirstGuess(state)

@@ -17,23 +17,19 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...model.grid import Grid
 from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, make_plan
 from .knobs import knob
-from .window import known, sliding_window
+from .window import Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
-class SJD(Resolved):
+class SJD(Windowed):
     """Drafts a window of cells from their own distributions one pass earlier."""
 
-    window: int = knob(32, "Cells checked in each forward pass.", low=1, shown="basic")
     init: str = knob(
         "repeat-above", "The first draft of a cell: a random code, the token to the left or "
                         "above, or a new sample from that cell's distribution.",
@@ -43,15 +39,9 @@ class SJD(Resolved):
     name: ClassVar[str] = "sjd"
     verdict: ClassVar[str] = "same distribution"
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
-
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        return min(self.window, grid.slots)
-
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        drafts = Drafts(self.init)
-        yield from sliding_window(state, first_row * state.grid.width, self.window, drafts.guess,
+        window, drafts = self.width(state.grid, state.tokens.device.type), Drafts(self.init)
+        yield from sliding_window(state, first_row * state.grid.width, window, drafts.guess,
                                   lambda *judged: self.judge(drafts, *judged))
 
     def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,

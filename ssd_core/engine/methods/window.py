@@ -1,4 +1,4 @@
-"""The sliding window of `strict` and `exact`: each picture has its own frontier.
+"""The sliding window of `strict`, `exact` and `sjd`: each picture has its own frontier.
 
 The token at the frontier is final but not yet fed. A pass feeds it together with the guesses behind
 it. Guesses that prove right become final, the first wrong one is corrected, and the frontier moves
@@ -8,16 +8,60 @@ to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 
+from ...model.grid import Grid
 from ..events import Pass
+from ..plan import Plan
 from ..state import DecodeState
+from .base import Resolved, make_plan, require
+from .knobs import knob
 
 Drafted = TypeVar("Drafted")
 Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
 Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], torch.Tensor]
+
+
+# Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
+# On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
+CARD_CELLS, CPU_CELLS = 100, 48
+
+
+def cheapest_window(grid: Grid, device: str) -> int:
+    """As many whole rows as the device handles cheaply, at least one; device: "cpu", "cuda" ..."""
+    rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
+    return min(rows, grid.rows) * grid.width
+
+
+@dataclass(frozen=True)
+class Windowed(Resolved):
+    """A method that checks a window of cells in every pass. It needs one pass per cell at most."""
+
+    window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
+                              own="the cheapest number on this device")
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        require(((not self.window or self.window <= grid.slots,
+                  f"window {self.window}: the picture has {grid.slots} cells"),))
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+
+    def width(self, grid: Grid, device: str) -> int:
+        """Cells per pass on this type of device."""
+        return self.window or cheapest_window(grid, device)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return min(self.width(grid, device), grid.slots)
+
+    def choice(self, grid: Grid, device: str) -> str:
+        if self.window is not None:
+            return ""
+        window = self.width(grid, device)
+        rows = window // grid.width
+        place = "a CPU" if device == "cpu" else "a graphics card"
+        return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
 
 
 def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Drafted],
