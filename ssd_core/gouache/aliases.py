@@ -1,0 +1,234 @@
+"""What a prompt says in the postcards' own words: synonyms, slips of the pen, and Chinese.
+
+Everything a person types becomes words of the closed vocabulary, or is named as unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from .captions import WORDS
+
+_SYNONYMS: dict[str, str] = {
+    # things
+    "home": "house", "hut": "house", "cabin": "house", "building": "house", "barn": "house",
+    "homes": "houses", "huts": "houses", "cabins": "houses", "village": "houses",
+    "town": "houses", "chapel": "church", "cathedral": "church", "palace": "castle",
+    "fortress": "castle", "fort": "castle", "keep": "tower", "beacon": "lighthouse",
+    "camp": "tent", "teepee": "tent", "oak": "tree", "birch": "tree", "apple": "tree",
+    "grove": "trees", "oaks": "trees", "spruce": "pine", "conifer": "pine", "firs": "pine",
+    "pines": "pine", "ship": "boat", "yacht": "boat", "sailing": "", "ships": "boats",
+    "yachts": "boats", "fleet": "boats", "aqueduct": "bridge", "viaduct": "bridge",
+    "airship": "balloon", "balloons": "balloon", "hot-air": "", "hot air balloon": "balloon",
+    "sailing boat": "boat", "sailing ship": "boat", "sail boat": "boat",
+    # colours
+    "crimson": "red", "scarlet": "red", "ruby": "red", "gold": "golden", "amber": "orange",
+    "emerald": "green", "olive": "green", "azure": "blue", "navy": "blue", "cyan": "blue",
+    "lilac": "violet", "lavender": "violet", "magenta": "pink", "rose": "pink", "rosy": "pink",
+    "ivory": "white", "pale": "white",
+    # time and weather
+    "daybreak": "dawn", "daytime": "day", "midday": "noon", "sundown": "sunset",
+    "twilight": "dusk", "nightfall": "night", "tonight": "night", "nighttime": "night",
+    "sunny": "sun", "sunshine": "sun", "moonlight": "moon", "moonlit": "moon", "star": "stars",
+    "cloud": "clouds", "overcast": "cloudy", "raining": "rain", "storm": "heavy rain",
+    "stormy": "rainy", "drizzle": "rain", "shower": "rain", "mist": "fog", "misty": "foggy",
+    "haze": "fog", "hazy": "foggy", "blue sky": "clear sky",
+    # land
+    "hill": "hills", "hilly": "hills", "mountain": "mountains", "alps": "snowy mountains",
+    "peak": "peaks", "cliffs": "mountains", "cliff": "mountains", "wood": "woods",
+    "jungle": "forest", "forests": "forest", "meadows": "meadow", "lawn": "grass",
+    "pasture": "meadow", "prairie": "meadow", "grassland": "meadow", "fields": "field",
+    "farmland": "field", "crops": "wheat", "corn": "wheat", "dunes": "desert", "dune": "desert",
+    "shore": "beach", "coast": "beach", "ice": "snow", "winter": "snow", "snowfield": "snow",
+    "pond": "lake", "water": "lake", "lagoon": "lake", "seas": "sea", "oceans": "ocean",
+    "wave": "waves", "path": "road", "street": "road", "lane": "road", "track": "road",
+    "stream": "river", "brook": "river", "creek": "river", "flower": "flowers",
+    "blossoms": "flowers", "poppies": "flowers", "flowery": "flowers",
+    # places and small words
+    "centre": "center", "central": "middle", "lefthand": "left", "righthand": "right",
+    "left-hand": "left", "right-hand": "right", "next": "", "beside": "by", "near": "by",
+    "inside": "in", "over": "above", "below": "under", "beneath": "under", "within": "in",
+    "standing": "stands", "floating": "floats", "flying": "floats", "flies": "floats",
+    "shining": "shines", "couple": "pair", "several": "some", "many": "some", "there": "",
+    "are": "is", "has": "with", "having": "with", "its": "the", "it": "", "this": "the",
+    "image": "picture", "photo": "picture", "drawing": "picture", "landscape": "view",
+    "scene": "view", "scenery": "view", "from": "of", "into": "in", "onto": "on", "side": "",
+    "front": "", "nice": "", "beautiful": "", "pretty": "", "lovely": "", "small": "",
+    "little": "", "big": "", "large": "", "tall": "", "old": "", "please": "", "very": "",
+    "draw": "", "paint": "", "show": "", "me": "", "1": "one", "2": "two", "3": "three",
+    "!": ".", "?": ".", ";": ",", ":": ",", "-": ",", "–": ",", "—": ",", "'": "", '"': "",
+    "(": ",", ")": ",", "&": "and", "+": "and", "/": ",",
+}
+_CHINESE: dict[str, str] = {
+    # things
+    "房子": "house", "房屋": "house", "小屋": "cottage", "木屋": "cottage", "屋子": "house",
+    "村庄": "houses", "村子": "houses", "小镇": "houses", "教堂": "church", "城堡": "castle",
+    "宫殿": "castle", "塔楼": "tower", "高塔": "tower", "塔": "tower", "灯塔": "lighthouse",
+    "风车": "windmill", "帐篷": "tent", "树林": "woods", "树": "tree", "大树": "tree",
+    "几棵树": "some trees", "一些树": "some trees", "树丛": "trees", "松树": "pine",
+    "杉树": "fir", "船": "boat", "小船": "boat", "帆船": "sailboat", "几艘船": "some boats",
+    "船队": "boats", "桥": "bridge", "桥梁": "bridge", "热气球": "balloon", "气球": "balloon",
+    # colours
+    "红色": "red", "红": "red", "橙色": "orange", "橘色": "orange", "橙": "orange",
+    "黄色": "yellow", "黄": "yellow", "金色": "golden", "绿色": "green", "绿": "green",
+    "蓝色": "blue", "蓝": "blue", "紫色": "purple", "紫": "purple", "粉色": "pink",
+    "粉红色": "pink", "粉红": "pink", "白色": "white", "白": "white",
+    # places
+    "在左边": "on the left", "左边": "on the left", "在左侧": "on the left",
+    "左侧": "on the left", "左面": "on the left", "在右边": "on the right",
+    "右边": "on the right", "在右侧": "on the right", "右侧": "on the right",
+    "右面": "on the right", "在中间": "in the middle", "中间": "in the middle",
+    "在中央": "in the middle", "中央": "in the middle", "正中": "in the middle",
+    # time and weather
+    "黎明": "at dawn ,", "拂晓": "at dawn ,", "日出": "at sunrise ,",
+    "清晨": "early in the morning ,", "早晨": "early in the morning ,",
+    "早上": "early in the morning ,", "中午": "at noon ,", "正午": "at noon ,",
+    "白天": "by day ,", "下午": "in the afternoon ,", "黄昏": "at dusk ,",
+    "傍晚": "in the evening ,", "日落": "at sunset ,", "夕阳": "at sunset ,",
+    "夜晚": "at night ,", "晚上": "at night ,", "夜里": "at night ,", "午夜": "at midnight ,",
+    "深夜": "at midnight ,", "晴朗的天空": "under a clear sky ,", "晴天": "under a clear sky ,",
+    "晴空": "under a clear sky ,", "多云": "under a cloudy sky ,", "云": "clouds in the sky ,",
+    "白云": "clouds in the sky ,", "星空": "under a starry sky ,",
+    "星星": "stars in the sky ,", "繁星": "stars in the sky ,", "雨": "in the rain ,",
+    "雨中": "in the rain ,", "下雨": "in the rain ,", "下着雨": "in the rain ,",
+    "雾": "in the fog ,", "大雾": "in thick fog ,", "雾中": "in the fog ,", "太阳": "the sun",
+    "月亮": "the moon", "月光": "under the moon ,", "明月": "the moon",
+    # land
+    "平坦的地平线": "a flat horizon ,", "地平线": "a flat horizon ,",
+    "山丘": "hills behind ,", "丘陵": "hills behind ,", "小山": "hills behind ,",
+    "群山": "rocky mountains ,", "山脉": "rocky mountains ,", "高山": "rocky mountains ,",
+    "山": "rocky mountains ,", "雪山": "snowy mountains behind ,", "森林": "a forest behind ,",
+    "草地": "on a meadow ,", "草原": "on a meadow ,", "草坪": "on a meadow ,",
+    "麦田": "in a wheat field ,", "田野": "in a field ,", "沙漠": "in the desert ,",
+    "沙滩": "on the sandy beach ,", "雪地": "in the snow ,", "雪": "in the snow ,",
+    "湖": "on a lake ,", "湖面": "on a lake ,", "湖上": "on a lake ,", "湖边": "on a lake ,",
+    "湖水": "on a lake ,", "海": "on the sea ,", "大海": "on the sea ,",
+    "海上": "on the sea ,", "海面": "on the sea ,", "海边": "by the ocean ,",
+    "道路": "by a road ,", "小路": "by a road ,", "路": "by a road ,",
+    "河": "by a river ,", "河流": "by a river ,", "小河": "by a river ,",
+    "河边": "by a river ,", "花": "among flowers ,", "鲜花": "among flowers ,",
+    "花丛": "among flowers ,", "野花": "among flowers ,",
+    # small words
+    "和": "and", "与": "and", "以及": "and", "还有": "and", "一座": "a", "一个": "a",
+    "一棵": "a", "一艘": "a", "一只": "a", "一顶": "a", "一条": "a", "一幅": "a", "两座": "",
+    "孤独的": "a lone", "的": "", "在": "", "有": "", "是": "", "上": "", "下": "", "里": "",
+    "着": "", "远处": "", "背后": "", "后面": "", "前面": "", "旁边": "", "天空": "",
+    "画": "", "风景": "a view of", "明信片": "a postcard of", "一些": "some", "几": "",
+    ",": ",", "，": ",", "。": ".", "、": ",", "；": ",", "：": ",", "！": ".", "？": ".",
+}
+MARKS = (",", ".")
+# English words that are no slips of those known here, near as they are.
+_OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
+    kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
+    violent violets waving winging winning""".split())
+_PIECE = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*|[^\sa-z0-9]", re.IGNORECASE)
+_IDEOGRAPH = re.compile(r"[\u3400-\u9fff\u3001\u3002\uff00-\uffef]")
+_KNOWN = frozenset(WORDS)
+_PHRASES = [alias for alias in _SYNONYMS if " " in alias]
+_FIRST_WORDS = {phrase.split()[0] for phrase in _PHRASES}
+_LONGEST = max(map(len, _CHINESE))
+
+
+@dataclass(frozen=True)
+class Said:
+    """A piece of a prompt as it was typed, and the words that stand for it.
+
+    words: None where nothing is known that it could mean; () where it means nothing here.
+    """
+
+    typed: str
+    words: tuple[str, ...] | None
+
+
+def said(prompt: str) -> tuple[Said, ...]:
+    """The pieces of a prompt in order; see `Said`."""
+    return tuple(_pieces(prompt))
+
+
+def without_repeats(words: Iterable[str]) -> list[str]:
+    """The words without those that stand twice in a row, and without a mark at the beginning.
+
+    "," and "." count as the same: Chinese words bring marks of their own.
+    """
+    kept: list[str] = []
+    for word in words:
+        mark = word in MARKS
+        if not (mark and (not kept or kept[-1] in MARKS)) and kept[-1:] != [word]:
+            kept.append(word)
+    return kept
+
+
+def _pieces(prompt: str) -> Iterator[Said]:
+    position = 0
+    while match := _PIECE.search(prompt, position):
+        start = match.start()
+        piece = (_chinese_at(prompt, start) if _IDEOGRAPH.match(match[0])
+                 else _phrase_at(prompt, start, match[0]))
+        position = start + len(piece)
+        yield Said(piece, meaning_of(piece.lower()))
+
+
+def _phrase_at(prompt: str, start: int, first: str) -> str:
+    """What is typed at `start`: a synonym of several words that begins with `first`, or `first`."""
+    if first.lower() in _FIRST_WORDS:
+        for phrase in _PHRASES:
+            typed, after = prompt[start : start + len(phrase)], prompt[start + len(phrase) :][:1]
+            if typed.lower() == phrase and not after.isalnum():
+                return typed
+    return first
+
+
+def _chinese_at(prompt: str, start: int) -> str:
+    """The longest known Chinese word that begins at `start`, or one character."""
+    for length in range(_LONGEST, 1, -1):
+        if prompt[start : start + length] in _CHINESE:
+            return prompt[start : start + length]
+    return prompt[start]
+
+
+@cache
+def meaning_of(piece: str) -> tuple[str, ...] | None:
+    """The words that a piece in lower case stands for; see `Said`."""
+    if piece in _KNOWN:
+        return (piece,)
+    for table in (_SYNONYMS, _CHINESE):
+        if piece in table:
+            return tuple(table[piece].split())
+    if (meant := _misspelt(piece)) is not None:
+        return meaning_of(meant)
+    return None
+
+
+def _misspelt(piece: str) -> str | None:
+    """The one known word that a single slip makes `piece` of, or None.
+
+    Two letters may be swapped. In words of six letters and more, one may also be missing, wrong or
+    too many; shorter ones are too near to other English words.
+    """
+    if len(piece) < 4 or not (piece.isascii() and piece.isalpha()) or piece in _OTHER_WORDS:
+        return None
+    near = {word for word in (*WORDS, *_SYNONYMS)
+            if _swapped(piece, word) or (len(word) >= 6 and _one_letter_off(piece, word))}
+    return near.pop() if len(near) == 1 else None
+
+
+def _first_difference(a: str, b: str) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y),
+                min(len(a), len(b)))
+
+
+def _swapped(a: str, b: str) -> bool:
+    """Whether two neighbouring letters of a, swapped, make it b."""
+    at = _first_difference(a, b)
+    x, y = a[at:], b[at:]
+    return len(x) == len(y) > 1 and x[:2] == y[1::-1] and x[2:] == y[2:]
+
+
+def _one_letter_off(a: str, b: str) -> bool:
+    """Whether one letter inserted into a, taken from it or replaced makes it b."""
+    at = _first_difference(a, b)
+    x, y = a[at:], b[at:]
+    return a != b and (x[1:] == y[1:] or x[1:] == y or x == y[1:])
