@@ -36,8 +36,8 @@ UNDER_TEST = {
     "rows-copy-coupled": methods.Rows(k_h=3, k_v=2, rounds=2, draft="copy", acceptance="coupled"),
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
-    "sjd-random": methods.SJD(4, "random", continuation=False),
-    "sjd-left": methods.SJD(9, "repeat-left"),
+    "sjd-random": methods.SJD(3, "random", continuation=False),
+    "sjd-left": methods.SJD(init="repeat-left"),
 }
 UNDER_TEST |= {method.name: method for method in one_of_each()
                if method.name not in {one.name for one in UNDER_TEST.values()}}

@@ -51,7 +51,7 @@ def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) ->
     n = kept.shape[1]
     x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
     at = lengths[:, None] + torch.arange(n, device=x.device)
-    x[torch.arange(len(x), device=x.device)[:, None], at] = kept
+    x[torch.arange(len(x), device=x.device)[:, None], at] = kept.to(x.dtype)  # autocast
     return x
 
 

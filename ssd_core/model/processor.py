@@ -26,6 +26,12 @@ def cpu_has_bf16() -> bool:
     return any(found.get(name) for name in BF16_UNITS)
 
 
+def cpu_has_amx() -> bool:
+    """Whether the CPU multiplies bf16 tiles (AMX), which also speeds up large products."""
+    found = capabilities()
+    return bool(found.get("amx_bf16") or found.get("amx_tile"))
+
+
 def has_bf16(device: torch.device) -> bool:
     """Whether the device computes in bf16; old cards and CPUs only emulate it."""
     if device.type == "cuda":

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from ..errors import SSDError
 from ..files import written_whole
-from ..model.processor import cpu_has_bf16
+from ..model.processor import cpu_has_amx
 
 REQUIRED = dataclasses.MISSING
 # M_MMAP_THRESHOLD (32 MiB is its maximum), M_TRIM_THRESHOLD and M_TOP_PAD of malloc.h, in bytes.
@@ -100,10 +100,10 @@ def keep_freed_memory() -> None:
 
 
 def multiplies_bfloat16(device: str) -> bool:
-    """Whether the device has units for bfloat16 products: recent GPUs and CPUs."""
+    """Whether the device has units for bfloat16 products: recent GPUs, CPUs with AMX."""
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.device(device).type == "cpu" and cpu_has_bf16()
+    return torch.device(device).type == "cpu" and cpu_has_amx()
 
 
 def mixed_precision(device: str) -> AbstractContextManager:
