@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
 import numpy as np
 
+from ..postcards.captions import Claim, claims_by
 from .world import PLACES, Scene, Thing, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
-COUNTS = ("one", "two", "three")
 PLURAL = ("houses", "trees", "boats")  # kinds that are several at once
 
 # Phrases by attribute and value; each ends up as one comma-separated part of a caption.
@@ -88,19 +85,6 @@ _TIME_NOUNS = {"dawn": "dawn", "day": "day", "dusk": "evening", "night": "night"
 _SKY_ADJECTIVES = {"rain": "rainy", "fog": "foggy"}
 _VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stand",
           "trees": "stand"}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a caption.
-
-    `attribute` is one of time, sky, light, light_place, ridge, ground, path, count, kind, colour
-    and place; the last three speak of the caption's thing number `thing`, the others of the scene.
-    """
-
-    attribute: str
-    value: str
-    thing: int | None = None
 
 
 # ---- writing -----------------------------------------------------------------------------------
@@ -190,7 +174,7 @@ def fresh_prompt(rng: np.random.Generator) -> str:
 
 # ---- reading -----------------------------------------------------------------------------------
 
-# Words that make a claim; two-word phrases are merged beforehand, see _TOKEN.
+# Words that make a claim; two-word phrases are merged beforehand, see `claims_by`.
 _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("time", "dawn") for w in ("dawn", "sunrise", "morning")},
     **{w: ("time", "day") for w in ("day", "noon", "afternoon")},
@@ -224,53 +208,6 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{place: ("place", place) for place in PLACES},
     "center": ("place", "middle"),
 }
-_TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
-_BREAKS = (",", ".", "and")
-
-
-@dataclass
-class _Reader:
-    """Reads a caption word by word; a place belongs to the noun before it, else after it."""
-
-    scene: dict[tuple[str, str], None] = field(default_factory=dict)
-    things: list[dict[str, str]] = field(default_factory=list)
-    noun: str | int | None = None  # what the current part speaks of: "light" or a thing's number
-    colour: str | None = None
-    place: str | None = None
-
-    def take(self, word: str) -> None:
-        """Reads one word or mark."""
-        attribute, value = _MEANING.get(word, ("", ""))
-        if word in _BREAKS:
-            self.noun = self.colour = self.place = None
-        elif attribute == "colour":
-            self.colour = value
-        elif attribute == "place":
-            self._locate(value)
-        elif attribute == "kind":
-            self._name(value)
-        elif attribute:
-            self._state(attribute, value)
-
-    def _locate(self, place: str) -> None:
-        if self.noun is None:
-            self.place = place
-        elif self.noun == "light":
-            self.scene["light_place", place] = None
-        else:
-            self.things[int(self.noun)].setdefault("place", place)
-
-    def _name(self, kind: str) -> None:
-        said = {"kind": kind, "colour": self.colour, "place": self.place}
-        self.things.append({name: value for name, value in said.items() if value})
-        self.noun, self.colour, self.place = len(self.things) - 1, None, None
-
-    def _state(self, attribute: str, value: str) -> None:
-        self.scene[attribute, value] = None
-        if attribute == "light":
-            self.noun, place, self.place = "light", self.place, None
-            if place:
-                self.scene["light_place", place] = None
 
 
 def claims(caption: str) -> tuple[Claim, ...]:
@@ -278,15 +215,7 @@ def claims(caption: str) -> tuple[Claim, ...]:
 
     Unknown words are ignored. Things are numbered as they are mentioned.
     """
-    reader = _Reader()
-    for word in _TOKEN.findall(caption.lower()):
-        reader.take(word)
-    on_things = [
-        Claim(attribute, value, index)
-        for index, thing in enumerate(reader.things)
-        for attribute, value in thing.items()
-    ]
-    return (*(Claim(*pair) for pair in reader.scene), *on_things)
+    return claims_by(_MEANING, caption)
 
 
 def _vocabulary() -> tuple[str, ...]:

@@ -8,9 +8,12 @@ from functools import cache
 
 import numpy as np
 
-from .captions import COUNTS, Claim
+from ..postcards import checker as postcards
+from ..postcards.captions import Claim
+from ..postcards.checker import UNCLEAR, verdicts
+from ..postcards.silhouettes import far, overlap
 from .land import ground_rows
-from .silhouettes import STEP, coarse, far, find_things, overlap, stroked
+from .silhouettes import STEP, coarse, find_things, stroked
 from .sky import sky_rows
 from .world import (
     CAP,
@@ -34,27 +37,16 @@ from .world import (
     WOOD,
 )
 
-UNCLEAR = "unclear"  # what a reading says where the pixels fit no value
 _LIGHT_OVERLAP = 0.45
 _STARRY, _CLOUDY = 0.0025, 0.07  # least share of a sky that stars and clouds take
 _VEILED = 0.7  # factor on how well rain and fog fit a sky
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the pixels show; "none" stands for absent, "unclear" for no value that fits.
+class Reading(postcards.Reading):
+    """What the pixels show, and what leads over the ground ("none" where nothing does)."""
 
-    `things` maps an occupied place to the kind and colour found there.
-    """
-
-    time: str
-    sky: str
-    light: str
-    light_place: str
-    ridge: str
-    ground: str
     path: str
-    things: dict[str, tuple[str, str]]
 
 
 def _rows(top: int, bottom: int) -> slice:
@@ -269,43 +261,9 @@ def read(picture: np.ndarray) -> Reading:
     light, light_place = _read_light(small, time) if air == "clear" else ("none", "none")
     sky = _read_sky(picture, small, time, air, light_place, things)
     return Reading(time, sky, light, light_place, _read_ridge(small, time, air), ground,
-                   _read_path(small, time, ground), things)
-
-
-def _thing_verdict(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:
-    """Judges a claim on a thing of which the caption says `about` (attribute to value).
-
-    With a place stated, the thing standing there is judged. Otherwise all things are, and the
-    colour is looked for on a thing of the stated kind when there is one.
-    """
-    shown = reading.things
-    if "place" in about:
-        candidates = [shown[about["place"]]] if about["place"] in shown else []
-    else:
-        candidates = list(shown.values())
-    same = [thing for thing in candidates if thing[0] == about.get("kind", thing[0])]
-    if claim.attribute == "colour":
-        pool = candidates if "place" in about else same or candidates
-        return any(thing[1] == claim.value for thing in pool)
-    return bool(same)
-
-
-def _scene_verdict(reading: Reading, claim: Claim) -> bool:
-    if claim.attribute == "count":
-        return COUNTS[: len(reading.things)][-1:] == (claim.value,)
-    return getattr(reading, claim.attribute) == claim.value
+                   things, _read_path(small, time, ground))
 
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
-    """One verdict a claim, in their order, from a picture uint8 [384, 384, 3] alone."""
-    listed, reading = tuple(claims), read(image)
-    about: dict[int, dict[str, str]] = {}
-    for claim in listed:
-        if claim.thing is not None:
-            about.setdefault(claim.thing, {})[claim.attribute] = claim.value
-    return tuple(
-        _scene_verdict(reading, claim)
-        if claim.thing is None
-        else _thing_verdict(reading, claim, about[claim.thing])
-        for claim in listed
-    )
+    """One verdict per claim, in order, from a picture uint8 [384, 384, 3] alone."""
+    return verdicts(read(image), claims)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from ..postcards.silhouettes import far, overlap
 from .things import HEIGHT, LIT, TINTS, TRIMS, WIDTH, corner, template, tinted
 from .world import (
     CELL,
@@ -27,19 +28,6 @@ _THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
 _WINDOW = {"ground": (168, 328), "sky": (8, 152)}  # rows searched for things, px
 _SIDE = (WIDTH + 2 * CELL) // 2  # columns searched on both sides of a place, px
 _FINE = 4  # px by which a silhouette may be off, beside its shift by cells
-
-
-def far(pixels: np.ndarray, colour: object) -> np.ndarray:
-    """Euclidean RGB distance of pixels [..., 3] to colours that broadcast against them."""
-    difference = pixels - np.asarray(colour, dtype=np.float32)
-    return np.sqrt(np.einsum("...c,...c->...", difference, difference))
-
-
-def overlap(masks: np.ndarray, shapes: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """IoU [m, s] of masks [m, pixels] with shapes [s, pixels] of areas [s], values 0..1."""
-    shared = masks @ shapes.T
-    union = masks.sum(1)[:, None] + areas[None] - shared
-    return shared / np.maximum(union, 1)
 
 
 def coarse(picture: np.ndarray) -> np.ndarray:

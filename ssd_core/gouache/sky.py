@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
+from ..postcards.sky import paste
 from .brush import ABOVE, Brush, dabs, flow, lay, ribbons
 from .world import (
     CELL,
@@ -105,15 +106,6 @@ def _cloud(time: str, variant: int) -> tuple[np.ndarray, np.ndarray]:
     mask = mask.filter(ImageFilter.GaussianBlur(2)).resize((columns, rows), Image.Resampling.BOX)
     alpha = np.asarray(mask, dtype=np.float32)[..., None] / 255 * 0.96
     return top + (belly - top) * shade[..., None], alpha
-
-
-def paste(canvas: np.ndarray, colour: np.ndarray, alpha: np.ndarray, x: int, y: int) -> None:
-    """Blends colour [h, w, 3] by alpha [h, w, 1] with its corner at (x, y), clipped, in place."""
-    top, left = max(0, -y), max(0, -x)
-    bottom = min(alpha.shape[0], canvas.shape[0] - y)
-    right = min(alpha.shape[1], canvas.shape[1] - x)
-    part = canvas[y + top : y + bottom, x + left : x + right]
-    part += (colour[top:bottom, left:right] - part) * alpha[top:bottom, left:right]
 
 
 def _paint_stars(canvas: np.ndarray, rng: np.random.Generator) -> None:

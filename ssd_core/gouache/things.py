@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ..postcards.sky import paste
 from .brush import Brush, dabs, lay, ribbons
-from .sky import paste
 from .world import (
     BASELINE,
     CELL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -190,8 +191,12 @@ _BREAKS = (",", ".", "and")
 
 @dataclass
 class _Reader:
-    """Reads a caption word by word; a place belongs to the noun before it, else after it."""
+    """Reads a caption word by word; a place belongs to the noun before it, else after it.
 
+    meaning: the claim, (attribute, value), of each word that makes one.
+    """
+
+    meaning: Mapping[str, tuple[str, str]]
     scene: dict[tuple[str, str], None] = field(default_factory=dict)
     things: list[dict[str, str]] = field(default_factory=list)
     noun: str | int | None = None  # what the current part speaks of: "light" or a thing's number
@@ -200,7 +205,7 @@ class _Reader:
 
     def take(self, word: str) -> None:
         """Reads one word or mark."""
-        attribute, value = _MEANING.get(word, ("", ""))
+        attribute, value = self.meaning.get(word, ("", ""))
         if word in _BREAKS:
             self.noun = self.colour = self.place = None
         elif attribute == "colour":
@@ -238,7 +243,12 @@ def claims(caption: str) -> tuple[Claim, ...]:
 
     Unknown words are ignored. Things are numbered as they are mentioned.
     """
-    reader = _Reader()
+    return claims_by(_MEANING, caption)
+
+
+def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Claim, ...]:
+    """As `claims`, by another table of what words mean."""
+    reader = _Reader(meaning)
     for word in _TOKEN.findall(caption.lower()):
         reader.take(word)
     on_things = [

@@ -202,9 +202,9 @@ def _scene_verdict(reading: Reading, claim: Claim) -> bool:
     return getattr(reading, claim.attribute) == claim.value
 
 
-def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
-    """One verdict a claim, in their order, from a picture uint8 [192, 192, 3] alone."""
-    listed, reading = tuple(claims), read(image)
+def verdicts(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
+    """One verdict per claim, in order, from what a picture shows."""
+    listed = tuple(claims)
     about: dict[int, dict[str, str]] = {}
     for claim in listed:
         if claim.thing is not None:
@@ -215,3 +215,8 @@ def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
         else _thing_verdict(reading, claim, about[claim.thing])
         for claim in listed
     )
+
+
+def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
+    """One verdict per claim, in order, from a picture uint8 [192, 192, 3] alone."""
+    return verdicts(read(image), claims)
