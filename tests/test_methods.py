@@ -36,6 +36,7 @@ UNDER_TEST = {
     "rows-copy-coupled": methods.Rows(k_h=3, k_v=2, rounds=2, draft="copy", acceptance="coupled"),
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
+    "jacobi-2": methods.Jacobi(window=2),
     "sjd-random": methods.SJD(3, "random", continuation=False),
     "sjd-left": methods.SJD(init="repeat-left"),
 }
@@ -251,7 +252,7 @@ def test_kept_rows_stand_and_the_rest_continues(subject, name, keep_rows):
 
 
 @small_subject
-@pytest.mark.parametrize("name", ["ar", "exact", "exact-3"])
+@pytest.mark.parametrize("name", ["ar", "exact", "exact-3", "jacobi", "jacobi-2"])
 def test_keeping_ones_own_rows_continues_as_before(subject, name):
     """The noise of a cell does not depend on the rows being kept."""
     backbone, heads = loaded(subject)
@@ -283,11 +284,12 @@ def ar_picture(row_end: bool, sampling: Sampling) -> torch.Tensor:
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("cfg", [1.0, 3.0])
 @pytest.mark.parametrize("window", [1, 5, 24, 50, None])
-@pytest.mark.parametrize("with_heads", [False, True])
-def test_exact_is_ar(row_end, cfg, window, with_heads):
+@pytest.mark.parametrize("kind, with_heads", [
+    (methods.Exact, False), (methods.Exact, True), (methods.Jacobi, False)])
+def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
     backbone, heads = scene(row_end)
     sampling = Sampling(seed=1000, cfg=cfg)
-    told = events(backbone, methods.Exact(window), PEOPLE, sampling=sampling,
+    told = events(backbone, kind(window), PEOPLE, sampling=sampling,
                   heads=heads if with_heads else None)
     assert told[-1].tokens.equal(ar_picture(row_end, sampling))
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
@@ -298,12 +300,22 @@ def test_exact_is_ar(row_end, cfg, window, with_heads):
     Sampling(seed=5, temperature=0.5, cfg=2.0), Sampling(seed=5, temperature=0),
     Sampling(seed=5, temperature=1.5, top_k=8, top_p=0.9, cfg=4.0)], ids=str)
 @pytest.mark.parametrize("row_end", [False, True])
-def test_exact_is_ar_under_every_filter(row_end, sampling):
+def test_exact_and_jacobi_are_ar_under_every_filter(row_end, sampling):
     backbone, heads = scene(row_end)
-    for method in (methods.Exact(), methods.Exact(window=7)):
+    for method in (methods.Exact(), methods.Exact(window=7), methods.Jacobi(window=7)):
         for drafts in (None, heads):
             assert tokens(backbone, method, PEOPLE, heads=drafts, sampling=sampling).equal(
                 ar_picture(row_end, sampling))
+
+
+@pytest.mark.parametrize("window", [4, 12, 50])
+def test_jacobi_takes_fewer_passes_than_ar_and_no_fewer_than_exact(window):
+    backbone, _ = scene(False)
+    sampling = Sampling(seed=4, temperature=0.2)
+    ar, jacobi, exact = (
+        events(backbone, method, ("cat",), sampling=sampling)[-1].stats["passes"]
+        for method in (methods.AR(), methods.Jacobi(window), methods.Exact(window)))
+    assert ar > jacobi >= exact
 
 
 @pytest.mark.parametrize("keep_rows", [1, 2, 5])
@@ -312,7 +324,7 @@ def test_exact_continues_kept_rows_as_ar_does(keep_rows):
     options = {"keep": ar_picture(True, Sampling(seed=1)), "keep_rows": keep_rows,
                "sampling": Sampling(seed=77, cfg=2.0)}
     expected = tokens(backbone, methods.AR(), PEOPLE, **options)
-    for method in (methods.Exact(), methods.Exact(window=5)):
+    for method in (methods.Exact(), methods.Exact(window=5), methods.Jacobi(window=20)):
         assert tokens(backbone, method, PEOPLE, heads=heads, **options).equal(expected)
         assert tokens(backbone, method, PEOPLE, **options).equal(expected)
 
@@ -323,6 +335,7 @@ def test_exact_on_the_smallest_grids():
         expected = tokens(backbone, methods.AR(), PEOPLE)
         assert tokens(backbone, methods.Exact(), PEOPLE).equal(expected)
         assert tokens(backbone, methods.Exact(1), PEOPLE).equal(expected)
+        assert tokens(backbone, methods.Jacobi(), PEOPLE).equal(expected)
 
 
 CONVERGING = {

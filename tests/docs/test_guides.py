@@ -71,15 +71,15 @@ def passes(copy: Path, *words: str) -> None:
 
 def test_the_method_works_at_once_and_obeys_the_laws(copy):
     put(copy, "add_a_method.md")
-    passes(copy, "tests/test_jacobi.py", "tests/test_methods.py", "tests/test_knobs.py",
-           "-k", "jacobi or under_test or knob")
+    passes(copy, "tests/test_lookup.py", "tests/test_methods.py", "tests/test_knobs.py",
+           "-k", "lookup or under_test or knob")
     prompt = "a red house on the left , a lake , at sunset"
     told = [json.loads(run(copy, "ssd_core", "generate", prompt, "--method", *method, "--json",
                            "--out", str(copy / "x.png")).splitlines()[-1])
-            for method in (("ar",), ("jacobi", "--window", "12"))]
-    ar, jacobi = told
-    assert jacobi["method"] == "jacobi" and jacobi["passes"] < ar["passes"]
-    assert jacobi["tokens_sha256"] == ar["tokens_sha256"]
+            for method in (("ar",), ("lookup", "--window", "12"))]
+    ar, lookup = told
+    assert lookup["method"] == "lookup" and lookup["passes"] < ar["passes"]
+    assert lookup["tokens_sha256"] == ar["tokens_sha256"]
 
 
 def test_the_knob_works_in_three_files_and_one_script(copy):
@@ -97,7 +97,7 @@ def test_the_knob_works_in_three_files_and_one_script(copy):
 
 def test_the_method_is_as_short_as_it_can_be():
     code, = (block.code for block in blocks(DOCS / "add_a_method.md")
-             if "class Jacobi" in block.code)
+             if "class Lookup" in block.code)
     assert len(code.splitlines()) <= 48
 
 

@@ -1,0 +1,46 @@
+"""Jacobi decoding: AR's picture as the fixed point of repeated passes over a block of cells.
+
+Each pass chooses every cell of the block again, given the tokens of the pass before (Santilli et
+al., 2305.10427). The random numbers of a cell are fixed, so that the fixed point is unique: it is
+AR's own choice. `exact` is the same iteration with a window that moves on cell by cell, and with
+better first guesses; this is the baseline to compare it with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ...model.grid import Grid
+from ..events import Pass
+from ..state import DecodeState
+from .base import groups
+from .window import Windowed
+
+
+@dataclass(frozen=True)
+class Jacobi(Windowed):
+    """Iterates one block of `window` cells until nothing changes, then goes to the next block."""
+
+    name: ClassVar[str] = "jacobi"
+    verdict: ClassVar[str] = "identical"
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        window = self.width(grid, device)
+        row_ends = -(-window // grid.columns) * grid.row_end
+        return min(window + row_ends, grid.slots)
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        drafted = self.width(state.grid, state.tokens.device.type) - 1
+        yield from groups(state, first_row * state.grid.width, state.slots, drafted, drafted,
+                          repeated, "coupled", last_commit=False)
+
+
+def repeated(state: DecodeState, begin: int, end: int) -> torch.Tensor:
+    """Write the token of slot `begin` to all slots after it; room for their p [B, n, V]."""
+    count = end - begin - 1
+    state.write(begin + 1, state.codes(begin, begin + 1).expand(-1, count))
+    return torch.empty(state.pictures, count, state.backbone.codes, device=state.tokens.device)
