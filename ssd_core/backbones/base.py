@@ -146,14 +146,14 @@ class Backbone(nn.Module):
     def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """One pass: embeddings [rows, n, d] -> h_pre [rows, n, d], before the final RMSNorm.
 
-        The cache gives the slots; without a cache they are 0..n-1.
+        The cache gives the positions; without a cache they are 0..n-1.
         """
-        slots = slice(0, x.shape[1]) if cache is None else cache.slots
-        angles = None if self.angles is None else self.angles[slots]
+        at = slice(0, x.shape[1]) if cache is None else cache.positions
+        angles = None if self.angles is None else self.angles[at]
         if angles is not None and angles.dim() == 3:
             angles = angles[:, None]
         if self.positions is not None:
-            x = x + self.positions[slots]
+            x = x + self.positions[at]
         return self.awake(self.decoder)(x, angles, cache)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:

@@ -51,7 +51,8 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
-    state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads)
+    state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads,
+                    method.scratch(backbone.grid))
     planned = plan(backbone, method, keep_rows, heads is not None)
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
 

@@ -65,7 +65,8 @@ class DecodeState:
     """One batch of B pictures during decoding; `rows` = B, or 2B [cond; uncond] with guidance."""
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
-                 sampling: Sampling, cfg: float, heads: DraftHeads | None) -> None:
+                 sampling: Sampling, cfg: float, heads: DraftHeads | None,
+                 scratch: int = 0) -> None:
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
@@ -77,7 +78,7 @@ class DecodeState:
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 sampling.noise_version)
         longest = max(len(ids) for ids in prompts)
-        self.cache = backbone.new_cache(len(prompts), longest + grid.slots)
+        self.cache = backbone.new_cache(len(prompts), longest + grid.slots + scratch)
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
@@ -189,10 +190,10 @@ class DecodeState:
     def write(self, start: int, tokens: torch.Tensor) -> None:
         """Set tokens [B, n] from slot `start` on; forced slots keep their row-end token."""
         stop = start + tokens.shape[1]
-        self.tokens[:, start:stop] = self._with_row_ends(tokens, slice(start, stop))
+        self.tokens[:, start:stop] = self.with_row_ends(tokens, slice(start, stop))
 
     def write_at(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
-        self.tokens.scatter_(1, slots, self._with_row_ends(tokens, slots))
+        self.tokens.scatter_(1, slots, self.with_row_ends(tokens, slots))
 
     def codes(self, start: int, stop: int) -> torch.Tensor:
         """Tokens [B, n] for acceptance: a row end is given as code 0, which has probability 1."""
@@ -201,7 +202,7 @@ class DecodeState:
     def codes_at(self, slots: torch.Tensor) -> torch.Tensor:
         return self._as_codes(self.tokens.gather(1, slots), slots)
 
-    def _with_row_ends(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
+    def with_row_ends(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
         return tokens if self.forced is None else tokens.masked_fill(
             self.forced[slots], self.backbone.codes)
 

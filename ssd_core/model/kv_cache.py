@@ -2,7 +2,9 @@
 
 Before a pass, `seek` sets the slots it feeds. Each layer then stores its keys and values there
 (`update`) and attends to the slots at or before each query. Rolling back needs no operation: a
-later pass writes the same slots again. Knows nothing about pictures or methods.
+later pass writes the same slots again. Candidates for the same position wait in different slots
+(`seek_tree`), and `move` takes the chosen ones to their place. Knows nothing about pictures or
+methods.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ class KVCache:
         self._every_row = torch.arange(rows, device=device)[:, None]
         self._layers = tuple(zip(self.keys, self.values, strict=True))
         self.slots: slice | torch.Tensor = slice(0, 0)
+        self.positions: slice | torch.Tensor = self.slots  # in a tree other than the slots
         self.mask: torch.Tensor | None = None
         self.causal = False
         self._group = group
@@ -43,7 +46,8 @@ class KVCache:
 
     def seek(self, start: int, count: int) -> None:
         """The next pass feeds slots start..start+count-1 of every row, by plain slices."""
-        self.slots, self._end = slice(start, start + count), start + count
+        self.slots = self.positions = slice(start, start + count)
+        self._end = start + count
         all_seen = self._visible_from is None
         self.causal = all_seen and start == 0
         self.mask = None if all_seen and (count == 1 or self.causal) else self._at_or_before(
@@ -53,11 +57,32 @@ class KVCache:
         """The next pass feeds slots [rows, n] int64, which may differ per row.
 
         `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot", for
-        methods that commit out of raster order (wavefronts, trees in scratch slots).
+        methods that commit out of raster order (wavefronts).
         """
-        self.slots, self._end, self.causal = slots, int(slots.max()) + 1, False
+        self.slots = self.positions = slots
+        self._end, self.causal = int(slots.max()) + 1, False
         self.mask = self._at_or_before(slots) if visible is None else self._additive(
             visible[:, None, :, : self._end])
+
+    def seek_tree(self, starts: torch.Tensor, sees: torch.Tensor, depth: torch.Tensor) -> None:
+        """The next pass feeds n slots from starts[row] on, which hold the nodes of a tree.
+
+        A node sees the slots before the start and the nodes that sees [n, n] bool allows. Its
+        position in the sequence is the start plus depth [n] or [rows, n].
+        """
+        nodes = torch.arange(len(sees), device=starts.device)
+        slots = starts[:, None] + nodes
+        self.slots, self.positions = slots, starts[:, None] + depth
+        self._end, self.causal = int(slots.max()) + 1, False
+        before = torch.arange(self._end, device=slots.device) < starts[:, None, None]
+        seen = before.repeat(1, len(sees), 1)
+        seen.scatter_(2, slots[:, None].expand(-1, len(sees), -1), sees.expand(len(slots), -1, -1))
+        self.mask = self._additive(self._unhidden(seen, slots)[:, None])
+
+    def move(self, source: torch.Tensor, target: torch.Tensor) -> None:
+        """Copy keys and values from slots source [rows, m] to slots target [rows, m]."""
+        for stored in (self.keys, self.values):
+            stored[:, self._every_row, :, target] = stored[:, self._every_row, :, source]
 
     def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor):
         """Store [rows, kv_heads, n, head_dim]; return keys and values up to the last fed slot."""
@@ -72,11 +97,15 @@ class KVCache:
 
     def _at_or_before(self, slots: torch.Tensor) -> torch.Tensor:
         """The mask with which slots [rows or 1, n] attend to the slots at or before themselves."""
-        slot, query = torch.arange(self._end, device=slots.device), slots[..., None]
-        seen = slot <= query
-        if self._visible_from is not None:
-            seen = seen & (slot >= self._visible_from) | (slot == query)
-        return self._additive(seen[:, None])
+        seen = torch.arange(self._end, device=slots.device) <= slots[..., None]
+        return self._additive(self._unhidden(seen, slots)[:, None])
+
+    def _unhidden(self, seen: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """What slots [rows or 1, n] see [rows or 1, n, slots] without the hidden slots."""
+        if self._visible_from is None:
+            return seen
+        slot = torch.arange(self._end, device=slots.device)
+        return seen & (slot >= self._visible_from) | (slot == slots[..., None])
 
     def _additive(self, visible: torch.Tensor) -> torch.Tensor:
         """A float mask, made once per pass: SDPA would convert a bool mask in every layer."""

@@ -129,7 +129,7 @@ class Memory:
 
     @property
     def cache(self) -> int:
-        return cache_bytes(self.figures, self.setting)
+        return cache_bytes(self.figures, self.setting, self.method.scratch(self.figures.grid))
 
     @property
     def activations(self) -> int:
@@ -186,12 +186,12 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
 
 
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
-              prompt_slots: int | None = None) -> int:
+              prompt_slots: int | None = None, scratch: int = 0) -> int:
     """Peak bytes of a run besides the weights, for passes over at most `cells` cells."""
     figures = figures_of(backbone, prompt_slots)
     setting = Setting(pictures, figures.dtype, guided)
-    drawing = cache_bytes(figures, setting) + activation_bytes(figures, setting, cells, keep_rows)
-    return max(drawing, pixel_bytes(figures))
+    cache = cache_bytes(figures, setting, scratch)
+    return max(cache + activation_bytes(figures, setting, cells, keep_rows), pixel_bytes(figures))
 
 
 # Figures
@@ -261,10 +261,10 @@ def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None
 # Bytes
 
 
-def cache_bytes(figures: Figures, setting: Setting) -> int:
-    """Bytes of keys and values for prompt and picture, over all rows."""
+def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
+    """Bytes of keys and values for prompt, picture and `scratch` slots, over all rows."""
     s = figures.shape
-    slots = figures.prompt_slots + figures.grid.slots
+    slots = figures.prompt_slots + figures.grid.slots + scratch
     return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * setting.number_bytes
 
 

@@ -82,6 +82,10 @@ class Resolved(Method):
         """
         raise NotImplementedError
 
+    def scratch(self, grid: Grid) -> int:
+        """Cache slots that a pass may need behind the picture, for a tree of candidates."""
+        return 0
+
     def choice(self, grid: Grid, device: str) -> str:
         """What the method chose for this type of device, in words; may be empty."""
         return ""

@@ -1,0 +1,108 @@
+"""Candidates of several depths, verified in one forward pass.
+
+The nodes of a tree lie in the cache slots from the frontier on. Each sees the prompt, the final
+slots and its ancestors, at the position of the picture slot that it stands for. `Fed.settle` moves
+the chosen path into consecutive slots, as if only these tokens had been fed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from .state import DecodeState
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The shape of a tree: parents[i] < i is the parent of node i, and -1 that of node 0.
+
+    Node 0 is the token at the frontier, which is final but not yet fed. A node of depth d is a
+    candidate for the d-th slot after it. All pictures of a batch share the shape.
+    """
+
+    parents: tuple[int, ...]
+
+    @classmethod
+    def chain(cls, nodes: int) -> Tree:
+        """One candidate per depth."""
+        return cls(tuple(range(-1, nodes - 1)))
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def depth(self) -> tuple[int, ...]:
+        """How many ancestors each node has."""
+        depth: list[int] = []
+        for parent in self.parents:
+            depth.append(0 if parent < 0 else depth[parent] + 1)
+        return tuple(depth)
+
+    @cached_property
+    def children(self) -> torch.Tensor:
+        """[nodes, most] int64: the children of each node in order, then -1."""
+        each: list[list[int]] = [[] for _ in self.parents]
+        for node, parent in enumerate(self.parents[1:], start=1):
+            each[parent].append(node)
+        most = max(map(len, each))
+        return torch.tensor([nodes + [-1] * (most - len(nodes)) for nodes in each])
+
+    @cached_property
+    def lineage(self) -> torch.Tensor:
+        """[nodes, nodes] bool: for each node, itself and its ancestors."""
+        lineage = torch.eye(len(self), dtype=torch.bool)
+        for node, parent in enumerate(self.parents[1:], start=1):
+            lineage[node] |= lineage[parent]
+        return lineage
+
+    def slots(self, frontier: torch.Tensor) -> torch.Tensor:
+        """[B, nodes] int64: the picture slots that the nodes stand for; frontier [B]."""
+        return frontier[:, None] + torch.tensor(self.depth, device=frontier.device)
+
+
+@dataclass(frozen=True)
+class Fed:
+    """A tree after its pass. hidden [rows, nodes, d]: the states that predict nodes' children."""
+
+    state: DecodeState
+    tree: Tree
+    frontier: torch.Tensor
+    hidden: torch.Tensor
+
+    def target_probs(self) -> torch.Tensor:
+        """p [B, nodes, V] of the slots after the nodes."""
+        slots = (self.tree.slots(self.frontier) + 1).clamp(max=self.state.slots)
+        return self.state.probs(self.state.backbone.logits(self.hidden), slots)
+
+    def settle(self, path: torch.Tensor) -> None:
+        """Make a path [B, m] from node 0 down the contents of the slots from the frontier on.
+
+        Sets keys, values and hidden states, but not tokens. Where a picture's path is shorter, its
+        last entries may be any nodes: later passes write these slots again.
+        """
+        state, branches = self.state, self.state.branches
+        place = torch.arange(path.shape[1], device=path.device)
+        every, start = path.repeat(branches, 1), self.frontier.repeat(branches)[:, None]
+        begin = state.lengths[:, None] + start
+        state.cache.move(begin + every, begin + place)
+        rows = torch.arange(len(every), device=path.device)[:, None]
+        predicted = (start + place + 1).clamp(max=state.slots)
+        state.hidden[rows, predicted] = self.hidden[rows, every]
+
+
+def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
+              tokens: torch.Tensor) -> Fed:
+    """Run one forward pass over candidates tokens [B, nodes] from the frontier [B] on.
+
+    Forced slots get their row end. Nodes that reach beyond the picture mean nothing. The method
+    must have asked for `scratch` slots, one less than the tree has nodes.
+    """
+    slots = tree.slots(frontier).clamp(max=state.slots - 1)
+    starts = state.lengths + frontier.repeat(state.branches)
+    depth = (slots - frontier[:, None]).repeat(state.branches, 1)
+    state.cache.seek_tree(starts, tree.lineage.to(starts.device), depth)
+    x = state.both(state.backbone.embed(state.with_row_ends(tokens, slots)))
+    return Fed(state, tree, frontier, state.backbone(x, state.cache))
