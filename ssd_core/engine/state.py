@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 
@@ -184,6 +185,16 @@ class DecodeState:
             certain[0] = 1
             probs = torch.where(self.forced[slots][..., None], certain, probs)
         return probs
+
+    @cached_property
+    def code_vectors(self) -> torch.Tensor:
+        """The codec's codebook [codes, d] in float32, on the device of the tokens."""
+        vectors = self.backbone.picture_codec.code_vectors[: self.backbone.codes]
+        return vectors.to(self.tokens.device, torch.float32)
+
+    def code_distances(self, codes: torch.Tensor) -> torch.Tensor:
+        """Euclidean distances [B, n, V] in the codebook, from codes [B, n] to all codes."""
+        return torch.cdist(self.code_vectors[codes], self.code_vectors)
 
     # Tokens
 

@@ -7,10 +7,21 @@ from torch import nn
 
 from ssd_core import SSDError, generate
 from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.backbones.codecs.codec import PictureCodec
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
+
+
+class MockCodec(PictureCodec):
+    """A codebook of random vectors; it draws no pictures."""
+
+    patch = 1
+
+    def __init__(self, codes: int, dim: int = 4) -> None:
+        super().__init__()
+        self.codebook = nn.Parameter(torch.empty(codes, dim))
 
 
 class MockBackbone(Backbone):
@@ -31,6 +42,8 @@ class MockBackbone(Backbone):
         self.decoder = Decoder(DecoderShape(2, hidden, 2, 1, hidden // 2, 2 * hidden))
         randomise(self, seed, 0.25)
         self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
+        self.picture_codec = MockCodec(codes)
+        randomise(self.picture_codec, seed, 1.0)
         self.requires_grad_(False).eval()
 
     def tokenize(self, prompt: str) -> list[int]:

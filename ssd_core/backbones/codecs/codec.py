@@ -19,6 +19,12 @@ class PictureCodec(nn.Module):
     """Tokens [B, R, C] to pixels [B, 3, H, W] of about -1..1 and back."""
 
     patch: int  # pixels per side of a cell
+    codebook: torch.Tensor  # [codes, d]
+
+    @property
+    def code_vectors(self) -> torch.Tensor:
+        """The codebook [codes, d], scaled as the encoder compares latents with it."""
+        return self.codebook
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError

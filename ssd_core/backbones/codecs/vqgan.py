@@ -189,6 +189,10 @@ class VQGAN(PublishedCodec):
         """Vectors [..., d], scaled to unit length if this codec compares directions only."""
         return F.normalize(vectors, dim=-1) if self.shape.normalised else vectors
 
+    @property
+    def code_vectors(self) -> torch.Tensor:
+        return self.unit(self.codebook)
+
     def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] -> latents [B, d, R, C]."""
         return self.unit(F.embedding(tokens, self.codebook)).permute(0, 3, 1, 2)
@@ -196,7 +200,7 @@ class VQGAN(PublishedCodec):
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
         latents = self.to_code(self.encoder(pictures.float())).permute(0, 2, 3, 1)
-        return nearest_codes(self.unit(latents), self.unit(self.codebook))
+        return nearest_codes(self.unit(latents), self.code_vectors)
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
