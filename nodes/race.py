@@ -9,7 +9,7 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.engine.methods import AR, Method
-from ..ssd_core.front.compare import side_by_side
+from ..ssd_core.front.contest import sheet_of
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, report, requests, running, schedules, weights
 from .errors import noted
@@ -63,6 +63,6 @@ def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
     missing = next((run.output for run in runs if run.images is None), None)
     if missing is not None:
         return missing
-    image = side_by_side([to_bytes(run.images[0]) for run in runs if run.images is not None],
-                         [run.result.stamp for run in runs])
+    image = sheet_of([run.result for run in runs],
+                     [to_bytes(run.images[0]) for run in runs if run.images is not None])
     return torch.from_numpy(np.array(image)).float()[None] / 255

@@ -5,10 +5,11 @@ from .engine.decode import generate, plan
 from .engine.events import Finished, Pass, Rows, Started
 from .engine.plan import Plan
 from .errors import SSDError
+from .front.contest import compare
 from .model.grid import Grid
 from .model.sampling import Sampling
 from .weights.load import load_backbone, load_heads
 
 __version__ = "0.1.0"
 __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "Started",
-           "generate", "load_backbone", "load_heads", "methods", "plan"]
+           "compare", "generate", "load_backbone", "load_heads", "methods", "plan"]

@@ -17,7 +17,8 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
-from ssd_core.front.compare import identical_share, side_by_side
+from ssd_core.front.compare import identical_share
+from ssd_core.front.contest import sheet_of
 from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import (
     is_int,
@@ -242,9 +243,8 @@ def judged_of(is_ar: Sequence[bool]) -> int | None:
 
 def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
                history: History) -> Entry:
-    """Save both pictures with their stamps as one PNG."""
-    image = side_by_side([to_bytes(picture) for picture in pictures],
-                         [result.stamp for result in results])
+    """Save the pictures with their words as one PNG."""
+    image = sheet_of(results, [to_bytes(picture) for picture in pictures])
 
     def save(path: Path) -> None:
         with written_whole(path) as temporary:

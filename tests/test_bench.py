@@ -1,6 +1,5 @@
 """bench and compare: what is measured and how it is put together, not how fast it is."""
 
-import numpy as np
 import pytest
 import torch
 from support.mock_backbone import MockBackbone
@@ -8,7 +7,7 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, Sampling
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, SSD, Exact, Rows, Strict
-from ssd_core.front.compare import identical_share, side_by_side, verdict
+from ssd_core.front.compare import identical_share, verdict
 from ssd_core.front.labels import claim
 from ssd_core.front.request import Request
 from ssd_core.measure import bench as bench_module
@@ -86,11 +85,3 @@ def test_a_claim_names_the_dtype_where_that_decides():
 
 def test_identical_share():
     assert identical_share(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 2], [3, 0]])) == 0.75
-
-
-def test_side_by_side_holds_every_picture_and_its_stamp():
-    shades = [np.full((20, 30, 3), shade, np.uint8) for shade in (10, 200)]
-    sheet = np.array(side_by_side(shades, [["ar"], ["ssd", "a line that is wider than pictures"]]))
-    for shade in (10, 200):
-        assert (sheet == shade).all(-1).sum() >= 20 * 30
-    assert (sheet[-40:] < 128).any()

@@ -17,8 +17,9 @@ from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main
 from ssd_core.cli.specs import parse_method, parse_methods
 from ssd_core.engine.heads import DraftHeads, save_heads
-from ssd_core.engine.methods import SSD, Exact
+from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
+from ssd_core.front.promises import NEEDED, by_promise, heads_use
 from ssd_core.front.recipe import read_recipe, recipe_tokens, tokens_sha256
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.weights.load import load_backbone
@@ -118,6 +119,29 @@ def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ss
     run = ssd("compare", "a boat", "--methods", "exact,rows", "--out", "c", "--json")
     assert [r["verdict"] for r in run.json["results"]] == ["identical", "approximate"]
     assert run.json["identical_tokens"] is None
+
+
+def test_compare_all_draws_what_can_run_and_says_what_cannot(ssd):
+    run = ssd("compare", "a boat", "--methods", "all", "--heads", "none", "--out", "c", "--json")
+    drawn = [result["method"] for result in run.json["results"]]
+    needing = [name for name in METHODS if heads_use(name) == NEEDED]
+    assert "ar" in drawn and not set(needing) & set(drawn)
+    line = next(line for line in run.json["left_out"] if "heads" in line)
+    assert all(name in line for name in needing) and line in run.err
+    assert len(list(Path("c").glob("*.png"))) == len(drawn) + 1
+    assert all(name in run.err for name in ("same as AR", "identical", "approximate"))
+
+
+def test_methods_are_listed_with_their_promise(ssd):
+    listed = ssd("methods", "--json", backbone=None).json["results"]
+    assert [row["method"] for row in listed] == list(METHODS)
+    for row in listed:
+        assert row["promise"] == METHODS[row["method"]].verdict
+    assert "window" in next(row for row in listed if row["method"] == "exact")["knobs"]
+    text = ssd("methods", backbone=None).out
+    assert "AR's own picture" in text and text.count("same distribution") >= 2
+    helped = " ".join(ssd("generate", "--help", backbone=None).out.replace("│", " ").split())
+    assert all(f"{verdict}: " in helped for verdict in by_promise())
 
 
 @pytest.mark.parametrize("command", [["compare", "a boat"], ["bench"]])

@@ -20,6 +20,7 @@ from . import (
     evaluate,
     fit,
     generate,
+    methods,
     plan,
     studio,
     train,
@@ -34,8 +35,9 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
 for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"),
-                     (bench, "bench"), (evaluate, "evaluate"), (backbones, "backbones"),
-                     (download, "download"), (fit, "fit"), (convert, "convert")):
+                     (bench, "bench"), (evaluate, "evaluate"), (methods, "methods"),
+                     (backbones, "backbones"), (download, "download"), (fit, "fit"),
+                     (convert, "convert")):
     app.command(name)(takes_groups(module.command))
 app.add_typer(train.app, name="train")
 app.command("app", add_help_option=False, context_settings={

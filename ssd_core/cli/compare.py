@@ -2,52 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..engine.methods import AR, Method
+from ..engine.methods import Method
 from ..files import written_whole
-from ..front.compare import side_by_side
-from ..front.recipe import to_bytes
-from ..front.request import Request, Result, compare_with_ar
+from ..front.contest import HEAD, Contest, able, is_ar
+from ..front.request import Request
 from .generate import Prompt, result_of, save_all, summary
 from .options import Drawing, Json, Loading, Picture, flag
-from .output import Reporter
+from .output import Reporter, note
 from .paths import check_writable
 from .session import decode, load, tell_notes
-from .specs import parse_methods
+from .specs import ALL, parse_methods
 
 
 @dataclass(frozen=True)
-class Contest:
+class Trial:
     """Methods and output."""
 
     methods: str = flag("ar,exact", "Separated by commas; knobs as in "
-                                       "ssd:rounds=1:acceptance=coupled.")
+                                    "ssd:rounds=1:acceptance=coupled. all: every method at its own "
+                                    "settings, without those that cannot run here.")
     out: Path = flag(Path("outputs"), "Folder for the pictures.")
 
 
-def command(prompt: Prompt, contest: Contest, drawing: Drawing, picture: Picture,
+def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
             loading: Loading, json: Json = False) -> None:
     """Draw a prompt with the same seed by several methods and show the differences."""
     report, sampling = Reporter(json), drawing.sampling()
-    methods = parse_methods(contest.methods)
-    sheet = contest.out / f"compare-{sampling.seed}.png"
-    files = picture_files(contest.out, methods, sampling.seeds(picture.batch))
+    methods = parse_methods(trial.methods)
+    sheet = trial.out / f"compare-{sampling.seed}.png"
+    files = picture_files(trial.out, methods, sampling.seeds(picture.batch))
     check_writable([sheet, *(path for paths in files.values() for path in paths)])
     backbone, heads = load(loading, [method for _, method in methods], picture.pixels())
-    requests = {label: Request(backbone, heads, method, sampling, prompt, picture.negative,
-                               pictures=picture.batch, fall_back=False)
-                for label, method in methods}
+
+    def request_of(method: Method) -> Request:
+        return Request(backbone, heads, method, sampling, prompt, picture.negative,
+                       pictures=picture.batch, fall_back=False)
+
+    requests, left_out = chosen(dict(methods), request_of, trial.methods.strip() == ALL)
+    tell_notes(next(iter(requests.values())), picture.strict_words)
+    for line in left_out:
+        note(line)
+    contest = Contest({label: decode(request, label) for label, request in requests.items()},
+                      left_out)
+    for label, run in contest.results.items():
+        save_all(run, files[label])
+    save_sheet(contest, sheet)
+    tell(report, contest, files, sheet)
+
+
+def chosen(methods: dict[str, Method], request_of: Callable[[Method], Request],
+           everything: bool) -> tuple[dict[str, Request], list[str]]:
+    """Requests that can run; of methods that were named, none may be left out."""
+    if everything:
+        return able(methods, request_of)
+    requests = {label: request_of(method) for label, method in methods.items()}
     for request in requests.values():
         request.check()  # before any of them runs
-    tell_notes(next(iter(requests.values())), picture.strict_words)
-    runs = {label: decode(request, label) for label, request in requests.items()}
-    compare_with_ar(list(runs.values()))
-    for label, run in runs.items():
-        save_all(run, files[label])
-    save_sheet(runs, sheet)
-    tell(report, runs, files, sheet)
+    return requests, []
 
 
 def picture_files(folder: Path, methods: list[tuple[str, Method]],
@@ -57,17 +72,17 @@ def picture_files(folder: Path, methods: list[tuple[str, Method]],
             for label, _ in methods}
 
 
-def tell(report: Reporter, runs: dict[str, Result], files: dict[str, list[Path]],
-         sheet: Path) -> None:
-    """Report each method as `generate` does, with its verdict and share of tokens equal to AR's."""
+def tell(report: Reporter, contest: Contest, files: dict[str, list[Path]], sheet: Path) -> None:
+    """Report each method as `generate` does, then all of them in a table."""
     results = []
-    for label, run in runs.items():
+    for label, run in contest.results.items():
         result = result_of(run, files[label], label)
-        report.say(f"{summary(result)}\n  {run.stamp[-1]}")
+        report.say(summary(result))
         results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
-                        "is_ar": isinstance(run.request.method, AR)})
+                        "is_ar": is_ar(run)})
+    report.table({heading: heading for heading in HEAD}, contest.rows())
     report.say(f"side by side: {sheet}")
-    report.result({"results": results, "image": str(sheet),
+    report.result({"results": results, "image": str(sheet), "left_out": contest.left_out,
                    "identical_tokens": mean_share(results)})
 
 
@@ -77,12 +92,10 @@ def mean_share(results: list[dict]) -> float | None:
     return None if not shares or None in shares else sum(shares) / len(shares)
 
 
-def save_sheet(runs: dict[str, Result], path: Path) -> None:
-    """Save the first picture of every method with its stamp."""
-    drawn = [to_bytes(next(run.pictures())) for run in runs.values()]
-    image = side_by_side(drawn, [[label, *run.stamp[1:]] for label, run in runs.items()])
+def save_sheet(contest: Contest, path: Path) -> None:
+    """Save the first picture of every method with its words."""
     with written_whole(path) as temporary:
-        image.save(temporary, format="PNG")
+        contest.sheet().save(temporary, format="PNG")
 
 
 def file_name(label: str) -> str:

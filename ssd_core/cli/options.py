@@ -14,9 +14,10 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from ..engine.methods import METHODS, SSD, Method, default_method
+from ..engine.methods import SSD, Method, default_method
 from ..errors import SSDError
 from ..front.knobs import Described, all_knobs, sampling_knobs
+from ..front.promises import listed
 from ..model.sampling import Sampling
 from .specs import build_method
 
@@ -96,7 +97,7 @@ def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group
 class Knobs:
     """The method and its knobs."""
 
-    method: str | None = flag(None, f"{', '.join(METHODS)}. Default: {default_method().name}, AR's "
+    method: str | None = flag(None, f"{listed()}. Default: {default_method().name}, AR's "
                                     "picture in fewer passes; ssd if knobs of ssd are given.")
 
     def chosen(self) -> Method:

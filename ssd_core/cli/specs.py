@@ -8,7 +8,9 @@ from typing import Any, get_type_hints
 
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
+from ..front.contest import every_method
 
+ALL = "all"
 SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -45,7 +47,12 @@ def parse_method(text: str) -> Method:
 
 
 def parse_methods(text: str) -> list[tuple[str, Method]]:
-    """Read comma-separated specs as (spec, method); the spec is the method's label in tables."""
+    """Read comma-separated specs as (spec, method); the spec is the method's label in tables.
+
+    "all" is every method at its own settings.
+    """
+    if text.strip() == ALL:
+        return list(every_method().items())
     specs = [spec.strip() for spec in text.split(",") if spec.strip()]
     if not specs:
         raise SSDError(f"methods {text!r}: name at least one of {', '.join(METHODS)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import fields
 
 import torch
@@ -71,13 +70,10 @@ def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str
 
 
 def equal_tokens(share: float | None) -> str:
-    """For example ", 62% of tokens are AR's", rounded down; empty if it was not measured."""
-    return "" if share is None else f", {math.floor(share * 100)}% of tokens are AR's"
+    """For example ", 62% of tokens are AR's"; empty if it was not measured."""
+    return "" if share is None else f", {percent(share)} of tokens are AR's"
 
 
-def stamp(label: str, method: Method, dtype: torch.dtype, stats: Mapping,
-          share: float | None) -> list[str]:
-    """Three short lines for below a picture; share: of tokens equal to AR's, if measured."""
-    share_of_ar = equal_tokens(None if isinstance(method, AR) else share)
-    return [label, f"{stats['seconds']['total']:.2f} s, {stats['passes']} passes",
-            f"{verdict(method, dtype, share)}{share_of_ar}"]
+def percent(share: float) -> str:
+    """Rounded down, so that "100%" means all."""
+    return f"{math.floor(share * 100)}%"

@@ -277,12 +277,6 @@ class Result:
         """The same as a sentence."""
         return labels.claim(self.request.method, self.request.backbone.dtype, self.share)
 
-    @property
-    def stamp(self) -> list[str]:
-        """Three short lines for below the picture of a finished run."""
-        return labels.stamp(self.request.label, self.request.method, self.request.backbone.dtype,
-                            self.measured, self.share)
-
 
 def compare_with_ar(results: Sequence[Result]) -> None:
     """Set every result's share of tokens equal to AR's, if AR is among them."""

@@ -1,0 +1,117 @@
+"""Several methods on one prompt: which of them run, and what is said of their pictures."""
+
+import numpy as np
+import pytest
+import torch
+from support.mock_backbone import MockBackbone, random_heads
+
+from ssd_core import Sampling, SSDError, compare, methods
+from ssd_core.engine.methods import METHODS
+from ssd_core.front import contest, promises
+from ssd_core.front.contest import HEAD, able, every_method
+from ssd_core.front.request import Request
+from ssd_core.model.grid import Grid
+
+BACKBONE = MockBackbone(Grid(4, 5))
+HEADS = random_heads(BACKBONE)
+PROMPT = "a sun"
+
+
+def compared(heads=HEADS, wishes=None, **options):
+    return compare(BACKBONE, PROMPT, wishes, heads, Sampling(5), **options)
+
+
+def test_every_method_runs_at_its_own_settings():
+    result = compared()
+    names = [*result.results, *(name for line in result.left_out for name in METHODS
+                                if f" {name}" in line)]
+    assert set(METHODS) == set(names)
+    for name, one in result.results.items():
+        own = METHODS[name]().resolved(BACKBONE.preset)
+        assert one.request.method == own and one.finished
+
+
+def test_methods_that_need_heads_are_left_out_with_the_reason():
+    result = compared(None)
+    needing = {name for name in METHODS if promises.heads_use(name) == promises.NEEDED}
+    assert needing and not needing & set(result.results)
+    line = next(line for line in result.left_out if "heads" in line)
+    assert line.startswith("left out: ") and all(name in line for name in needing)
+    assert line in result.table() and not result.left_out == []
+
+
+def test_what_is_wrong_with_the_prompt_leaves_nothing_out():
+    def request_of(method):
+        return Request(BACKBONE, HEADS, method, Sampling(5), "", fall_back=False)
+
+    with pytest.raises(SSDError, match="the prompt is empty"):
+        able(every_method(), request_of)
+
+
+def test_a_named_method_that_cannot_run_is_refused_before_any_runs(monkeypatch):
+    monkeypatch.setattr(contest, "ran", lambda *_: pytest.fail("a method ran"))
+    with pytest.raises(SSDError, match="drafts with heads"):
+        compared(None, {"ar": methods.AR(), "ssd": methods.SSD()})
+
+
+def test_rows_say_what_was_measured_beside_ar():
+    result = compared(wishes={"ar": methods.AR(), "exact": methods.Exact(),
+                              "fast": methods.SSD(rounds=0)})
+    rows = {row["method"]: row for row in result.rows()}
+    assert [tuple(row) for row in result.rows()] == [HEAD] * 3
+    assert rows["ar"]["passes"] == "20" and rows["ar"]["fewer"] == rows["ar"]["same as AR"] == ""
+    assert rows["exact"]["verdict"] == "identical" and rows["exact"]["same as AR"] == "100%"
+    assert rows["exact"]["speed"].endswith("x") and rows["fast"]["verdict"] == "approximate"
+    assert rows["fast"]["same as AR"] != "100%"
+
+
+def test_without_ar_nothing_is_said_against_it():
+    result = compared(wishes={"rows": methods.Rows()})
+    row, = result.rows()
+    assert row["speed"] == row["same as AR"] == "" and row["fewer"]
+
+
+def test_the_sheet_shows_the_first_picture_of_every_run_and_its_figures(monkeypatch):
+    class Shades(MockBackbone):
+        def decode(self, tokens):
+            return (tokens / 8).float()[..., None].expand(*tokens.shape, 3)
+
+    seen = {}
+    monkeypatch.setattr(contest, "contact_sheet", lambda *told: seen.setdefault("told", told))
+    result = compare(Shades(Grid(4, 5)), PROMPT, {"ar": methods.AR(), "rows": methods.Rows()},
+                     sampling=Sampling(5))
+    result.sheet()
+    tiles, title, below, notes = seen["told"]
+    for tile, one in zip(tiles, result.results.values(), strict=True):
+        assert (tile.picture == np.round(one.tokens[0, ..., None].numpy() / 8 * 255)).all()
+    ar, rows = tiles
+    assert (ar.name, ar.verdict, ar.lines[0]) == ("ar", "AR itself", "20 passes")
+    assert (rows.name, rows.verdict) == ("rows", "approximate")
+    assert rows.lines[0].startswith("r=2") and "fewer" in rows.lines[1] and (
+        "as fast" in rows.lines[2]) and "of tokens are AR's" in rows.lines[3]
+    assert (title, notes) == (PROMPT, []) and below.startswith("mock, seed 5, guidance 1")
+
+
+def test_watch_sees_every_event_and_pictures_are_those_of_a_run_alone():
+    seen = []
+    result = compared(wishes={"exact": methods.Exact()},
+                      watch=lambda label, event: seen.append((label, type(event).__name__)))
+    assert seen[0] == ("exact", "Started") and seen[-1] == ("exact", "Finished")
+    alone = contest.ran(Request(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT), "",
+                        lambda *_: None)
+    assert torch.equal(result.results["exact"].tokens, alone.tokens)
+
+
+def test_every_method_has_a_promise_that_the_tables_know():
+    assert {METHODS[name].verdict for name in METHODS} <= set(promises.PROMISES)
+    assert set(promises.CHINESE) == set(promises.PROMISES)
+    grouped = promises.by_promise()
+    assert sorted(name for own in grouped.values() for name in own) == sorted(METHODS)
+    assert list(grouped) == [verdict for verdict in promises.PROMISES if verdict in grouped]
+    assert promises.by_promise(["exact"], promises.CHINESE) == {"与 AR 完全相同": ["exact"]}
+
+
+@pytest.mark.parametrize(("name", "use"), [
+    ("ar", "not used"), ("exact", "helpful"), ("ssd", "needed"), ("rows", "not used")])
+def test_what_a_method_does_with_heads(name, use):
+    assert promises.heads_use(name) == use
