@@ -202,3 +202,29 @@ def test_residual_does_not_have_the_joint_distribution():
     tokens = accept.residual(drafts, draft_probs, target_probs, draws.uniform().view(n, 2),
                              repair).tokens
     assert follows(tokens[:, 0] * CODES + tokens[:, 1], (p0[:, None] * p).flatten()) < TINY
+
+
+@given(st.integers(0, 99))
+def test_a_group_of_one_token_is_the_residual_rule(seed):
+    draws = Draws(64, seed)
+    p, q = distribution(seed, 1, 64), distribution(seed + 100, 1, 64)
+    drafts = choose(q, draws.exponential(Purpose.DRAFT))
+    rest = drafts, q, p, draws.uniform(), draws.exponential(Purpose.REPAIR)
+    alone = torch.zeros(1, 64, 3, dtype=torch.bool)
+    alone[..., 1] = True
+    group = torch.stack((drafts - 1, drafts, drafts + 1), dim=-1).clamp(0, CODES - 1)
+    for mine, other in zip(accept.grouped(*rest, group, alone), accept.residual(*rest),
+                           strict=True):
+        assert mine.equal(other)
+
+
+def test_a_group_is_accepted_by_its_sum():
+    """p(G) / q(G) = 0.6 / 0.8, where p / q of the draft alone is 0.1 / 0.7."""
+    p, q = torch.tensor([0.1, 0.5, 0.4]), torch.tensor([0.7, 0.1, 0.2])
+    draws = Draws(DRAWS)
+    p, q = p.expand(1, DRAWS, -1), q.expand(1, DRAWS, -1)
+    drafts = torch.zeros(1, DRAWS, dtype=torch.long)
+    verdict = accept.grouped(drafts, q, p, draws.uniform(), torch.ones(1, DRAWS, 3),
+                             torch.tensor([0, 1]).expand(1, DRAWS, 2),
+                             torch.ones(1, DRAWS, 2, dtype=torch.bool))
+    assert abs(verdict.accepted.float().mean().item() - 0.75) < 0.005

@@ -39,6 +39,7 @@ UNDER_TEST = {
     "jacobi-2": methods.Jacobi(window=2),
     "sjd-random": methods.SJD(3, "random", continuation=False),
     "sjd-left": methods.SJD(init="repeat-left"),
+    "gsd-3": methods.GSD(3, group=2, probability_distance=0.5),
 }
 UNDER_TEST |= {method.name: method for method in one_of_each()
                if method.name not in {one.name for one in UNDER_TEST.values()}}
@@ -468,6 +469,24 @@ def test_approximate_methods_do_not():
 
 
 @pytest.mark.slow
+def test_gsd_does_not_either():
+    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
+    method = methods.GSD(6, group=2, probability_distance=1, code_distance=9)
+    assert p_value(drawn(backbone, method, {}, 16_384), joint(backbone, Sampling())) < 1e-4
+
+
+@pytest.mark.parametrize("knobs", [{"group": 0}, {"code_distance": 0}, {
+    "probability_distance": 0, "init": "resample-left", "continuation": False}], ids=str)
+def test_gsd_with_groups_of_one_token_is_sjd(knobs):
+    backbone, _ = scene(True)
+    shared = {"window": 7, **{k: v for k, v in knobs.items() if k in ("init", "continuation")}}
+    sampling = Sampling(seed=4, cfg=3.0)
+    gsd, sjd = (events(backbone, method, PEOPLE, sampling=sampling)[-1]
+                for method in (methods.GSD(**{**shared, **knobs}), methods.SJD(**shared)))
+    assert gsd.tokens.equal(sjd.tokens) and gsd.stats["passes"] == sjd.stats["passes"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("continuation", [False, True])
 def test_sjd_with_a_wrong_draft_distribution_does_not(monkeypatch, continuation):
     """Tokens that count as drawn from a flat q pass too often: the test above would notice."""
@@ -520,6 +539,9 @@ def test_knobs_of_ssd_are_live(knob):
     (methods.MTP(k_h=3, rounds=1), methods.MTP(k_h=3, rounds=2)),
     (methods.Strict(k_h=3), methods.Strict(k_h=2)),
     (methods.Strict("horizontal", k_h=3), methods.Strict("vertical", k_h=3)),
+    (methods.GSD(6), methods.GSD(6, group=2)),
+    (methods.GSD(6), methods.GSD(6, probability_distance=0.01)),
+    (methods.GSD(6), methods.GSD(6, code_distance=9)),
     (methods.Rows(3, 1, 2), methods.Rows(2, 1, 2)),
     (methods.Rows(3, 1, 2), methods.Rows(3, 2, 2)),
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 1)),

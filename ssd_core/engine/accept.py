@@ -29,6 +29,21 @@ def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     return Verdict(torch.where(accepted, tokens, repaired), accepted)
 
 
+def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
+            uniforms: torch.Tensor, noise: torch.Tensor, group: torch.Tensor,
+            inside: torch.Tensor) -> Verdict:
+    """Accept with probability min(1, p(G) / q(G)), G a group of similar tokens (GSD, 2508.07747).
+
+    group: [B, n, g] tokens, each token itself among them; inside: bool [B, n, g], which of them
+    count. Not lossless. With groups of one token it is `residual`.
+    """
+    target = (target_probs.gather(-1, group) * inside).sum(-1)
+    draft = (draft_probs.gather(-1, group) * inside).sum(-1)
+    accepted = uniforms * draft < target
+    repaired = choose(residual_weights(draft_probs, target_probs), noise)
+    return Verdict(torch.where(accepted, tokens, repaired), accepted)
+
+
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """Sample again with the slot's fixed noise; a token counts as accepted if it did not change."""
     chosen = choose(target_probs, noise)

@@ -60,6 +60,14 @@ KNOB_WORDS: dict[str, Words] = {
     "continuation": Words("Continuation: keep later drafts that still fit (sjd)",
                           "延续：保留仍然合适的后续草稿（sjd）",
                           "首次拒绝之后的草稿，按其分布吻合的程度保留。"),
+    "group": Words("Group size: similar tokens on either side (gsd)",
+                   "组的大小：两侧的相似词元数（gsd）",
+                   "按概率排序时，草稿两侧各有多少个词元可与它同组；0 即 sjd。"),
+    "probability_distance": Words("Largest difference in probability within a group (gsd)",
+                                  "组内概率的最大差（gsd）", "同组词元概率的最大差。"),
+    "code_distance": Words("Largest distance between codes within a group (gsd)",
+                           "组内码的最大距离（gsd）",
+                           "同组的码之间的最大距离，以草稿到所有码的平均距离为单位。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

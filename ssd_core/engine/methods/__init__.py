@@ -4,6 +4,7 @@ from ...backbones.presets import PAPER
 from .ar import AR
 from .base import Method, Resolved
 from .exact import Exact
+from .gsd import GSD
 from .jacobi import Jacobi
 from .mtp import MTP
 from .rows import Rows
@@ -12,7 +13,7 @@ from .ssd import SSD
 from .strict import Strict
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -23,5 +24,5 @@ def default_method() -> Method:
     return Exact()
 
 
-__all__ = ["AR", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Jacobi", "Method",
-           "Resolved", "Rows", "Strict", "default_method"]
+__all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Jacobi",
+           "Method", "Resolved", "Rows", "Strict", "default_method"]

@@ -27,8 +27,8 @@ from .window import Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
-class SJD(Windowed):
-    """Drafts a window of cells from their own distributions one pass earlier."""
+class Resampling(Windowed):
+    """Drafts a window of cells from their own distributions one pass earlier: `sjd` and `gsd`."""
 
     init: str = knob(
         "repeat-above", "The first draft of a cell: a random code, the token to the left or "
@@ -36,8 +36,12 @@ class SJD(Windowed):
         choices=("random", "repeat-left", "repeat-above", "resample-left", "resample-above"))
     continuation: bool = knob(
         True, "Keep drafts behind the first rejection as far as their distributions agree.")
-    name: ClassVar[str] = "sjd"
-    verdict: ClassVar[str] = "same distribution"
+
+    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
+               target_probs: torch.Tensor, uniforms: torch.Tensor,
+               noise: torch.Tensor) -> accept.Verdict:
+        """Accept or repair each draft on its own."""
+        raise NotImplementedError
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         window, drafts = self.width(state.grid, state.tokens.device.type), Drafts(self.init)
@@ -50,8 +54,8 @@ class SJD(Windowed):
         ahead = slots + 1
         held, final = state.codes_at(ahead), known(ahead, frontier)
         target_probs = state.target_probs_at(ahead)
-        verdict = accept.residual(
-            held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
+        verdict = self.verify(
+            state, held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
             state.noise.uniform(Purpose.ACCEPT, state.passes, ahead),
             state.noise.exponential(Purpose.REPAIR, state.passes, ahead))
         accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
@@ -65,6 +69,19 @@ class SJD(Windowed):
         state.write_at(ahead, torch.where(final, held, tokens))
         drafts.remember(ahead, target_probs)
         return count
+
+
+@dataclass(frozen=True)
+class SJD(Resampling):
+    """Verifies drafts with the rule that keeps AR's distribution (SJD Eq. 1-3)."""
+
+    name: ClassVar[str] = "sjd"
+    verdict: ClassVar[str] = "same distribution"
+
+    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
+               target_probs: torch.Tensor, uniforms: torch.Tensor,
+               noise: torch.Tensor) -> accept.Verdict:
+        return accept.residual(tokens, draft_probs, target_probs, uniforms, noise)
 
 
 class Drafts:
