@@ -228,3 +228,22 @@ def test_a_group_is_accepted_by_its_sum():
                              torch.tensor([0, 1]).expand(1, DRAWS, 2),
                              torch.ones(1, DRAWS, 2, dtype=torch.bool))
     assert abs(verdict.accepted.float().mean().item() - 0.75) < 0.005
+
+
+@given(st.integers(0, 99), st.floats(0, 1))
+def test_pooling_moves_less_than_delta(seed, delta):
+    p = distribution(seed, 1, 8)
+    similar = torch.stack([torch.randperm(CODES, generator=torch.Generator().manual_seed(i))
+                           for i in range(8)])[None]
+    own = p.gather(-1, similar[..., :1])[..., 0]
+    moved = accept.pooled(p, similar, delta) - own
+    assert (moved >= 0).all() and (moved < max(delta, 1e-6)).all()
+    assert accept.pooled(p, similar[..., :1], delta).equal(own)
+    assert torch.allclose(accept.pooled(p, similar, 2.0), torch.ones(1, 8))
+
+
+def test_pooling_stops_before_the_first_token_that_is_too_much():
+    p = torch.tensor([[[0.1, 0.2, 0.3, 0.4]]])
+    similar = torch.tensor([[[0, 1, 2, 3]]])
+    for delta, sum_ in ((0.1, 0.1), (0.3, 0.3), (0.51, 0.6), (0.8, 0.6), (0.95, 1.0)):
+        assert abs(accept.pooled(p, similar, delta).item() - sum_) < 1e-6

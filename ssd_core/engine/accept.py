@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from ..model.sampling import choose
 
@@ -44,6 +45,18 @@ def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch
     return Verdict(torch.where(accepted, tokens, repaired), accepted)
 
 
+def pooled(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> torch.Tensor:
+    """The probability [B, n] of tokens, each pooled with tokens similar to it (LANTERN).
+
+    similar: [B, n, k] the token itself, then others by growing distance. Others are added for as
+    long as their sum, the total variation between the pooled distribution and p, is below delta
+    (MuLo-SD Eq. 3, 4).
+    """
+    probs = target_probs.gather(-1, similar)
+    moved = F.pad(probs[..., 1:].cumsum(-1), (1, 0))
+    return probs[..., 0] + moved.masked_fill(moved >= delta, 0).amax(-1)
+
+
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """Sample again with the slot's fixed noise; a token counts as accepted if it did not change."""
     chosen = choose(target_probs, noise)
@@ -60,9 +73,9 @@ def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     """
     accepted = _speculative(tokens, draft_probs, target_probs[:, :-1], uniforms)
     count = accepted.long().cumprod(-1).sum(-1)
-    padded = torch.nn.functional.pad(draft_probs, (0, 0, 0, 1))  # q = 0: its residual is p
+    padded = F.pad(draft_probs, (0, 0, 0, 1))  # q = 0: its residual is p
     repaired = choose(residual_weights(padded, target_probs), noise)
-    tokens = torch.nn.functional.pad(tokens, (0, 1))
+    tokens = F.pad(tokens, (0, 1))
     ahead = torch.arange(tokens.shape[1], device=tokens.device) < count[:, None]
     return torch.where(ahead, tokens, repaired), count
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import torch
+import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
@@ -50,7 +51,7 @@ def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) ->
     lengths: [rows] int64, the lengths of the prompts in prompt [rows, P, d].
     """
     n = kept.shape[1]
-    x = torch.nn.functional.pad(prompt, (0, 0, 0, n))
+    x = F.pad(prompt, (0, 0, 0, n))
     at = lengths[:, None] + torch.arange(n, device=x.device)
     x[torch.arange(len(x), device=x.device)[:, None], at] = kept.to(x.dtype)  # autocast
     return x
@@ -88,7 +89,7 @@ class DecodeState:
         self.coordinates = grid.coordinates.to(device).expand(pictures, -1, -1)
         self.forced = (self.coordinates[0, :, 1] == grid.columns) if grid.row_end else None
         if self.forced is not None:
-            self.forced = torch.nn.functional.pad(self.forced, (0, 1))
+            self.forced = F.pad(self.forced, (0, 1))
             self.tokens[:, self.forced] = backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
@@ -195,6 +196,12 @@ class DecodeState:
     def code_distances(self, codes: torch.Tensor) -> torch.Tensor:
         """Euclidean distances [B, n, V] in the codebook, from codes [B, n] to all codes."""
         return torch.cdist(self.code_vectors[codes], self.code_vectors)
+
+    def similar_codes(self, codes: torch.Tensor, count: int) -> torch.Tensor:
+        """[B, n, count] int64: codes [B, n] and the nearest others in the codebook, by distance."""
+        itself = F.one_hot(codes, self.backbone.codes)
+        distance = self.code_distances(codes) - itself  # first, even where codes are equal
+        return distance.topk(min(count, self.backbone.codes), largest=False).indices
 
     # Tokens
 
