@@ -19,11 +19,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from ssd_core.engine.methods import METHODS, SSD  # noqa: E402
 from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE  # noqa: E402
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs  # noqa: E402
+from ssd_core.front.promises import method_help  # noqa: E402
 from ssd_core.front.workflow import WIDGETS  # noqa: E402
 
-NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race")
+NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race", "SSD_CompareMethods")
+# What lists of methods promise, in Chinese by the English; and the line of a page that says it.
+PROMISES = dict(map(method_help, (METHODS, [name for name in METHODS if name != SSD.name])))
+TOLD = {("SSD_BaselineMethod", "method")}
 GOLDEN = ROOT / "tests" / "nodes" / "golden_inputs.json"
 LINES = {"en": re.compile(r"^- \*\*(\w+)\*\*: .*$", re.MULTILINE),
          "zh": re.compile(r"^- \*\*[^*]+\*\*（`(\w+)`）：.*$", re.MULTILINE)}
@@ -61,9 +66,14 @@ def chinese_locale(english: dict) -> dict:
         if node in NODES:
             known, slots = texts["inputs"], english[node]["inputs"]
             texts["inputs"] = {slot: chinese_knob(KNOBS[slot], slots[slot]["tooltip"])
-                               if slot in KNOBS else known[slot]
+                               if slot in KNOBS else promised(known[slot], slots[slot]["tooltip"])
                                for slot in slots if slot in KNOBS or slot in known}
     return told
+
+
+def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
+    """The text of another widget; one that lists methods says what these promise."""
+    return {**known, "tooltip": PROMISES.get(tooltip, known["tooltip"])}
 
 
 def chinese_knob(one: Described, tooltip: str) -> dict[str, str]:
@@ -89,6 +99,8 @@ def page(language: str, node: str, texts: dict) -> str:
     written = {found[1]: found[0] for found in LINES[language].finditer(inputs)}
     written |= {slot: line(language, slot, KNOBS[slot], said)
                 for slot, said in texts.items() if slot in KNOBS}
+    written |= {slot: list_line(language, slot, said) for slot, said in texts.items()
+                if (node, slot) in TOLD}
     lines = (written[slot] for slot in texts if slot in written)
     return before + "\n".join([inputs.partition("\n")[0], *lines, "", after])
 
@@ -100,6 +112,13 @@ def line(language: str, widget: str, one: Described, texts: dict) -> str:
     for english, chinese in CHINESE_RANGE.items():
         legal = legal.replace(english, chinese)
     return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}取值：{legal}。"
+
+
+def list_line(language: str, widget: str, texts: dict) -> str:
+    """The line of a list of methods: what they promise."""
+    if language == "en":
+        return f"- **{widget}**: {texts['tooltip']}"
+    return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}"
 
 
 # What saved workflows rely on

@@ -10,6 +10,7 @@ from comfy_api.latest import ComfyExtension, io
 from ..ssd_core.engine.usual import OWN
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
+from .compare_methods import CompareMethods
 from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .encode_image import EncodeImage
@@ -23,8 +24,8 @@ from .save_image import SaveImage
 from .schedule import Schedule
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, Race, DecodeTokens, EncodeImage,
-    SaveImage, AcceptanceMap, Doctor,
+    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, Race, CompareMethods, DecodeTokens,
+    EncodeImage, SaveImage, AcceptanceMap, Doctor,
 ]
 
 

@@ -6,6 +6,7 @@ import comfy.model_management as mm
 from comfy_api.latest import io
 
 from ..ssd_core.front.knobs import all_knobs
+from ..ssd_core.front.promises import method_help
 from . import inputs, schedules, weights
 from .errors import noted
 from .schedule import plan_outputs
@@ -18,14 +19,12 @@ class BaselineMethod(io.ComfyNode):
     def define_schema(cls) -> io.Schema:
         return io.Schema(
             node_id="SSD_BaselineMethod", display_name="Baseline Method (SSD)", category=CATEGORY,
-            description="All other decoding methods: ar (one token per forward pass), exact (AR's "
-                        "picture in fewer passes; identical in fp32), strict (another picture from "
-                        "AR's distribution), rows (SSD without heads), mtp (horizontal heads).",
+            description="All other decoding methods, from AR itself to those that come close to "
+                        "its distribution. The tooltip of 'method' says what each promises.",
             inputs=[
                 inputs.backbone(True, "Plan for this backbone; without one for a 24 x 24 grid."),
                 io.Combo.Input("method", options=schedules.BASELINES, default="ar",
-                               tooltip="ar, exact and rows run without heads; mtp and strict "
-                                       "need them."),
+                               tooltip=method_help(schedules.BASELINES)[0]),
                 *knob_inputs()],
             outputs=plan_outputs())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +17,7 @@ from ..ssd_core.engine.events import Event, Pass, Started
 from ..ssd_core.front.heatmap import AcceptanceCount
 from ..ssd_core.front.pixels import pixels
 from ..ssd_core.front.preview import Preview
-from ..ssd_core.front.race import race
+from ..ssd_core.front.race import in_turn, race
 from ..ssd_core.front.request import Request, Result, compare_with_ar
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.weights.fit import figures_of, pixel_bytes
@@ -25,6 +25,8 @@ from . import errors, previews
 from .telling import tell
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
+Order = Callable[[Sequence[Generator[Event, None, None]]],
+                 Generator[tuple[int, float, Event], None, None]]
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
           "Backbone")
 
@@ -144,33 +146,38 @@ class Bar:
         self.bar.update_absolute(self.total, self.total)
 
 
-def run_all(runs: Sequence[Run], place: previews.Place, wish: str) -> dict | None:
-    """Run requests side by side, show them on the node, and decode their tokens to pixels.
+def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
+            together: bool = True) -> dict | None:
+    """Run requests, show them on the node, and decode their tokens to pixels.
 
-    wish: the value of the preview widget. Returns the node's `ui`, None without a preview.
+    wish: the value of the preview widget. together: side by side, else one after the other, which
+    needs the memory of one. Returns the node's `ui`, None without a preview.
     """
+    needed = [run.request.bytes_needed for run in runs]
     weights = list(dict.fromkeys(one for run in runs for one in run.weights))
     for run in runs:
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
-        stack.enter_context(resident(weights, sum(run.request.bytes_needed for run in runs),
-                                     REMEDY))
+        stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
         screens = Screens.of(runs, wish, place)
         if not screens.panels and (notes := [note for run in runs for note in run.notes]):
             tell(place.node, "\n".join(dict.fromkeys(notes)))
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
-        follow(runs, screens, Bar(place.node))
+        follow(runs, race if together else in_turn, screens, Bar(place.node))
         for run in runs:
             run.draw()
         compare_with_ar([run.result for run in runs])
         return screens.finish(runs)
 
 
-def follow(runs: Sequence[Run], screens: Screens, bar: Bar) -> None:
-    """Send every event to bar, screens and runs; at the end close the runs to free memory."""
-    steps = race([run.request.events() for run in runs])
+def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar) -> None:
+    """Send every event to bar, screens and runs; at the end close the runs to free memory.
+
+    order: `race` or `in_turn`.
+    """
+    steps = order([run.request.events() for run in runs])
     try:
         for panel, seconds, event in steps:
             bar(event)

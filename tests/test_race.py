@@ -7,7 +7,7 @@ import torch
 from support.mock_backbone import MockBackbone, tokens
 
 from ssd_core import Finished, generate, methods
-from ssd_core.front.race import race, timed
+from ssd_core.front.race import in_turn, race, timed
 
 
 class Clock:
@@ -36,6 +36,20 @@ def test_the_one_behind_moves_next(clock):
     runs = [ticks(clock, "abc", 9), ticks(clock, "abcdefgh", 2)]
     order = [panel for panel, *_ in race(runs, clock)]
     assert order == [0, *[1] * 5, 0, *[1] * 3, 0]
+
+
+def test_in_turn_all_start_and_then_each_goes_to_its_end(clock):
+    runs = [ticks(clock, "abc", 9), ticks(clock, "xy", 2), ticks(clock, "", 1)]
+    told = list(in_turn(runs, clock))
+    assert told == [(0, 9, "a"), (1, 2, "x"), (0, 18, "b"), (0, 27, "c"), (1, 4, "y")]
+
+
+def test_in_turn_closes_all_runs_when_nobody_looks_on(clock):
+    runs = [ticks(clock, "abc", 9), ticks(clock, "xy", 2)]
+    steps = in_turn(runs, clock)
+    next(steps)
+    steps.close()
+    assert [list(run) for run in runs] == [[], []]
 
 
 def test_time_spent_outside_is_not_counted(clock):

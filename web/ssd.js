@@ -9,10 +9,11 @@ import { nodeAt } from "./routing.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
+/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race, six times on Compare. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 330 },
   SSD_Race: { width: 460, height: 350 },
+  SSD_CompareMethods: { width: 640, height: 640 },
 };
 
 const MARGIN = 10; // px that classic nodes leave above and below a widget

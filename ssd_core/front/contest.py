@@ -81,13 +81,11 @@ class Contest:
 
     def rows(self) -> list[dict[str, str]]:
         """One row per method: the texts of a table's cells by the headings in HEAD."""
-        seconds = ar_seconds(self.results.values())
-        return [cells(label, one, seconds) for label, one in self.results.items()]
+        return rows_of(list(self.results.values()), list(self.results))
 
     def table(self) -> str:
         """The same as lines of text in columns."""
-        return "\n".join([*columns([HEAD, *(tuple(row.values()) for row in self.rows())]),
-                          *self.left_out])
+        return table_of(list(self.results.values()), list(self.results), self.left_out)
 
 
 def compare(backbone: Backbone, prompt: str, methods: Mapping[str, Method] | None = None,
@@ -138,6 +136,21 @@ def sheet_of(results: Sequence[Result], pictures: Sequence[np.ndarray] | None = 
                                                     strict=True)]
     first = results[0].request
     return contact_sheet(tiles, first.prompt, conditions(first), notes)
+
+
+def rows_of(results: Sequence[Result], labels: Sequence[str] | None = None
+            ) -> list[dict[str, str]]:
+    """One row per run: the texts of a table's cells by the headings in HEAD."""
+    seconds = ar_seconds(results)
+    labels = labels or [one.request.label for one in results]
+    return [cells(label, one, seconds) for label, one in zip(labels, results, strict=True)]
+
+
+def table_of(results: Sequence[Result], labels: Sequence[str] | None = None,
+             notes: Sequence[str] = ()) -> str:
+    """The same as lines of text in columns, with notes below them."""
+    rows = (tuple(row.values()) for row in rows_of(results, labels))
+    return "\n".join([*columns([HEAD, *rows]), *notes])
 
 
 def ar_seconds(results: Iterable[Result]) -> float | None:

@@ -18,7 +18,7 @@ PROMISES = {
     "approximate": "close to AR's distribution",
     "relaxed": "accepts tokens that look alike instead of AR's own"}
 CHINESE = {
-    "identical": "与 AR 完全相同", "same distribution": "与 AR 同分布", "approximate": "近似",
+    "identical": "完全相同", "same distribution": "同分布", "approximate": "近似",
     "relaxed": "放宽"}
 NEEDED, HELPFUL, UNUSED = "needed", "helpful", "not used"
 
@@ -51,3 +51,16 @@ def by_promise(names: Iterable[str] = METHODS,
     """The methods that promise each verdict; words: the verdicts in another language."""
     told = {verdict: [name for name in names if promise(name) == verdict] for verdict in PROMISES}
     return {words[verdict] if words else verdict: own for verdict, own in told.items() if own}
+
+
+def method_help(names: Iterable[str] = METHODS) -> tuple[str, str]:
+    """What the methods of a list promise and which need draft heads, in English and Chinese."""
+    names = list(names)
+    needing = [name for name in names if heads_use(name) == NEEDED]
+    english = ", ".join(f"{verdict} ({', '.join(own)})"
+                        for verdict, own in by_promise(names).items())
+    chinese = "，".join(f"{verdict}（{'、'.join(own)}）"
+                       for verdict, own in by_promise(names, CHINESE).items())
+    return (f"Compared with AR's picture: {english}. Draft heads are needed by "
+            f"{', '.join(needing) or 'none'}.",
+            f"与 AR 的图像相比：{chinese}。需要草稿头：{'、'.join(needing) or '无'}。")

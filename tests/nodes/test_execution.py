@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -254,6 +255,58 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
 def test_a_race_without_methods_is_ar_against_the_default(pack, backbone, heads):
     *_, report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)
     assert report.startswith("ar on postcard") and "exact against ar" in report
+
+
+def test_compare_draws_its_methods_one_after_the_other(pack, backbone, heads, monkeypatch):
+    rows = pack.run("SSD_BaselineMethod", method="rows", r=0)[0]
+    pack.server.client_id = "tab"
+    sheet, table, images = pack.run("SSD_CompareMethods", backbone=backbone, heads=heads,
+                                    draw_3="none", draw_6="ar", method_6=rows, cfg=1.0)
+    assert images.shape == (3, 192, 192, 3) and torch.equal(images[0], images[1])
+    assert sheet.shape[0] == 1 and sheet.shape[2] > 3 * 192
+    lines = table.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["ar", "exact", "rows"]
+    assert "100%" in lines[2] and "approximate" in lines[3]
+    told = [(m["panel"], m["kind"]) for m in pack.preview() if m["kind"] in ("started", "pass")]
+    assert [panel for panel, kind in told if kind == "started"] == [0, 1, 2]
+    passed = [panel for panel, kind in told if kind == "pass"]
+    assert [panel for panel, _ in groupby(passed)][:3] == [0, 1, 2]
+    ends = [m for m in pack.preview() if m["kind"] == "finished"]
+    assert [(m["panel"], m["verdict"]) for m in ends] == [
+        (0, "identical"), (1, "identical"), (2, "approximate")]
+
+
+@pytest.mark.parametrize(("node", "runs"), [("SSD_Race", 2), ("SSD_CompareMethods", 1)])
+def test_only_runs_side_by_side_need_memory_at_once(pack, backbone, heads, monkeypatch, node, runs):
+    request = pack.module("ssd_core.front.request").Request
+    monkeypatch.setattr(request, "bytes_needed", property(lambda self: 1000))
+
+    def resident(weights, room, remedy):
+        raise pack.error(f"{room} bytes")
+
+    monkeypatch.setattr(pack.module("nodes.running"), "resident", resident)
+    with pytest.raises(pack.error, match=f"^{runs * 1000} bytes"):
+        pack.run(node, backbone=backbone, heads=heads)
+
+
+def test_compare_needs_a_method_and_says_what_lacks_heads(pack, backbone):
+    empty = {f"draw_{n}": "none" for n in range(1, 7)}
+    with pytest.raises(pack.error, match="no method was chosen"):
+        pack.run("SSD_CompareMethods", backbone=backbone, **empty)
+    with pytest.raises(pack.error, match="drafts with heads"):
+        pack.run("SSD_CompareMethods", backbone=backbone, **{**empty, "draw_2": "strict"})
+    *_, table, _ = pack.run("SSD_CompareMethods", backbone=backbone, cfg=1.0,
+                            **{**empty, "draw_1": "ssd"})
+    assert "there are no draft heads" in table and "rows" in table
+
+
+def test_an_interrupt_ends_all_panels_of_a_comparison(pack, backbone, heads):
+    pack.server.client_id = "tab"
+    pack.manager.interrupt_at = 30
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        pack.run("SSD_CompareMethods", backbone=backbone, heads=heads, draw_3="none", cfg=1.0)
+    ends = [m for m in pack.preview() if m["kind"] == "cancelled"]
+    assert {m["panel"] for m in ends} == {0, 1}
 
 
 def test_a_refusal_shows_as_its_sentence_without_a_path(pack, backbone):

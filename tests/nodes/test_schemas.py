@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden_inputs.json"
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
-       "SSD_Race", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_AcceptanceMap",
-       "SSD_Doctor"]
+       "SSD_Race", "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage",
+       "SSD_AcceptanceMap", "SSD_Doctor"]
 OUTPUTS = {
     "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
     "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
     "SSD_BaselineMethod": ["SSD_METHOD", "INT", "STRING"],
     "SSD_Sampler": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
-    "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING"], "SSD_DecodeTokens": ["IMAGE"],
+    "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING"],
+    "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
     "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING"], "SSD_SaveImage": [],
     "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"]}
 
@@ -65,11 +67,13 @@ def test_saved_workflows_keep_their_widgets(pack, node):
 
 @pytest.mark.parametrize("node", IDS)
 def test_execute_takes_exactly_the_inputs(pack, node):
-    """By name, but for the knobs, which come as one mapping."""
+    """By name, but for knobs and numbered inputs, which come as one mapping."""
     taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
     named = {name for name, one in taken.items() if one.kind is one.POSITIONAL_OR_KEYWORD}
     inputs = [i.id for i in pack.schemas[node].inputs]
-    knobs = knob_widgets(pack) if "widgets" in taken else set()
+    knobs = set()
+    if "widgets" in taken:
+        knobs = knob_widgets(pack) | {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
     assert named - {"cls"} <= set(inputs) and not named & knobs
     assert set(inputs) - named == knobs & set(inputs)
 
@@ -92,7 +96,20 @@ def test_every_knob_of_a_method_can_be_reached(pack, node):
     assert {widgets.name_of(one) for one in front.all_knobs(methods).values()} <= set(inputs)
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+@pytest.mark.parametrize(("node", "slots", "left_out"), [
+    ("SSD_BaselineMethod", ["method"], {"ssd"}),
+    ("SSD_CompareMethods", [f"draw_{n}" for n in range(1, 7)], set())])
+def test_lists_of_methods_have_all_and_say_what_each_promises(pack, node, slots, left_out):
+    methods = pack.module("ssd_core.engine.methods").METHODS
+    inputs = {i.id: i for i in pack.schemas[node].inputs}
+    for slot in slots:
+        assert set(inputs[slot].options) - {"none"} == set(methods) - left_out
+        for name in set(methods) - left_out:
+            promise = methods[name].verdict
+            assert name in inputs[slot].tooltip.partition(f"{promise} (")[2].split(")")[0]
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
 def test_every_sampling_knob_can_be_reached(pack, node):
     knobs = pack.module("ssd_core.front.knobs").sampling_knobs()
     assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}

@@ -119,14 +119,15 @@ def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
     assert passes == 576 and "at most 576" in text
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_LoadBackbone", "SSD_LoadHeads"])
+@pytest.mark.parametrize("node", [
+    "SSD_Sampler", "SSD_Race", "SSD_CompareMethods", "SSD_LoadBackbone", "SSD_LoadHeads"])
 def test_a_complaint_can_land_on_one_widget_only(pack, node):
     """ComfyUI tells it once for every widget that validate_inputs names."""
     taken = inspect.getfullargspec(pack.nodes[node].validate_inputs)
     assert len(taken.args) == 2 and taken.varkw is None
 
 
-@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
 def test_an_empty_prompt_is_refused_before_anything_runs(pack, node):
     check = pack.nodes[node].validate_inputs
     assert "empty" in check(prompt="  ") and check(prompt="a tent") is True

@@ -95,7 +95,8 @@ def test_a_new_knob_gets_its_line_in_its_place(generated, monkeypatch, tmp_path,
     assert generated.page(language, "SSD_Schedule", texts) == whole
 
 
-@pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race"])
+@pytest.mark.parametrize("node", [
+    "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
 def test_chinese_tooltips_of_knobs_name_the_numbers_and_methods_of_the_english_ones(schemas, node):
     """What -1 or 0 or 1 means, and whose knob it is: at least each of them is told."""
     knobs = {WIDGETS.get(one.name, one.name)

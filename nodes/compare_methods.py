@@ -1,0 +1,83 @@
+"""Compare Methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from comfy_api.latest import io
+
+from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
+from ..ssd_core.errors import SSDError
+from ..ssd_core.front.contest import sheet_of, table_of
+from ..ssd_core.front.promises import method_help
+from ..ssd_core.front.recipe import to_bytes
+from . import inputs, previews, requests, running, weights
+from .errors import noted
+from .types import CATEGORY, MethodType
+
+NONE = "none"
+PLACES = range(1, 7)
+USUAL = dict(enumerate((AR.name, default_method().name, SSD.name), 1))
+
+
+class CompareMethods(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_CompareMethods", display_name="Compare Methods (SSD)", category=CATEGORY,
+            description="Up to six methods draw the same prompt with the same seed, one after the "
+                        "other. Makes one labelled sheet, and a table of what was measured.",
+            inputs=[
+                inputs.backbone(), inputs.heads(),
+                *(MethodType.Input(f"method_{n}", optional=True,
+                                   tooltip=f"Takes the place of draw_{n}, with knobs of your own.")
+                  for n in PLACES),
+                *(io.Combo.Input(f"draw_{n}", options=[NONE, *METHODS],
+                                 default=USUAL.get(n, NONE), tooltip=method_help()[0])
+                  for n in PLACES),
+                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
+                *inputs.more_sampling()],
+            outputs=[
+                io.Image.Output(display_name="sheet",
+                                tooltip="All pictures, labelled with passes, seconds, what the "
+                                        "method promises and the share of AR's tokens."),
+                io.String.Output(display_name="table", tooltip="What was measured, as text."),
+                io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
+                                                               "order.")],
+            hidden=previews.HIDDEN, **previews.RESENT)
+
+    @classmethod
+    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
+        return inputs.complaint_about_prompt(prompt) or True
+
+    @classmethod
+    @noted
+    def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
+                preview: str, heads: weights.LoadedHeads | None = None,
+                **widgets: Any) -> io.NodeOutput:
+        sampling = requests.sampling_of(widgets)
+        runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
+                                                negative, size), backbone, heads)
+                for method in chosen(widgets)]
+        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        results = [run.result for run in runs]
+        notes = list(dict.fromkeys(note for run in runs for note in run.notes))
+        missing = next((run.output for run in runs if run.images is None), None)
+        if missing is not None:
+            return io.NodeOutput(missing, table_of(results, notes=notes), missing, ui=ui)
+        images = [run.images for run in runs if run.images is not None]
+        sheet = sheet_of(results, [to_bytes(image[0]) for image in images], notes=notes)
+        return io.NodeOutput(torch.from_numpy(np.array(sheet)).float()[None] / 255,
+                             table_of(results, notes=notes), torch.cat(images), ui=ui)
+
+
+def chosen(widgets: Mapping[str, Any]) -> list[Method]:
+    """The methods in order: those connected, else those named; SSDError if there are none."""
+    named = ((widgets.get(f"method_{n}"), widgets.get(f"draw_{n}", NONE)) for n in PLACES)
+    methods = [linked or METHODS[name]() for linked, name in named if linked or name != NONE]
+    if not methods:
+        raise SSDError("no method was chosen: set draw_1 to a method, or connect one")
+    return methods
