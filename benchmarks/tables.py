@@ -25,7 +25,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict
+from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
 from ssd_core.files import written_whole
 from ssd_core.measure.evaluate import Trial
 from ssd_core.train import heads as heads_stage
@@ -94,6 +94,12 @@ TABLES = {
         *(Row(f"r = {r}, draft temperature {t}", ssd(r, draft_temperature=t))
           for t in (0.7, 0.5) for r in (1, 2)),
         *(Row(f"r = {r}, argmax drafts", ssd(r, draft_choice="argmax")) for r in (0, 2)))),
+    "wave": Table("Rows in flight at once (ZipAR, PJD)", 24, (
+        AR_ROW, Row("exact, window 96", Exact(96)),
+        *(Row(f"delay {d}, {c} cell{'s' * (c > 1)}", Wave(d, c))
+          for c in (1, 8) for d in (2, 4, 6, 9, 12)),
+        Row("delay 4, 1 cell, adaptive", Wave(4, 1, adaptive=True)),
+        Row("delay 9, 8 cells, residual", Wave(9, 8, "residual")))),
     "losses": Table("Head losses and draft temperatures, 1,000 pictures", 64, (
         AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
                       heads_of(loss=loss, pictures=1000))

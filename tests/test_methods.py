@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from support.every_method import one_of_each
+from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
 from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
@@ -40,6 +40,12 @@ UNDER_TEST = {
     "sjd-random": methods.SJD(3, "random", continuation=False),
     "sjd-left": methods.SJD(init="repeat-left"),
     "gsd-3": methods.GSD(3, group=2, probability_distance=0.5),
+    "wave-zipar": methods.Wave(2, 1),
+    "wave-adaptive": methods.Wave(3, 1, adaptive=True),
+    "wave-coupled": methods.Wave(2, 3),
+    "wave-residual": methods.Wave(1, 4, "residual"),
+    "wave-residual-adaptive": methods.Wave(2, 2, "residual", adaptive=True),
+    "wave-at-once": methods.Wave(3, 2, "none"),
 }
 UNDER_TEST |= {method.name: method for method in one_of_each()
                if method.name not in {one.name for one in UNDER_TEST.values()}}
@@ -153,7 +159,9 @@ BLOCKS = {"k_h": st.integers(1, 4), "k_v": st.integers(1, 3), "rounds": SMALL_CO
           "fused_commit": st.booleans()}
 SMALL_GRIDS = st.builds(Grid, st.integers(1, 4), st.integers(1, 4), st.booleans())
 SCHEDULES = st.builds(methods.SSD, **BLOCKS) | st.builds(methods.Rows, **BLOCKS) | st.builds(
-    methods.MTP, k_h=st.integers(1, 4), rounds=SMALL_COUNT) | st.just(methods.AR())
+    methods.MTP, k_h=st.integers(1, 4), rounds=SMALL_COUNT) | st.just(methods.AR()) | st.builds(
+    methods.Wave, st.integers(1, 5), st.integers(1, 4), st.just("none")) | st.builds(
+    methods.Wave, st.integers(1, 5), st.just(1))
 
 
 @pytest.mark.slow
@@ -397,52 +405,6 @@ def test_perfect_drafts_need_few_passes():
 # Strict has AR's distribution: the joint of a whole small picture, enumerated
 
 
-def joint(backbone: MockBackbone, sampling: Sampling, prompt: str = "sun") -> torch.Tensor:
-    """[codes ^ cells] probability of every picture, by plain forwards without cache."""
-    grid, codes = backbone.grid, backbone.codes
-    pictures = torch.cartesian_prod(*[torch.arange(codes)] * grid.cells).view(-1, grid.rows,
-                                                                             grid.columns)
-    row_ends = pictures if not grid.row_end else torch.nn.functional.pad(
-        pictures, (0, 1), value=codes)
-    letters = torch.tensor([backbone.tokenize(prompt)]).expand(len(pictures), -1)
-    x = torch.cat((backbone.embed_prompt(letters), backbone.embed(row_ends.flatten(1))), dim=1)
-    logits = backbone.logits(backbone(x)[:, letters.shape[1] - 1 : -1]) / sampling.temperature
-    if sampling.top_k:
-        least = logits.topk(sampling.top_k).values[..., -1:]
-        logits = logits.masked_fill(logits < least, -torch.inf)
-    probs = logits.double().softmax(-1)
-    slots = torch.tensor([grid.slot(cell) for cell in range(grid.cells)])
-    return probs[:, slots].gather(-1, pictures.flatten(1)[..., None]).prod(1)[:, 0]
-
-
-def drawn(backbone: MockBackbone, method, sampling: dict, total: int) -> torch.Tensor:
-    """Counts [codes ^ cells] of the pictures of `total` seeds, in batches of 4096."""
-    heads, cells = random_heads(backbone), backbone.grid.cells
-    weights = backbone.codes ** torch.arange(cells - 1, -1, -1)
-    counts = torch.zeros(backbone.codes**cells, dtype=torch.long)
-    for first in range(0, total, 4096):
-        pictures = tokens(backbone, method, ["sun"] * 4096, heads=heads,
-                          sampling=Sampling(seed=first, **sampling))
-        index = (pictures.flatten(1) * weights).sum(1)
-        counts += torch.bincount(index, minlength=len(counts))
-    return counts
-
-
-def p_value(counts: torch.Tensor, probs: torch.Tensor) -> float:
-    """Chi-square; outcomes expected fewer than five times are pooled."""
-    assert counts[probs == 0].sum() == 0
-    expected = probs * counts.sum()
-    rare = expected < 5
-    observed = torch.cat((counts[~rare], counts[rare].sum()[None])).double()
-    expected = torch.cat((expected[~rare], expected[rare].sum()[None]))
-    kept = expected > 0
-    return stats.chisquare(observed[kept].numpy(), expected[kept].numpy()).pvalue
-
-
-SMALL = {"2x3": (Grid(2, 3), 3, {}), "2x2-row-end": (Grid(2, 2, True), 4, {}),
-         "3x2-top-k": (Grid(3, 2), 4, {"top_k": 2, "temperature": 1.3})}
-
-
 SJDS = [methods.SJD(window, init, continuation) for window, init, continuation in (
     (4, "random", False), (6, "resample-above", False), (3, "repeat-left", False),
     (4, "random", True), (6, "resample-above", True), (5, "resample-left", True),
@@ -548,7 +510,12 @@ def test_knobs_of_ssd_are_live(knob):
     (methods.Rows(3, 2, 2, 1), methods.Rows(3, 2, 2, 2)),
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, draft="copy")),
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, acceptance="coupled")),
-    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, fused_commit=True))], ids=str)
+    (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, fused_commit=True)),
+    (methods.Wave(2, 3), methods.Wave(3, 3)),
+    (methods.Wave(2, 3), methods.Wave(2, 2)),
+    (methods.Wave(2, 3), methods.Wave(2, 3, "residual")),
+    (methods.Wave(2, 3), methods.Wave(2, 3, "none")),
+    (methods.Wave(2, 1), methods.Wave(2, 1, adaptive=True))], ids=str)
 def test_knobs_of_the_other_methods_are_live(one, other):
     assert outcome(one)[0] != outcome(other)[0]
 

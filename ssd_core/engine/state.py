@@ -79,8 +79,8 @@ class DecodeState:
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 sampling.noise_version)
-        longest = max(len(ids) for ids in prompts)
-        self.cache = backbone.new_cache(len(prompts), longest + grid.slots + scratch)
+        self.longest = max(len(ids) for ids in prompts)
+        self.cache = backbone.new_cache(len(prompts), self.longest + grid.slots + scratch)
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
@@ -136,11 +136,27 @@ class DecodeState:
         if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
             self.stale = int(slots[0, 0])
             return self.feed(self.stale + slots.shape[1])
+        self.cache.seek_each(self.lengths[:, None] + slots.repeat(self.branches, 1))
+        return self._feed_sought(slots)
+
+    def feed_seeing(self, slots: torch.Tensor, visible: torch.Tensor) -> None:
+        """Run one forward pass over any slots [B, n], in any order.
+
+        visible [B, n, m] bool: which of the first m image slots each of them sees, itself included.
+        All see their prompt.
+        """
+        m = visible.shape[2]
+        place = torch.arange(self.longest + m, device=slots.device) - self.lengths[:, None]
+        index = place.clamp(0, m - 1)[:, None].expand(-1, slots.shape[1], -1)
+        seen = visible.repeat(self.branches, 1, 1).gather(2, index) & (place < m)[:, None]
         both = slots.repeat(self.branches, 1)
-        self.cache.seek_each(self.lengths[:, None] + both)
+        self.cache.seek_each(self.lengths[:, None] + both, seen | (place < 0)[:, None])
+        self._feed_sought(slots)
+
+    def _feed_sought(self, slots: torch.Tensor) -> None:
+        both = slots.repeat(self.branches, 1)
         every_row = torch.arange(len(both), device=both.device)[:, None]
         self.hidden[every_row, both + 1] = self.backbone(self.embedding_at(slots), self.cache)
-        return None
 
     def both(self, x: torch.Tensor) -> torch.Tensor:
         """Repeat what both guidance branches share: [B, ...] -> [rows, ...]."""
@@ -241,10 +257,11 @@ class DecodeState:
         return self._describe(stage, round_, self.coordinates[:, start:stop],
                               self.tokens[:, start:stop], accepted, refed)
 
-    def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor) -> Pass:
-        """Count a verification pass over slots [B, n], one window per picture; return its event."""
+    def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor,
+                  refed: int = 1) -> Pass:
+        """Count a verification pass over slots [B, n] of each picture; return its event."""
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
-        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed=1)
+        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed)
 
     def _describe(self, stage: str, round_: int, cells: torch.Tensor, tokens: torch.Tensor,
                   accepted: torch.Tensor | None, refed: int) -> Pass:

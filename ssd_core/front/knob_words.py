@@ -68,6 +68,17 @@ KNOB_WORDS: dict[str, Words] = {
     "code_distance": Words("Largest distance between codes within a group (gsd)",
                            "组内码的最大距离（gsd）",
                            "同组的码之间的最大距离，以草稿到所有码的平均距离为单位。"),
+    "delay": Words("Delay: cells between a row and the next (wave)",
+                   "间隔：相邻两行相差的单元格数（wave）",
+                   "每一行落后于上一行的单元格数；达到整行时即 AR 的顺序。"),
+    "cells": Words("Cells of each row per pass (wave)", "每行单元格数（wave）",
+                   "每次前向在每个进行中的行里选择的单元格数。"),
+    "verification": Words("Verification of the cells ahead (wave)", "前方单元格的验证（wave）",
+                          "一行中下一个单元格之后的单元格何时确定。coupled：用种子自己的噪声再次选中时。"
+                          "residual：按 p/q 规则。none：立即。"),
+    "adaptive": Words("Adaptive start: a row's first cell is chosen twice (wave)",
+                      "自适应起始：行首单元格须两次选中（wave）",
+                      "行首单元格只有在上一行前进一格后再次被选中时才保留。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

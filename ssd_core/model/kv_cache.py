@@ -56,13 +56,13 @@ class KVCache:
     def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
         """The next pass feeds slots [rows, n] int64, which may differ per row.
 
-        `visible` [rows, n, slots] bool replaces the rule "at or before the query's slot", for
-        methods that commit out of raster order (wavefronts).
+        `visible` [rows, n, m] bool replaces the rule "at or before the query's slot", for methods
+        that commit out of raster order (wavefronts). All fed slots lie before m.
         """
-        self.slots = self.positions = slots
-        self._end, self.causal = int(slots.max()) + 1, False
+        self.slots, self.positions, self.causal = slots, slots, False
+        self._end = int(slots.max()) + 1 if visible is None else visible.shape[2]
         self.mask = self._at_or_before(slots) if visible is None else self._additive(
-            visible[:, None, :, : self._end])
+            self._unhidden(visible, slots)[:, None])
 
     def seek_tree(self, starts: torch.Tensor, sees: torch.Tensor, depth: torch.Tensor) -> None:
         """The next pass feeds n slots from starts[row] on, which hold the nodes of a tree.

@@ -11,9 +11,10 @@ from .rows import Rows
 from .sjd import SJD
 from .ssd import SSD
 from .strict import Strict
+from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -25,4 +26,4 @@ def default_method() -> Method:
 
 
 __all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Jacobi",
-           "Method", "Resolved", "Rows", "Strict", "default_method"]
+           "Method", "Resolved", "Rows", "Strict", "Wave", "default_method"]

@@ -1,0 +1,112 @@
+"""Several rows in flight at once: which slots a pass feeds, what each of them sees, what is final.
+
+Every row stays `delay` cells behind the row above. Knows no tokens and no probabilities.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from ..model.grid import Grid
+
+
+class Wavefront:
+    """How far every row of every picture is, and the next pass.
+
+    done [B, R]: final cells of each row. Masks are [B, slots]: `final`; `seen`, the cache holds the
+    final token; `fed` by the next pass; `open`, the next pass chooses their tokens; `stands_in`,
+    fed before a row although not final. `slots` [B, n] are those fed: the first `refed` are not
+    drafts. A picture that feeds fewer than another repeats a slot of its own, which changes
+    nothing.
+    """
+
+    def __init__(self, grid: Grid, pictures: int, first_row: int, delay: int, cells: int,
+                 device: torch.device) -> None:
+        self.grid, self.delay, self.cells = grid, min(delay, grid.columns), cells
+        self.y, self.x = grid.coordinates.to(device).unbind(-1)
+        self.place = torch.arange(grid.slots, device=device)
+        self.row_end = self.x == grid.columns
+        self.done = torch.zeros(pictures, grid.rows, dtype=torch.long, device=device)
+        self.done[:, :first_row], self.done[:, first_row] = grid.columns, 1
+        self.seen = (self.y < first_row).expand(pictures, -1)
+        self.look_ahead()
+
+    def look_ahead(self) -> None:
+        """Decide what the next pass feeds."""
+        columns = self.grid.columns
+        self.above = F.pad(self.done[:, :-1], (1, 0), value=columns)
+        behind = (self.above - self.delay + 1).clamp(min=0)
+        self.limit = torch.where(self.above < columns, behind, columns)
+        growing = (self.done < columns) & (self.limit > 0)
+        starting = F.pad(growing & (self.done == 0), (0, 1))[:, self.y + 1]
+        done, growing = self.done[:, self.y], growing[:, self.y]
+        self.final = self.x < done
+        front = growing & (self.x == done - 1) | self.final & ~self.seen
+        leading = starting & (self.x == self.grid.width - 1)
+        self.stands_in = leading & ~self.final & ~self.row_end
+        window = growing & ~self.final & ~self.row_end
+        self.open = window & (self.x < done + self.cells)
+        drafts = window & (self.x < (done + self.cells).clamp(max=columns) - 1)
+        self._line_up(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
+
+    def _line_up(self, order: torch.Tensor) -> None:
+        """Sort slots by order [B, slots]: final or forced 0, standing in 1, drafts 2, not fed 3.
+
+        Only here the run waits for the device.
+        """
+        self.fed = order < 3
+        certain, fed = (order < 2).sum(1), self.fed.sum(1)
+        complete = (self.done == self.grid.columns).long().cumprod(1).sum(1)
+        self.complete, self.refed, drafts, self.stop = torch.stack((
+            complete.min(), certain.max(), (fed - certain).max(),
+            (self.fed * (self.place + 1)).max())).tolist()
+        ordered = order.argsort(dim=1, stable=True)
+        first = torch.where(self.place[: self.refed] < certain[:, None],
+                            ordered[:, : self.refed], ordered[:, :1])
+        index = (certain[:, None] + self.place[:drafts]).minimum((fed[:, None] - 1).clamp(min=0))
+        self.slots = torch.cat((first, ordered.gather(1, index)), 1)
+
+    def visible(self) -> torch.Tensor:
+        """[B, n, stop] bool: a slot sees final tokens above it and all that is fed of its row."""
+        known = self.seen | self.fed & (self.final | self.row_end)
+        own = self.y[self.slots][..., None] == self.y[: self.stop]
+        before = self.place[: self.stop] <= self.slots[..., None]
+        return (known[:, None, : self.stop] | self.fed[:, None, : self.stop] & own) & before
+
+    def told(self) -> torch.Tensor:
+        """The slots [B, n] without those that stand in: a final one takes their place."""
+        hidden = self.stands_in.gather(1, self.slots)
+        return torch.where(hidden, self.slots[:, :1], self.slots)
+
+    def advance(self, stood: torch.Tensor, again: torch.Tensor | None) -> None:
+        """Each row gains its open cells up to the first that did not stand, and that one.
+
+        stood [B, slots]. again: where given, a row's first cell is final only if this holds for it,
+        or if the row above is complete.
+        """
+        rows = (self.grid.rows, self.grid.width)
+        whole = (self.final | stood).unflatten(1, rows).long().cumprod(-1).sum(-1)
+        chosen = self.done + self.open.unflatten(1, rows).sum(-1)
+        done = torch.minimum(whole + 1, chosen).minimum(self.limit)
+        if again is not None:
+            waits = (self.done == 0) & (self.above < self.grid.columns)
+            done = torch.where(waits & ~again.unflatten(1, rows)[..., 0], 0, done)
+        self.done = done
+
+    def stored(self, same: torch.Tensor) -> torch.Tensor:
+        """[B, slots]: where the pass fed what is final now; same: its token has not changed."""
+        now = same & (self.row_end | (self.x < self.done[:, self.y]))
+        self.seen = self.seen | self.fed & now
+        return now
+
+
+def passes_at_once(grid: Grid, rows: int, delay: int, cells: int) -> int:
+    """Passes over `rows` rows if every cell is final once it is chosen."""
+    done, passes = [1] + [0] * (rows - 1), 1
+    while done[-1] < grid.columns:
+        above = [grid.columns, *done]
+        done = [min(own + cells, grid.columns if over == grid.columns else max(over - delay + 1, 0))
+                for own, over in zip(done, above, strict=False)]
+        passes += 1
+    return passes
