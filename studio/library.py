@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,7 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.front import doctor
 from ssd_core.front.memory import empty_caches
-from ssd_core.front.request import resolved_method
+from ssd_core.front.request import Request, resolved_method
 from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.fit import SHORT_NAMES, fit, gib
@@ -169,6 +169,16 @@ class Library:
         if told.free is not None and together > told.free:
             raise SSDError(f"{runs} paused pictures take about {gib(together)}, {gib(told.free)} "
                            "are free: start fewer seeds")
+
+    def require_room_together(self, requests: Sequence[Request]) -> None:
+        """Raise SSDError unless the memory takes all these runs at once."""
+        told = [fit(one.backbone, one.method, one.pictures, self._asked[1], one.sampling.cfg != 1,
+                    one.size, str(self.device), one.heads) for one in requests]
+        largest = max(told, key=lambda one: one.needed)
+        together = largest.needed + sum(one.cache for one in told) - largest.cache
+        if largest.free is not None and together > largest.free:
+            raise SSDError(f"{len(told)} pictures at once take about {gib(together)}, "
+                           f"{gib(largest.free)} are free: race fewer methods")
 
     # What is on this machine
 

@@ -41,24 +41,24 @@ from .settings import Settings
 __all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
 Work = Callable[[Job], object]
 UNFINISHED = 0.5  # grey
+MOST_RACERS = 6
 HELD = "its own tokens, which this app still holds"
 
 
 @dataclass
 class Raced:
-    """Two finished pictures, their side-by-side sheet, and the measurements.
+    """Finished pictures in order, their labelled sheet, and the measurements.
 
-    Per side: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
-    verdicts. equal: share of tokens equal between the two. judged: 0 or 1, the side that is
-    compared with AR; None if AR did not run.
+    Per picture: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
+    verdicts. equal: share of tokens equal between the first two. judged: the pictures that the
+    verdicts are about: all but AR's own; all if AR did not run.
     """
 
-    left: Entry
-    right: Entry
+    entries: list[Entry]
     sheet: Entry
     identical: list[float | None]
     equal: float
-    judged: int | None
+    judged: list[int]
     stats: list[Mapping]
     labels: list[str]
     verdicts: list[str]
@@ -195,21 +195,22 @@ def size_of(path: Path, backbone: Backbone) -> tuple[int, int]:
 
 def race(library: Library, history: History, settings: Settings,
          methods: Sequence[Settings | str], metadata: bool = True) -> Work:
-    """Two methods draw one picture with the same prompt and seed, each on its own clock.
+    """Methods draw one picture with the same prompt and seed, each on its own clock.
 
-    methods: left and right; a name means `settings` with that method. The work returns Raced.
-    Raises SSDError at once for an unknown method.
+    methods: at most MOST_RACERS; a name means `settings` with that method. The work returns Raced.
+    Raises SSDError at once for too few or too many.
     """
-    left, right = (replace(one, pictures=1) for one in map(
-        lambda one: replace(settings, method=one) if isinstance(one, str) else one, methods))
-
+    if not 2 <= len(methods) <= MOST_RACERS:
+        raise SSDError(f"a race of {len(methods)}: choose 2 to {MOST_RACERS} methods")
+    wishes = [replace(settings, method=one) if isinstance(one, str) else one for one in methods]
     loaded = library.as_now()
 
     def work(job: Job) -> Raced:
         now = loaded()
         history.require_writable()
-        runs = [Run(wish.request(now.backbone, now.heads), job.tell, panel)
-                for panel, wish in enumerate((left, right))]
+        requests = [replace(wish, pictures=1).request(now.backbone, now.heads) for wish in wishes]
+        library.require_room_together(requests)
+        runs = [Run(request, job.tell, panel) for panel, request in enumerate(requests)]
         with guarded(*runs):
             advance_together(job, runs)
             return raced(runs, history, metadata)
@@ -218,7 +219,7 @@ def race(library: Library, history: History, settings: Settings,
 
 
 def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
-    """Save both pictures and the sheet, show them, and return the measurements."""
+    """Save the pictures and the sheet, show them, and return the measurements."""
     results = [run.result for run in runs]
     compare_with_ar(results)
     pictures = [next(result.pictures()) for result in results]
@@ -227,18 +228,17 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     sheet = save_sheet(results, pictures, history)
     for run, picture in zip(runs, pictures, strict=True):
         run.finish([picture])
-    return Raced(*entries, sheet, [one.share for one in results],
+    return Raced(entries, sheet, [one.share for one in results],
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
                  [one.stats for one in results], [run.request.label for run in runs],
                  [one.verdict for one in results])
 
 
-def judged_of(is_ar: Sequence[bool]) -> int | None:
-    """The side to compare with AR: the one that is not AR; the right one if both are."""
-    if not any(is_ar):
-        return None
-    return 1 if is_ar[0] else 0
+def judged_of(is_ar: Sequence[bool]) -> list[int]:
+    """All pictures but the first that is AR's own."""
+    baseline = is_ar.index(True) if True in is_ar else None
+    return [n for n in range(len(is_ar)) if n != baseline]
 
 
 def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ssd_core.engine.methods import METHODS
 from ssd_core.front.knob_words import KNOB_WORDS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.front.promises import CHINESE as CHINESE_PROMISES
+from ssd_core.front.promises import promise
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
+
+# What methods promise of their pictures, as the lists of methods say it beside their names.
+PROMISES = {
+    "identical": ("identical to normal decoding", "与逐词元解码完全相同"),
+    "same distribution": ("a different picture from the same distribution", "同一分布的另一张图像"),
+    "approximate": ("approximate", "近似"),
+    "relaxed": ("relaxed", "放宽"),
+}
 
 TABLE: dict[str, tuple[str, str]] = {
     # Head and controls
@@ -79,24 +90,23 @@ TABLE: dict[str, tuple[str, str]] = {
     "to_redo": ("Redo from a row", "从某一行重绘"),
     # Race
     "race": ("Race", "竞速"),
-    "race_hint": ("Two methods draw the same prompt with the same seed. Each is timed separately.",
-                  "两种方法用相同的提示词和种子绘制，分别计时。"),
-    "left": ("Left", "左"),
-    "right": ("Right", "右"),
+    "race_hint": ("Two to six methods draw the same prompt with the same seed. Each is timed "
+                  "separately. All are drawn at once: six pictures take the memory of six.",
+                  "二到六种方法用相同的提示词和种子绘制，分别计时。所有图像同时绘制："
+                  "六张就占用六张的内存。"),
+    **{f"racer_{n}": (f"Method {n}", f"方法 {n}") for n in range(1, 7)},
     "as_chosen": ("Current settings", "当前设置"),
+    "no_racer": ("none", "无"),
     "start_race": ("Start the race", "开始竞速"),
-    "race_figures": ("{left}: {left_passes} forward passes, {left_seconds} s. "
-                     "{right}: {right_passes} forward passes, {right_seconds} s.",
-                     "{left}：{left_passes} 次前向，{left_seconds} 秒。"
-                     "{right}：{right_passes} 次前向，{right_seconds} 秒。"),
+    "race_figures": ("{label}: {passes} forward passes, {seconds} s.",
+                     "{label}：{passes} 次前向，{seconds} 秒。"),
+    "race_head": ("Method, Forward passes, Seconds, Picture", "方法, 前向次数, 秒, 图像"),
     "race_verdict": ("{label} is {verdict}{share}.", "{label}：{verdict}{share}。"),
     "race_share": (", {share} of its tokens match ar", "，{share} 的词元与 ar 相同"),
+    "race_ar": ("normal decoding itself", "逐词元解码本身"),
     "race_equal": ("The two pictures share {share} of their tokens.",
                    "两张图像有 {share} 的词元相同。"),
-    "identical": ("identical to normal decoding", "与逐词元解码完全相同"),
-    "same distribution": ("a different picture from the same distribution", "同一分布的另一张图像"),
-    "approximate": ("approximate", "近似"),
-    "relaxed": ("relaxed", "放宽"),
+    **PROMISES,
     "sheet": ("Side-by-side picture with labels", "带标注的并排对比图"),
     # Redo
     "redo": ("Redo from a row", "从某行重绘"),
@@ -198,7 +208,19 @@ def labels() -> dict[str, tuple[str, str]]:
     """All texts; a knob without words is labelled with its name and help."""
     knobs = [*all_knobs().values(), *sampling_knobs()]
     return {**{one.name: (f"{one.name}: {one.knob.help}",) * 2 for one in knobs},
+            **{method_key(name): named(name) for name in METHODS},
             **{name: (words.label, words.chinese) for name, words in KNOB_WORDS.items()}, **TABLE}
+
+
+def method_key(name: str) -> str:
+    """The key of a method's name in lists."""
+    return f"method_{name}"
+
+
+def named(name: str) -> tuple[str, str]:
+    """A method with its promise: "exact (identical)", in both languages."""
+    verdict = promise(name)
+    return f"{name} ({verdict})", f"{name}（{CHINESE_PROMISES[verdict]}）"
 
 
 def translations(forced: str = AUTO) -> gr.I18n:

@@ -117,6 +117,29 @@ export class StripQueue {
   }
 }
 
+const LEGIBLE = { phone: 150, screen: 240 }; // px that a panel needs for its figures
+const WORDS = 140; // px of words above and below a panel's pictures
+
+/**
+ * Columns for `count` panels in a box {width, height}; the last line is nearly full.
+ *
+ * A box of no given height (null) takes as many as stay legible, two at least; a given height
+ * takes the arrangement whose pictures are largest.
+ */
+export function panelColumns(count, { width, height }) {
+  const columns = Array.from({ length: count }, (_, i) => Math.ceil(count / (count - i)));
+  if (height === null) {
+    const least = width < 2 * LEGIBLE.screen ? LEGIBLE.phone : LEGIBLE.screen;
+    const most = Math.max(2, Math.floor((width + GAP) / (least + GAP)));
+    return Math.max(...columns.filter((n) => n <= most));
+  }
+  const side = (n) => {
+    const lines = Math.ceil(count / n);
+    return Math.min((width - GAP * (n - 1)) / n, (height - GAP * (lines - 1)) / lines - WORDS);
+  };
+  return columns.reduce((best, n) => (side(n) > side(best) ? n : best));
+}
+
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *

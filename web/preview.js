@@ -5,19 +5,21 @@
  * button and the size of its own element.
  */
 
-import { tile, CELL } from "./drawing.js";
+import { CELL, panelColumns, tile } from "./drawing.js";
 import { addStyleSheet, make, makeCanvas, setText } from "./elements.js";
 import { aloud, problemText } from "./figures.js";
 import { Panel } from "./panel.js";
 import { IDLE, fold } from "./protocol.js";
 import { stringsFor } from "./strings.js";
 
+const LINE = "auto minmax(0, 1fr) auto auto"; // heading, pictures, figures, notes
 const REMEMBERED = "ssd.preview.overlay";
 
 export class Preview {
   #panels = new Map();
   #frame = null;
   #disposed = false;
+  #observer = new ResizeObserver(() => this.#arrange());
 
   /**
    * language: the host's, such as "zh-CN". fills: the host gives the element a height, else it
@@ -46,6 +48,7 @@ export class Preview {
     const bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
       { role: "group", "aria-label": words.group }, [this.note, this.panels, bar, this.aloud]);
+    this.#observer.observe(this.element);
   }
 
   /** Take one message of the protocol; whatever is wrong with it, this does not throw. */
@@ -67,11 +70,24 @@ export class Preview {
 
   #newPanel(number) {
     const panel = new Panel(this.words, this.fills, () => this.#schedule());
-    panel.element.style.gridColumn = number + 1;
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
     this.panels.append(panel.element);
+    this.#arrange();
     return panel;
+  }
+
+  /** Put the panels in lines of equal columns; each has four rows of its line. */
+  #arrange() {
+    const count = Math.max(0, ...this.#panels.keys()) + 1;
+    const box = { width: this.panels.clientWidth,
+      height: this.fills ? this.panels.clientHeight : null };
+    const columns = panelColumns(count, box);
+    this.panels.style.gridTemplateRows = `repeat(${Math.ceil(count / columns)}, ${LINE})`;
+    for (const [number, { element }] of this.#panels) {
+      element.style.gridColumn = (number % columns) + 1;
+      element.style.gridRow = `${4 * Math.floor(number / columns) + 1} / span 4`;
+    }
   }
 
   /** Show nothing, as before any run. */
@@ -114,6 +130,7 @@ export class Preview {
   /** Leave the page; later messages and strips still being decoded do nothing. */
   dispose() {
     this.#disposed = true;
+    this.#observer.disconnect();
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     for (const panel of this.#panels.values()) panel.dispose();
     this.element.remove();

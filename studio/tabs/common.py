@@ -9,6 +9,7 @@ from html import escape
 import gradio as gr
 
 from ssd_core import SSDError
+from ssd_core.engine.methods import METHODS
 
 from ..errors import in_language
 from ..history import Entry
@@ -16,7 +17,7 @@ from ..jobs import Job
 from ..runs import Work
 from ..services import Services
 from ..settings import Settings
-from ..words import language_of, say
+from ..words import language_of, method_key, say
 from .shown import shown
 
 IDLE = "<ssd-stage></ssd-stage>"
@@ -26,6 +27,11 @@ PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 def owner_of(services: Services, request: gr.Request) -> str:
     """The visitor who sent a request, the same after a reload of the page."""
     return services.visits.owner(request.session_hash or "")
+
+
+def method_choices(t: gr.I18n) -> list[tuple[object, str]]:
+    """All methods for a dropdown, each with what it promises."""
+    return [(t(method_key(name)), name) for name in METHODS]
 
 
 def busy(running: gr.State, stop: gr.Button, *jobs: Job) -> dict:

@@ -12,7 +12,6 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
-from ssd_core.engine.methods import METHODS
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST
 
@@ -28,6 +27,7 @@ from ..settings import (
     with_preset,
 )
 from ..words import language_of, say
+from .common import method_choices
 
 EXAMPLES = [
     "a red house on the left , a yellow boat on the right , on a lake , at sunset",
@@ -108,7 +108,7 @@ class Controls:
                                     min_width=120)
 
     def _expert(self, t: gr.I18n, start: Settings) -> None:
-        self._add("method", gr.Dropdown(list(METHODS), value=start.method, label=t("method"),
+        self._add("method", gr.Dropdown(method_choices(t), value=start.method, label=t("method"),
                                         elem_id="method"))
         sampling = [one for one in sampling_knobs() if one.name != "seed"]
         for knobs in (list(all_knobs().values()), sampling):

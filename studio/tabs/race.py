@@ -1,14 +1,14 @@
-"""The Race tab: two methods, one seed, two panels; then a divider and a verdict."""
+"""The Race tab: two to six methods, one seed, a panel each; then a divider or a table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from html import escape
 
 import gradio as gr
 
-from ssd_core.engine.methods import METHODS
+from ssd_core.engine.methods import AR
 
 from .. import runs
 from ..history import Entry
@@ -23,6 +23,7 @@ from .common import (
     busy,
     empty_stage,
     line,
+    method_choices,
     over,
     stop_button,
     trouble,
@@ -30,11 +31,11 @@ from .common import (
 from .controls import Controls, takes_knobs
 from .shown import shown
 
-AS_CHOSEN = "the knobs on the left"
+AS_CHOSEN, NOBODY = "the knobs on the left", ""
 
 
 class Race(Resumable):
-    """Two method boxes beside the shared controls; one may be the controls' own method."""
+    """Method boxes beside the shared controls; one may be the controls' own method."""
 
     kind = "race"
 
@@ -42,10 +43,8 @@ class Race(Resumable):
         self.services, self.controls = services, controls
         self.running = gr.State([])
         gr.Markdown(t("race_hint"))
-        with gr.Row():
-            self.left = gr.Dropdown(list(METHODS), value="ar", label=t("left"), elem_id="race-left")
-            self.right = gr.Dropdown([(t("as_chosen"), AS_CHOSEN), *METHODS], value=AS_CHOSEN,
-                                     label=t("right"), elem_id="race-right")
+        with gr.Row(elem_id="race-methods"):
+            self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
         with gr.Row():
             self.start = gr.Button(t("start_race"), variant="primary", elem_id="race")
             self.stop = stop_button(services, t, "race-stop", self.running)
@@ -56,18 +55,29 @@ class Race(Resumable):
         self.shown = [self.stage, self.status, controls.trouble, self.divider, self.sheet,
                       self.running, self.stop]
 
+    def _racer(self, t: gr.I18n, place: int) -> gr.Dropdown:
+        """The first two always draw; the others may stay empty."""
+        none = [] if place <= 2 else [(t("no_racer"), NOBODY)]
+        usual = {1: AR.name, 2: AS_CHOSEN}.get(place, NOBODY)
+        return gr.Dropdown([*none, (t("as_chosen"), AS_CHOSEN), *method_choices(t)], value=usual,
+                           label=t(f"racer_{place}"), elem_id=f"race-{place}", min_width=100)
+
     def wire(self) -> None:
         controls = self.controls
         self.start.click(
-            self.run, [self.left, self.right, controls.lock, controls.metadata, *controls.inputs],
+            self.run, [*self.racers, controls.lock, controls.metadata, *controls.inputs],
             [controls.parts["seed"], *self.shown], api_name="race", show_progress="hidden")
 
     @takes_knobs
-    async def run(self, request: gr.Request, left: str, right: str, locked: bool,
-                  metadata: bool, *values: object) -> AsyncIterator[dict]:
-        """Race; the stage shows both growing pictures."""
+    async def run(self, request: gr.Request, method_1: str, method_2: str, method_3: str,
+                  method_4: str, method_5: str, method_6: str, locked: bool, metadata: bool,
+                  *values: object) -> AsyncIterator[dict]:
+        """Race; the stage shows all growing pictures."""
+        racers = (method_1, method_2, method_3, method_4, method_5, method_6)
+
         def work(settings: Settings) -> Work:
-            names = [settings.method if name == AS_CHOSEN else name for name in (left, right)]
+            names = [settings.method if name == AS_CHOSEN else name
+                     for name in racers if name != NOBODY]
             return runs.race(self.services.library, self.services.history, settings, names,
                              metadata=metadata)
 
@@ -88,29 +98,55 @@ class Race(Resumable):
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
         sheet = gr.update(value=shown(raced.sheet), visible=True)
+        if len(raced.entries) > 2:
+            return {self.status: figures(raced, language), self.sheet: sheet}
         return {self.status: line(verdict(raced, language)), self.divider: divider(raced),
                 self.sheet: sheet}
 
 
+def figures(raced: runs.Raced, language: str) -> str:
+    """A table of what was measured, for more pictures than prose can compare."""
+    rows = [(label, str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
+             in_short(raced, n, language))
+            for n, (label, stats) in enumerate(zip(raced.labels, raced.stats, strict=True))]
+    head = say(language, "race_head").split(", ")
+    lines = [row_of("th", head), *(row_of("td", row) for row in rows)]
+    return f'<table role="status" class="studio-figures">{"".join(lines)}</table>'
+
+
+def row_of(kind: str, cells: Sequence[str]) -> str:
+    """One row of a table, escaped."""
+    return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+
+def in_short(raced: runs.Raced, n: int, language: str) -> str:
+    """The verdict on one picture, with its share of AR's tokens if measured."""
+    if n not in raced.judged:
+        return say(language, "race_ar")
+    return say(language, raced.verdicts[n]) + shared(raced, n, language)
+
+
+def shared(raced: runs.Raced, n: int, language: str) -> str:
+    """The share of AR's tokens; empty if not measured, or if they are all equal."""
+    share = raced.identical[n]
+    return "" if share in (None, 1) else say(language, "race_share", share=percent(share))
+
+
 def verdict(raced: runs.Raced, language: str) -> str:
-    """Passes and seconds of both sides, and a verdict on the side that is not AR, or on both."""
-    (left, right), (a, b) = raced.labels, raced.stats
-    told = [say(language, "race_figures", left=left, right=right, left_passes=a["passes"],
-                right_passes=b["passes"], left_seconds=f"{a['seconds']['total']:.2f}",
-                right_seconds=f"{b['seconds']['total']:.2f}")]
-    sides = (0, 1) if raced.judged is None else (raced.judged,)
-    told += [judgement(raced, side, language) for side in sides]
-    if raced.judged is None:
+    """Passes and seconds of both sides, and a verdict on those that are not AR's own."""
+    told = [say(language, "race_figures", label=label, passes=stats["passes"],
+                seconds=f"{stats['seconds']['total']:.2f}")
+            for label, stats in zip(raced.labels, raced.stats, strict=True)]
+    told += [judgement(raced, n, language) for n in raced.judged]
+    if None in raced.identical:
         told.append(say(language, "race_equal", share=percent(raced.equal)))
     return " ".join(told)
 
 
-def judgement(raced: runs.Raced, side: int, language: str) -> str:
-    """The verdict on one picture, with its share of AR's tokens if measured."""
-    share = raced.identical[side]
-    told = "" if share in (None, 1) else say(language, "race_share", share=percent(share))
-    return say(language, "race_verdict", label=raced.labels[side],
-               verdict=say(language, raced.verdicts[side]), share=told)
+def judgement(raced: runs.Raced, n: int, language: str) -> str:
+    """The same as a sentence."""
+    return say(language, "race_verdict", label=raced.labels[n],
+               verdict=say(language, raced.verdicts[n]), share=shared(raced, n, language))
 
 
 def percent(share: float) -> str:
@@ -121,7 +157,7 @@ def percent(share: float) -> str:
 def divider(raced: runs.Raced) -> str:
     """Both pictures on top of each other, with a movable divider."""
     left, right = map(escape, raced.labels)
-    return (f'<ssd-divider left="{address(raced.left)}" right="{address(raced.right)}" '
+    return (f'<ssd-divider left="{address(raced.entries[0])}" right="{address(raced.entries[1])}" '
             f'left-label="{left}" right-label="{right}"></ssd-divider>')
 
 

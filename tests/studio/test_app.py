@@ -153,7 +153,7 @@ def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
 def test_a_race_ends_with_a_divider_and_a_verdict(visitor, app):
     visitor.lock(9)
     visitor.tab("Race")
-    visitor.choose("race-right", "exact")
+    visitor.choose("race-2", "exact")
     visitor.page.click("#race")
     handle = visitor.page.locator("#race-divider [role=slider]")
     handle.wait_for()

@@ -10,6 +10,7 @@ from PIL import Image
 
 from ssd_core import SSDError, generate
 from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png
+from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore
 from studio.library import Library
@@ -290,18 +291,18 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
     assert raced.identical == [1, 1] and raced.equal == 1
     assert raced.verdicts == ["identical", "identical"]
     assert raced.stats[0]["passes"] == 576 > raced.stats[1]["passes"]
-    assert [entry.method for entry in (raced.left, raced.right)] == ["ar", "exact"]
+    assert [entry.method for entry in raced.entries] == ["ar", "exact"]
     assert raced.sheet.kind == "race" and set(history.entries()) == {
-        raced.left, raced.right, raced.sheet}
+        *raced.entries, raced.sheet}
     assert [m["identical"] for m in job.messages if m["kind"] == "finished"] == [1, 1]
 
 
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
     fast = replace(settings, method="ssd", rounds=0, pictures=3)
     raced = ended(runs.race(library, history, settings, [fast, "rows"])).result
-    assert raced.identical == [None, None] and raced.equal < 1 and raced.judged is None
+    assert raced.identical == [None, None] and raced.equal < 1 and raced.judged == [0, 1]
     assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
-    assert torch.equal(recipe_tokens(read_recipe(raced.left.path)), solo(library, replace(
+    assert torch.equal(recipe_tokens(read_recipe(raced.entries[0].path)), solo(library, replace(
         fast, pictures=1))[0])
 
 
@@ -309,9 +310,41 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
     (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
 def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
     raced = ended(runs.race(library, history, replace(settings, rounds=0), methods)).result
-    assert raced.judged == judged and raced.identical[1 - judged] == 1
+    assert raced.judged == [judged] and raced.identical[1 - judged] == 1
     assert raced.identical[judged] == raced.equal
     assert raced.verdicts[judged] == ("identical" if methods[judged] == "ar" else "approximate")
+
+
+def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):
+    methods = ["rows", "ar", "ssd", "exact", "rows", "ssd"]
+    job = ended(runs.race(library, history, replace(settings, rounds=0), methods))
+    raced = job.result
+    assert {message["panel"] for message in job.messages} == set(range(6))
+    assert raced.judged == [0, 2, 3, 4, 5] and raced.identical[1] == raced.identical[3] == 1
+    assert [entry.method for entry in raced.entries] == methods
+    assert len(history.entries()) == 7
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_a_race_has_two_to_six_methods(library, history, settings, count):
+    with pytest.raises(SSDError, match=f"a race of {count}: choose 2 to 6"):
+        runs.race(library, history, settings, ["ar"] * count)
+
+
+def test_a_race_for_which_memory_is_too_small_is_refused(library, history, settings, worker,
+                                                         monkeypatch):
+    seen = []
+
+    def scarce(*asked):
+        told = fit(*asked)
+        seen.append(told)
+        return replace(told, free=told.needed + 3 * told.cache)
+
+    monkeypatch.setattr("studio.library.fit", scarce)
+    job = worker.submit("race", runs.race(library, history, settings, ["ar"] * 5))
+    assert job.wait(30) and "5 pictures at once take about" in job.error
+    assert "race fewer methods" in job.error and history.entries() == []
+    assert len(seen) == 5
 
 
 def test_a_race_that_is_stopped_saves_nothing_and_tells_both_panels(library, history, settings,

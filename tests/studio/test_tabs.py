@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `a
 from PIL import Image  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from ssd_core.engine.methods import METHODS  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
 from studio import runs  # noqa: E402
 from studio import seeds as seeds_module  # noqa: E402
@@ -26,10 +28,10 @@ from studio.settings import Settings  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
-from studio.tabs.race import Race, verdict  # noqa: E402
+from studio.tabs.race import Race, figures, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
 from studio.tabs.seeds import Seeds  # noqa: E402
-from studio.words import say, translations  # noqa: E402
+from studio.words import labels, say, translations  # noqa: E402
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
 
@@ -253,10 +255,10 @@ def test_redo_goes_on_with_the_picture_of_a_batch_that_is_selected(page, selecte
 # Race
 
 
-def race(page, left, right, language="en", **changes):
+def race(page, *methods, language="en", **changes):
     job = page.services.worker.submit("race", runs.race(
         page.services.library, page.services.history,
-        Settings(prompt="a red house", seed=7, **changes), [left, right]))
+        Settings(prompt="a red house", seed=7, **changes), methods))
     assert job.wait(30) and job.state == "done", job.error
     return job.result, verdict(job.result, language)
 
@@ -281,6 +283,30 @@ def test_without_ar_both_are_judged_and_what_they_share_is_told(page):
     assert "两张图" in verdict(raced, "zh")
 
 
+def test_more_than_two_are_compared_in_a_table(page):
+    raced, _ = race(page, "ar", "exact", "rows", rounds=0)
+    for language, itself in (("en", "normal decoding itself"), ("zh", "逐词元解码本身")):
+        rows = re.findall("<tr>(.*?)</tr>", figures(raced, language))
+        cells = [re.findall("<t[hd]>(.*?)</t[hd]>", row) for row in rows]
+        assert [len(row) for row in cells] == [4] * 4
+        assert cells[1][0] == "ar" and cells[1][1] == "576" and cells[1][3] == itself
+        assert cells[2][3] == say(language, "identical") and "%" in cells[3][3]
+    shown = page.race.outcome(SimpleNamespace(state="done", result=raced), "en")
+    assert page.race.divider not in shown and "<table" in shown[page.race.status]
+
+
+def test_every_list_of_methods_says_what_they_promise(page):
+    lists = [page.controls.parts["method"], *page.race.racers]
+    for box in lists:
+        values = [value for _, value in box.choices]
+        assert [value for value in values if value in METHODS] == list(METHODS)
+    texts = labels()
+    for name, method in METHODS.items():
+        english, chinese = texts[f"method_{name}"]
+        assert english == f"{name} ({method.verdict})" and name in chinese
+        assert chinese != english and not chinese.endswith("（）")
+
+
 def test_nearly_all_is_not_all(page):
     raced, _ = race(page, "ssd", "ar", rounds=0)
     assert "99.9% of its tokens" in verdict(replace(raced, identical=[0.99991, 1.0]), "en")
@@ -288,7 +314,8 @@ def test_nearly_all_is_not_all(page):
 
 def test_a_stopped_race_only_says_so(page, every_message, stopped_at):
     stopped_at(5)
-    shown = told(page.race.run, REQUEST, "ar", "ssd", True, True, *values(page))
+    shown = told(page.race.run, REQUEST, "ar", "ssd", "", "", "", "", True, True,
+                 *values(page))
     assert say("en", "halted") in shown[page.race.status]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from contextlib import contextmanager
@@ -109,7 +110,8 @@ class Visitor:
         box = self.page.locator(f"#{name} input")
         box.click()
         box.fill(value)
-        self.page.get_by_role("option", name=value, exact=True).click()
+        said = re.compile(rf"^{re.escape(value)}( \(.*\))?$")  # methods tell their promise
+        self.page.get_by_role("option", name=said).click()
 
     def expert(self) -> None:
         self.page.get_by_role("button", name="Expert settings").click()

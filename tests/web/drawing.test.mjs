@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { CELL, GAP, StripQueue, fit, overlayPixels, tile } from "../../web/drawing.js";
+import { CELL, GAP, StripQueue, fit, overlayPixels, panelColumns, tile } from "../../web/drawing.js";
 import { nodeAt } from "../../web/routing.js";
 
 const box = (width, height = null) => ({ width, height });
@@ -32,6 +32,26 @@ test("a batch is arranged so that its pictures are largest", () => {
   assert.equal(fit(4, 100, 100, box(100, 400 + 3 * GAP)).columns, 1);
   assert.deepEqual(fit(4, 100, 100, box(400 + GAP, 400 + GAP)), { columns: 2, scale: 2 });
   assert.deepEqual(fit(9, 10, 10, box(30 + 2 * GAP)), { columns: 3, scale: 1 });
+});
+
+const columnsOf = (box) => [1, 2, 3, 4, 5, 6].map((count) => panelColumns(count, box));
+
+test("panels of a wide page stand in lines that are nearly full and legible", () => {
+  assert.deepEqual(columnsOf(box(820)), [1, 2, 3, 2, 3, 3]); // a laptop's stage
+  assert.deepEqual(columnsOf(box(1200)), [1, 2, 3, 4, 3, 3]);
+  assert.deepEqual(columnsOf(box(1600)), [1, 2, 3, 4, 5, 6]);
+});
+
+test("panels on a phone stand in pairs", () => {
+  assert.deepEqual(columnsOf(box(340)), [1, 2, 2, 2, 2, 2]);
+  assert.deepEqual(columnsOf(box(0)), [1, 2, 2, 2, 2, 2]);
+});
+
+test("panels of a node are arranged so that their pictures are largest", () => {
+  assert.deepEqual(columnsOf(box(460, 350)), [1, 2, 3, 4, 5, 6]);
+  assert.equal(panelColumns(6, box(640, 640)), 3);
+  assert.equal(panelColumns(6, box(400, 1200)), 2);
+  assert.equal(panelColumns(2, box(200, 900)), 1);
 });
 
 test("an element that is not on the page yet has no size and no nonsense", () => {

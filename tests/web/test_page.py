@@ -198,6 +198,23 @@ def test_a_race_fills_two_panels_side_by_side(page, new_run):
         assert part in ended
 
 
+@pytest.mark.parametrize(("width", "columns"), [(900, 3), (340, 2)])
+def test_six_panels_stand_in_full_lines_and_stay_legible(page, new_run, width, columns):
+    runs = [new_run("race", n) for n in range(6)]
+    feed(page, *(run.started(label=f"method {n}") for n, run in enumerate(runs)),
+         *(run.finished() for run in runs), style=f"width: {width}px")
+    boxes = [page.locator(".ssd-panel").nth(i).bounding_box() for i in range(6)]
+    lines = sorted({box["y"] for box in boxes})
+    assert len(lines) == 6 // columns
+    assert len({round(box["x"]) for box in boxes}) == columns
+    for i, box in enumerate(boxes):
+        assert lines.index(box["y"]) == i // columns and box["width"] >= 150
+        figures = page.locator(".ssd-figures").nth(i)
+        assert figures.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight > 0")
+    for upper, lower in zip(boxes, boxes[columns:], strict=False):
+        assert upper["y"] + upper["height"] <= lower["y"]
+
+
 def test_panels_of_a_race_keep_their_sides_whichever_starts_first(page, new_run):
     feed(page, new_run("race", 1).started(label="ssd"), new_run("race", 0).started(label="ar"))
     at = {text(page, "heading", i): page.locator(".ssd-panel").nth(i).bounding_box()["x"]
