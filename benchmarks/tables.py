@@ -6,6 +6,8 @@
 A table whose rows need other draft heads trains those that RUNS does not hold yet, on the pictures
 that `train self-distill` left there. Every table is written to benchmarks/results/NAME.md, its rows
 to NAME.json, and the same prompts as every row drew them to NAME.jpg.
+
+`methods` compares all methods at their own settings and also plots them; see methods_table.py.
 """
 
 from __future__ import annotations
@@ -17,10 +19,9 @@ from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
 
-import numpy as np
-import torch
+import methods_table
 from conditions import RESULTS, conditions, table
-from PIL import Image, ImageDraw, ImageFont
+from strips import SHOWN, sheet
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
@@ -30,7 +31,6 @@ from ssd_core.files import written_whole
 from ssd_core.measure.evaluate import Trial
 from ssd_core.train import heads as heads_stage
 
-SHOWN, LABEL, FONT = 6, 230, 15  # pictures a row of the sheet; px of its labels' column; px
 HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
 
 
@@ -61,6 +61,7 @@ def heads_of(**fields) -> tuple[tuple[str, object], ...]:
                  if value != default[name])
 
 
+METHODS_TABLE = "methods"
 AR_ROW = Row("AR", AR())
 PREDICTORS = [("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_pre+e", "h_pre"),
               ("h_post+e", "h_post")]
@@ -132,18 +133,6 @@ def line(row: dict) -> list[str]:
             f"{100 * row['identical_tokens']:.0f} %"]
 
 
-def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
-    """One strip of pictures a row, its label in front."""
-    height, width = backbone.size[1], backbone.size[0]
-    page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * height), "white")
-    draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)
-    for y, (label, tokens) in enumerate(shown):
-        draw.multiline_text((8, y * height + 8), label.replace(", ", ",\n"), "black", font)
-        pictures = (backbone.decode(tokens) * 255).round().byte().cpu().numpy()
-        page.paste(Image.fromarray(np.concatenate(list(pictures), axis=1)), (LABEL, y * height))
-    return page
-
-
 def run(name: str, args: argparse.Namespace) -> str:
     """Measure one table, write its three files and return its text."""
     spec = TABLES[name]
@@ -171,8 +160,10 @@ def run(name: str, args: argparse.Namespace) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    titles = {**{name: spec.title for name, spec in TABLES.items()},
+              METHODS_TABLE: methods_table.TITLE}
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="; ".join(
-        f"{name}: {spec.title}" for name, spec in TABLES.items()))
+        f"{name}: {title}" for name, title in titles.items()))
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--heads", default="postcard")
     parser.add_argument("--dtype", default="auto", help="bf16 is faster on CPUs with AMX")
@@ -180,12 +171,15 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--temperatures", default="2,2.5", help="`methods`: further rows, of the "
+                                                                "methods that need no heads")
+    parser.add_argument("--no-plots", action="store_true", help="`methods`: without matplotlib")
     args = parser.parse_args()
-    unknown = set(args.tables) - set(TABLES)
+    unknown = set(args.tables) - set(titles)
     if unknown or not args.tables:
-        parser.error(f"name one or more of {', '.join(TABLES)}")
+        parser.error(f"name one or more of {', '.join(titles)}")
     for name in args.tables:
-        print(run(name, args))
+        print(methods_table.run(args) if name == METHODS_TABLE else run(name, args))
 
 
 if __name__ == "__main__":

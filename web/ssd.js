@@ -9,7 +9,7 @@ import { nodeAt } from "./routing.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race, six times on Compare. */
+/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 330 },
   SSD_Race: { width: 460, height: 350 },

@@ -1,0 +1,170 @@
+"""benchmarks/tables.py methods: every method, resumable, beside AR; on a tiny random backbone."""
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from support.mock_backbone import random_heads, tiny_postcard
+
+from ssd_core.engine.methods import METHODS
+from ssd_core.front.promises import HELPFUL, NEEDED, heads_use
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[1]
+PROMPTS, BATCH = 3, 2
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The module; its neighbours in benchmarks/ are found only while it is imported."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("methods_table")
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.fixture(scope="module")
+def made(script, tmp_path_factory):
+    """(rows, text, folder of results, folder of runs) of a small table."""
+    folder = tmp_path_factory.mktemp("table")
+    backbone = tiny_postcard()
+    heads = random_heads(backbone)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script, "RESULTS", folder / "results")
+        patch.setattr(script, "load_backbone", lambda *_, **__: backbone)
+        patch.setattr(script, "load_heads", lambda *_: heads)
+        (folder / "results").mkdir()
+        text = script.run(options(folder))
+        rows = json.loads((folder / "results" / "methods.json").read_text())
+        yield rows, text, folder
+
+
+def options(folder, **changes):
+    return argparse.Namespace(**{
+        "backbone": "tiny", "heads": "tiny", "dtype": "fp32", "runs": folder / "runs",
+        "prompts": PROMPTS, "batch": BATCH, "seed": 5, "temperatures": "2", "no_plots": False,
+        **changes})
+
+
+def test_every_method_is_a_row_and_warm_rows_need_no_heads(made):
+    rows, text, _ = made
+    cool = [row["name"] for row in rows if row["temperature"] == 1]
+    assert cool[0] == "ar" and set(cool) == set(METHODS)
+    warm = {row["name"] for row in rows if row["temperature"] == 2}
+    assert warm == {name for name in METHODS if heads_use(name) != NEEDED}
+    bare = [row["name"] for row in rows if row["method"].endswith(", no heads")]
+    assert bare == [name for name in cool if heads_use(name) == HELPFUL][: len(bare)] and bare
+    assert all(f"| {row['method']} |" in text for row in rows)
+
+
+def test_rows_are_measured_beside_ar_of_their_own_temperature(made):
+    rows, _, _ = made
+    for row in rows:
+        assert row["prompts"] == PROMPTS and row["seconds_each"] > 0
+        for key in ("passes", "step_acceleration", "wall_clock_acceleration", "nll", "entropy",
+                    "caption_accuracy", "object_accuracy", "frechet", "identical_tokens"):
+            assert f"{key}_se" in row, key
+        if row["verdict"] == "identical":
+            assert row["identical_tokens"] == 1
+        if row["name"] == "ar":
+            assert row["step_acceleration"] == row["wall_clock_acceleration"] == 1
+            assert row["passes"] == 576 and row["identical_tokens"] == 1
+    exact = [row for row in rows if row["name"] == "exact"]
+    assert len(exact) == 3 and all(row["identical_tokens"] == 1 for row in exact)
+    assert all(row["step_acceleration"] > 2 for row in exact)
+
+
+def test_files_are_written(made):
+    rows, text, folder = made
+    results = folder / "results"
+    assert (results / "methods.md").read_text(encoding="utf-8") == text
+    sheet = Image.open(results / "methods.jpg")
+    assert sheet.height == 192 * len(rows)
+    for name in ("passes", "seconds"):
+        assert Image.open(results / f"methods-{name}.png").width > 1000
+        assert f"(methods-{name}.png)" in text
+
+
+def test_a_run_goes_on_where_it_was_interrupted(script, made, monkeypatch):
+    rows, _, folder = made
+    decoded = []
+    honest = script.decode_all
+    monkeypatch.setattr(script, "decode_all", lambda *args: (decoded.append(args[2]),
+                                                             honest(*args))[1])
+    script.run(options(folder, no_plots=True))
+    assert decoded == []
+    lost = sorted((folder / "runs" / "methods").rglob("*.npz"))[0]
+    lost.unlink()
+    script.run(options(folder, no_plots=True))
+    assert len(decoded) == 1 and lost.exists()
+    again = json.loads((folder / "results" / "methods.json").read_text())
+    timed = ("seconds", "wall_clock", "acceptance")
+    for old, new in zip(rows, again, strict=True):
+        assert {key: old[key] for key in old if not key.startswith(timed)} == {
+            key: new[key] for key in new if not key.startswith(timed)}
+
+
+def test_batches_of_another_run_are_not_taken(script):
+    backbone, heads = tiny_postcard(), random_heads(tiny_postcard())
+    trial = script.Trial(backbone, PROMPTS, BATCH, script.Sampling(seed=5))
+    other = script.Trial(backbone, PROMPTS, BATCH, script.Sampling(seed=6))
+    folders = {script.Bench.of(*asked, Path("runs")).folder for asked in (
+        (trial, None), (other, None),
+        (script.Trial(backbone, PROMPTS, 1, script.Sampling(seed=5)), None))}
+    assert len(folders) == 3
+    more = script.Trial(backbone, PROMPTS + 1, BATCH, script.Sampling(seed=5))
+    assert script.Bench.of(more, heads, Path("a")).folder == script.Bench.of(
+        trial, heads, Path("a")).folder
+
+
+def test_what_cannot_run_is_left_out_with_its_reason(script):
+    backbone = tiny_postcard()
+    trial = script.Trial(backbone, 1, 1, script.Sampling(seed=5))
+    bench = script.Bench.of(trial, None, Path("runs"))
+    for entry in script.entries([]):
+        refused = bench.refused(entry)
+        assert (refused is not None) >= (heads_use(entry.name) == NEEDED)
+        assert refused is None or refused.startswith("method ") or heads_use(entry.name) != NEEDED
+
+
+def test_without_matplotlib_one_line_says_so_before_anything_runs(script, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(script, "load_backbone", lambda *_, **__: pytest.fail("it ran"))
+    with pytest.raises(SystemExit, match="plots need matplotlib") as told:
+        script.run(options(tmp_path))
+    assert "\n" not in str(told.value)
+
+
+def test_labels_of_a_plot_do_not_cover_each_other(script, tmp_path):
+    plots = sys.modules["plots"]
+    rows = [{"method": f"method {n}", "verdict": "approximate", "temperature": 1.0,
+             "passes": 80 + n, "passes_se": 1.0, "caption_accuracy": 0.9,
+             "caption_accuracy_se": 0.01} for n in range(5)]
+    seen = []
+    honest = plots.name_points
+
+    def watched(figure, axes, *rest):
+        honest(figure, axes, *rest)
+        seen.extend(text.get_window_extent() for text in axes.texts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "name_points", watched)
+        plots.plot(rows, "passes", "forward passes", tmp_path / "plot.png")
+    assert len(seen) == 5
+    assert not any(a.overlaps(b) for n, a in enumerate(seen) for b in seen[:n])
+
+
+def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
+    backbone = tiny_postcard()
+    trial = script.Trial(backbone, 2, 2, script.Sampling(seed=5))
+    bench = script.Bench.of(trial, None, tmp_path)
+    entry = script.entries([])[0]
+    first = bench.decoded(entry, 0)
+    assert torch.equal(first.tokens, bench.decoded(entry, 0).tokens)
+    assert torch.equal(first.tokens, trial.run(entry.method, None).tokens.cpu())
