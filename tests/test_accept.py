@@ -1,7 +1,7 @@
 """Acceptance rules against exact enumeration on a toy vocabulary, equation by equation."""
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -146,6 +146,76 @@ def test_residual_falls_back_to_the_target_where_rounding_left_nothing():
     target = distribution(1, 1, 1)
     assert accept.residual_weights(target, target).equal(target)
     assert accept.residual_weights(target + 1e-7, target).equal(target)
+
+
+# Several drafts for one position
+
+
+def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
+                    present: list[bool] | None = None):
+    """Tokens [n], number of the accepted draft [n], and the drafts [n, k]."""
+    field = NoiseField([seed], 1, CODES, torch.device("cpu"))
+    slots = torch.arange(DRAWS)
+    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.exponential(
+        Purpose.DRAFT, i, slots))[0] for i, q in enumerate(drafts)], dim=1)
+    uniforms = torch.stack([field.uniform(Purpose.ACCEPT, i, slots)[0]
+                            for i in range(len(drafts))], dim=1)
+    there = torch.tensor(present or [True] * len(drafts)).expand(DRAWS, -1)
+    found, rank = accept.siblings(tokens, torch.stack(drafts).expand(DRAWS, -1, -1),
+                                  target.expand(DRAWS, -1), uniforms,
+                                  field.exponential(Purpose.REPAIR, 0, slots)[0], there)
+    return found, rank, tokens
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 2), min_size=1, max_size=4),
+       st.sampled_from([1.0, 2.0]))
+def test_siblings_keep_the_marginal_whatever_drafted_them(seed, sources, flat):
+    """Repeated sources give repeated tokens; filtered codes have p = 0."""
+    target = distribution(seed, flat=flat)
+    target[seed % CODES] = 0
+    target /= target.sum()
+    each = distribution(seed + 1, 3, flat=flat)
+    found, rank, tokens = judged_siblings(target, [each[i] for i in sources], seed)
+    assert follows(found, target) > TINY / 10
+    accepted = rank < len(sources)
+    held = tokens.gather(1, rank.clamp(max=len(sources) - 1)[:, None])[:, 0]
+    assert found[accepted].equal(held[accepted])
+
+
+def test_siblings_judged_without_residual_do_not_keep_it():
+    """A second draft judged by p itself: the test above can fail."""
+    target, draft = distribution(1), distribution(2)
+    first, rank, _ = judged_siblings(target, [draft], 1)
+    second, again, _ = judged_siblings(target, [draft], 2)
+    tokens = torch.where((rank > 0) & (again == 0), second, first)
+    assert follows(tokens, target) < TINY
+
+
+@given(st.integers(0, 1000))
+def test_one_sibling_is_strict_and_none_is_sampling(seed):
+    target, draft = distribution(seed), distribution(seed + 1)
+    draws = NoiseField([seed], 1, CODES, torch.device("cpu"))
+    slots = torch.arange(50)
+    q, p = draft.expand(50, 1, -1), target.expand(50, -1)
+    noise = draws.exponential(Purpose.REPAIR, 0, slots)[0]
+    tokens = choose(q[:, 0], draws.exponential(Purpose.DRAFT, 0, slots)[0])[:, None]
+    uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)[0][:, None]
+    there = torch.ones(50, 1, dtype=torch.bool)
+    found, rank = accept.siblings(tokens, q, p, uniforms, noise, there)
+    padded = p[:, None].repeat(1, 2, 1)
+    strict, count = accept.strict(tokens, q, padded, uniforms, noise[:, None].repeat(1, 2, 1))
+    assert found.equal(strict[:, 0]) and rank.equal(1 - count)
+    none, rank = accept.siblings(tokens, q, p, uniforms, noise, ~there)
+    assert none.equal(choose(p, noise)) and rank.eq(1).all()
+
+
+def test_absent_siblings_change_nothing():
+    target, drafts = distribution(1), [distribution(2), distribution(3)]
+    some = judged_siblings(target, [*drafts, distribution(4)], 1, [True, True, False])
+    pair = judged_siblings(target, drafts, 1)
+    assert some[0].equal(pair[0])
+    assert some[1].where(some[1] < 3, torch.tensor(2)).equal(pair[1])
 
 
 # A Markov chain of three tokens: the target's joint distribution is known, and drafts are wrong

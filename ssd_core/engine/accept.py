@@ -80,6 +80,31 @@ def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     return torch.where(ahead, tokens, repaired), count
 
 
+def siblings(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
+             uniforms: torch.Tensor, noise: torch.Tensor,
+             present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Accept the first fitting one of n drafts for the same position, or repair (Hawk Eq. 6).
+
+    Lossless if each draft was sampled from its own q, which may depend on the drafts before it.
+    After a rejection p becomes the normalised residual max(0, p - q). present [B, n] bool: False
+    where there is no draft. target_probs and noise [B, V] are those of the one position. Returns
+    the token [B] and the number of the accepted draft [B], n if none was.
+    """
+    count = tokens.shape[1]
+    chosen = torch.full_like(tokens[:, 0], count)
+    weights = target_probs
+    for i in range(count):
+        draft, index = draft_probs[:, i], tokens[:, i : i + 1]
+        accepted = uniforms[:, i : i + 1] * draft.gather(1, index) < weights.gather(1, index)
+        here = present[:, i] & (chosen == count)
+        chosen = torch.where(here & accepted[:, 0], i, chosen)
+        rest = residual_weights(draft, weights)
+        weights = torch.where(here[:, None], rest / rest.sum(-1, keepdim=True), weights)
+    repaired = choose(weights, noise)
+    held = tokens.gather(1, chosen.clamp(max=count - 1)[:, None])[:, 0]
+    return torch.where(chosen < count, held, repaired), chosen
+
+
 def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
     """max(0, p - q) of Eq. 5, not normalised; p itself where rounding leaves no mass."""
     weights = (target_probs - draft_probs).clamp_(min=0)

@@ -7,11 +7,15 @@ the chosen path into consecutive slots, as if only these tokens had been fed.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 
+from ..model.noise import Purpose
+from . import accept
 from .state import DecodeState
 
 
@@ -29,6 +33,23 @@ class Tree:
     def chain(cls, nodes: int) -> Tree:
         """One candidate per depth."""
         return cls(tuple(range(-1, nodes - 1)))
+
+    @classmethod
+    def spread(cls, width: int, depth: int, most: int) -> Tree:
+        """Every node has up to `width` children, down to `depth`, with at most `most` candidates.
+
+        The likeliest are kept: a child counts half of its parent, a sibling a quarter of the last.
+        """
+        parents = [-1]
+        waiting = [(1, 1, 0, 0)] if depth else []  # (cost, depth, parent, rank)
+        while waiting and len(parents) <= most:
+            cost, deep, parent, rank = heapq.heappop(waiting)
+            if rank + 1 < width:
+                heapq.heappush(waiting, (cost + 2, deep, parent, rank + 1))
+            if deep < depth:
+                heapq.heappush(waiting, (cost + 1, deep + 1, len(parents), 0))
+            parents.append(parent)
+        return cls(tuple(parents))
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -49,6 +70,16 @@ class Tree:
             each[parent].append(node)
         most = max(map(len, each))
         return torch.tensor([nodes + [-1] * (most - len(nodes)) for nodes in each])
+
+    @cached_property
+    def rank(self) -> tuple[int, ...]:
+        """How many siblings come before each node."""
+        born: dict[int, int] = {}
+        ranks = []
+        for parent in self.parents:
+            ranks.append(born.setdefault(parent, 0))
+            born[parent] += 1
+        return tuple(ranks)
 
     @cached_property
     def lineage(self) -> torch.Tensor:
@@ -106,3 +137,48 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
     state.cache.seek_tree(starts, tree.lineage.to(starts.device), depth)
     x = state.both(state.backbone.embed(state.with_row_ends(tokens, slots)))
     return Fed(state, tree, frontier, state.backbone(x, state.cache))
+
+
+class Descent(NamedTuple):
+    """path [B, depth + 1] from node 0 on; the first `accepted` [B] nodes after it stand.
+
+    token [B] belongs into the slot after them: repaired, or sampled where no candidate was left.
+    """
+
+    path: torch.Tensor
+    accepted: torch.Tensor
+    token: torch.Tensor
+
+
+def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+    """Go down from node 0 for as long as one of a node's children is accepted.
+
+    candidates [B, nodes]: the tokens as codes. draft_probs [B, siblings, depth, V]: the q that the
+    children at each depth were sampled from, in order. The result has the distribution of sampling
+    token by token, if all children were sampled so, whatever is accepted above them.
+    """
+    state, tree, start = fed.state, fed.tree, fed.frontier
+    target_probs, children = fed.target_probs(), tree.children.to(start.device)
+    every, deepest = torch.arange(len(start), device=start.device), max(tree.depth)
+    node, accepted, token = torch.zeros_like(start), torch.zeros_like(start), candidates[:, 0]
+    most = children.shape[1]
+    path = [node]
+    for depth in range(1, deepest + 2):
+        here, slots = accepted == depth - 1, (start + depth)[:, None]
+        below = children[node].masked_fill(~here[:, None], -1)
+        uniforms = [state.noise.uniform(Purpose.ACCEPT, r, slots) for r in rounds_of(state, most)]
+        found, rank = accept.siblings(
+            candidates.gather(1, below.clamp(min=0)), draft_probs[:, :, min(depth, deepest) - 1],
+            target_probs[every, node], torch.cat(uniforms, dim=1),
+            state.noise.exponential(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0)
+        token = torch.where(here, found, token)
+        stands = rank < most
+        node = torch.where(stands, below[every, rank.clamp(max=most - 1)], node)
+        accepted = accepted + stands
+        path.append(node)
+    return Descent(torch.stack(path[:-1], dim=1), accepted, token)
+
+
+def rounds_of(state: DecodeState, count: int) -> range:
+    """`count` round numbers of the noise field that only this pass uses."""
+    return range(state.passes * count, (state.passes + 1) * count)

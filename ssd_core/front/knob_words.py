@@ -79,6 +79,16 @@ KNOB_WORDS: dict[str, Words] = {
     "adaptive": Words("Adaptive start: a row's first cell is chosen twice (wave)",
                       "自适应起始：行首单元格须两次选中（wave）",
                       "行首单元格只有在上一行前进一格后再次被选中时才保留。"),
+    "horizontal_width": Words("Candidates per cell along the row (hawk)", "沿行的候选数（hawk）",
+                              "沿行起草时每个单元格的候选数。"),
+    "vertical_width": Words("Candidates per cell from each cell above (hawk)",
+                            "每个上方格的候选数（hawk）",
+                            "由每个上方格起草时每个单元格的候选数。"),
+    "vertical_depth": Words("Cells above that draft a cell (VSD; hawk)",
+                            "起草单元格的上方格数（VSD；hawk）",
+                            "由上方多少个单元格起草一个单元格（VSD）。"),
+    "candidates": Words("Candidates verified per pass (hawk)", "每次前向检查的候选数（hawk）",
+                        "一次前向最多检查的候选数。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -5,6 +5,7 @@ from .ar import AR
 from .base import Method, Resolved
 from .exact import Exact
 from .gsd import GSD
+from .hawk import Hawk
 from .jacobi import Jacobi
 from .mtp import MTP
 from .rows import Rows
@@ -14,7 +15,7 @@ from .strict import Strict
 from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -25,5 +26,5 @@ def default_method() -> Method:
     return Exact()
 
 
-__all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Jacobi",
+__all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Hawk", "Jacobi",
            "Method", "Resolved", "Rows", "Strict", "Wave", "default_method"]

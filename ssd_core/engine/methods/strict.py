@@ -21,7 +21,7 @@ from ..plan import Plan
 from ..state import DecodeState
 from .base import Method, Resolved, group_slots, make_plan
 from .knobs import cells_drafted, knob
-from .window import known, sliding_window
+from .window import horizontal_estimates, known, sliding_window
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ResolvedStrict(Resolved, Strict):
         by_row = (above >= 0) & (self.drafts == "vertical") & (above <= frontier)
         estimate = torch.zeros_like(state.hidden_at(ahead))
         if not by_row.all():
-            estimate = self._horizontal(state, ahead, frontier)
+            estimate = horizontal_estimates(state, ahead, frontier, self.k_h)
         if by_row.any():
             source = above.clamp(min=0)
             head = state.draft_heads.vertical[0]
@@ -81,19 +81,6 @@ class ResolvedStrict(Resolved, Strict):
             both = by_row.repeat(state.branches, 1)[..., None]
             estimate = torch.where(both, vertical, estimate)
         return state.draft_probs(estimate, ahead)
-
-    def _horizontal(self, state: DecodeState, ahead: torch.Tensor,
-                    frontier: torch.Tensor) -> torch.Tensor:
-        """Estimates of h [rows, n, d]: head d for the d-th cell after each picture's frontier."""
-        hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
-        heads = state.draft_heads.horizontal[: self.k_h]
-        estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
-        cells = ahead > frontier
-        if state.forced is not None:
-            cells = cells & ~state.forced[ahead]
-        head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
-        both = head_index.repeat(state.branches, 1)[..., None]
-        return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))
 
 
 def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,

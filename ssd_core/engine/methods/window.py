@@ -96,3 +96,21 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
 def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
     """[B, n] bool: which tokens are already final. Windows at the end of a picture contain some."""
     return slots <= frontier[:, None]
+
+
+def horizontal_estimates(state: DecodeState, ahead: torch.Tensor, frontier: torch.Tensor,
+                         k_h: int) -> torch.Tensor:
+    """Estimates of h [rows, n, d] for slots ahead [B, n], from the frontier [B, 1].
+
+    Head d estimates the d-th cell after the frontier. A row end is not a cell: its estimate is
+    never used.
+    """
+    hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
+    heads = state.draft_heads.horizontal[:k_h]
+    estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
+    cells = ahead > frontier
+    if state.forced is not None:
+        cells = cells & ~state.forced[ahead]
+    head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
+    both = head_index.repeat(state.branches, 1)[..., None]
+    return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))

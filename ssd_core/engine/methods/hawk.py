@@ -1,0 +1,131 @@
+"""Hawk (Chen et al., 2510.25739): a tree of candidates drafted along the row and from rows above.
+
+Horizontal heads draft the next cells from the frontier. Vertical heads have drafted the same cells
+from the rows above them, and their estimates were kept. At each depth some tokens are sampled from
+each of these distributions. Their combinations form a tree, which one pass verifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from ...backbones.base import Preset
+from ...model.grid import LONGEST_SIDE, Grid
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from ..tree import Descent, Tree, descend, feed_tree
+from .base import Method, Resolved, make_plan, require
+from .candidates import VerticalDrafts, after, laid_out, sampled
+from .knobs import cells_drafted, knob
+from .window import horizontal_estimates
+
+WIDEST, LARGEST = 8, 256
+
+
+@dataclass(frozen=True)
+class Hawk(Method):
+    """Drafts k_h cells ahead, with several candidates for each."""
+
+    k_h: int | None = cells_drafted()
+    horizontal_width: int = knob(1, "Candidates per cell drafted along the row.", low=0,
+                                 high=WIDEST, shown="basic")
+    vertical_width: int = knob(1, "Candidates per cell drafted from each cell above.", low=0,
+                               high=WIDEST, shown="basic")
+    vertical_depth: int = knob(1, "How many cells above it draft a cell (VSD).", low=1,
+                               high=LONGEST_SIDE, shown="basic")
+    candidates: int = knob(16, "Most candidates verified in one forward pass.", low=1, high=LARGEST)
+    name: ClassVar[str] = "hawk"
+    uses_heads: ClassVar[bool] = True
+    verdict: ClassVar[str] = "same distribution"
+
+    def resolved(self, preset: Preset) -> Resolved:
+        return ResolvedHawk(**self.known(preset))
+
+
+class ResolvedHawk(Resolved, Hawk):
+    """Hawk with all knobs set."""
+
+    k_h: int
+
+    @property
+    def sources(self) -> list[int]:
+        """For each sibling the rows above that draft it, 0 for the horizontal heads; in turn."""
+        widths = [self.horizontal_width, *[self.vertical_width] * self.vertical_depth]
+        return [source for turn in range(max(widths))
+                for source, width in enumerate(widths) if turn < width]
+
+    @property
+    def tree(self) -> Tree:
+        return Tree.spread(len(self.sources), self.k_h, self.candidates)
+
+    def check(self) -> None:
+        require(((self.horizontal_width + self.vertical_width > 0,
+                  "horizontal_width and vertical_width are 0: at least one must draft"),))
+
+    def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        return self.k_h, self.vertical_depth if self.vertical_width else 0
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return len(self.tree)
+
+    def scratch(self, grid: Grid) -> int:
+        return len(self.tree) - 1
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        tree, first, last = self.tree, first_row * state.grid.width, state.slots - 1
+        deepest = max(tree.depth)
+        state.choose(first)
+        state.final = first + 1
+        frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+        vertical = VerticalDrafts(state, max(self.sources), first)
+        while state.final <= last:
+            ahead = after(frontier, deepest).clamp(max=last + 1)
+            draft_probs = self.draft_probs(state, ahead, frontier, vertical)
+            drafts = sampled(state, frontier, draft_probs)
+            candidates = laid_out(tree, state.codes_at(frontier[:, None]), drafts)
+            state.clock.lap("draft")
+            fed = feed_tree(state, tree, frontier, candidates)
+            found = descend(fed, candidates, draft_probs)
+            fed.settle(found.path)
+            write(state, frontier, candidates, drafts, found)
+            reached = frontier + found.accepted
+            state.finished_early += frontier >= last
+            start, frontier = frontier, (reached + 1).clamp(max=last)
+            vertical.note(after(start, deepest + 1).clamp(max=frontier[:, None]))
+            lowest = int(frontier.min())
+            state.final = state.slots if lowest == last else lowest + 1
+            state.clock.lap("verify")
+            count = min(deepest + 1, state.slots)
+            shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
+            yield state.passed_at("verify", shown, shown <= reached[:, None])
+
+    def draft_probs(self, state: DecodeState, ahead: torch.Tensor, frontier: torch.Tensor,
+                    vertical: VerticalDrafts) -> torch.Tensor:
+        """q [B, siblings, n, V] of slots ahead [B, n], for every sibling."""
+        along = horizontal_estimates(state, ahead, frontier[:, None], self.k_h)
+        estimates = [along, *(vertical.estimates(rows, ahead, along)
+                              for rows in range(1, max(self.sources) + 1))]
+        each = [state.draft_probs(estimate, ahead) for estimate in estimates]
+        return torch.stack([each[source] for source in self.sources], dim=1)
+
+
+def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,
+          drafts: torch.Tensor, found: Descent) -> None:
+    """Write the accepted tokens, the one after them, and behind these the first drafts."""
+    chosen = F.pad(candidates.gather(1, found.path)[:, 1:], (0, 1))
+    place = torch.arange(chosen.shape[1], device=chosen.device)
+    accepted = found.accepted[:, None]
+    tokens = torch.where(place < accepted, chosen, F.pad(drafts[:, 0], (0, 1)))
+    tokens = torch.where(place == accepted, found.token[:, None], tokens)
+    slots = after(frontier, chosen.shape[1]).clamp(max=state.slots)  # one behind the picture
+    state.write_at(slots, tokens)
+    state.note_acceptance("verify/1", (place < accepted)[:, :-1], slots[:, :-1])
