@@ -51,7 +51,7 @@ class Place:
 
 
 class Journal:
-    """The messages of a node's latest run, except rows that later messages painted over."""
+    """The messages of a node's latest run, except those that later messages painted over."""
 
     def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
         self.place, self.send = place, send
@@ -60,7 +60,7 @@ class Journal:
     def __call__(self, message: dict) -> None:
         """Store a message and send it."""
         message = {**message, "graph": self.place.graph, "serial": next(SERIAL)}
-        if message["kind"] == "rows":
+        if message["kind"] in ("rows", "cells"):
             # A new list, as the server's thread may be reading the old one.
             self.messages = [old for old in self.messages if not painted_over(old, message)]
         self.messages.append(message)
@@ -78,12 +78,14 @@ class Journal:
         return [*(m for m in told if m["kind"] == "started"),
                 *({**m, **screen.marks.whole()} for m in last_pass),
                 *(filed(m) for m in told if m["kind"] == "rows"),
-                *(m for m in told if m["kind"] not in ("started", "pass", "rows"))]
+                *(m for m in told if m["kind"] not in ("started", "pass", "rows", "cells"))]
 
 
 def painted_over(old: dict, new: dict) -> bool:
-    return (old["kind"] == "rows" and old["panel"] == new["panel"]
-            and new["first"] <= old["first"] and old["last"] <= new["last"])
+    """Whether old pixels are gone. The newest message of cells has all that are in flight."""
+    if (old["kind"], old["panel"]) != (new["kind"], new["panel"]):
+        return False
+    return new["kind"] == "cells" or new["first"] <= old["first"] and old["last"] <= new["last"]
 
 
 def filed(rows: dict) -> dict:

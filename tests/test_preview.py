@@ -28,6 +28,7 @@ FIELDS = {
              "first", "marks"},
     "rows": {"first", "last", "top", "strips", "refined", "index", "seconds",
              "tokens_per_second"},
+    "cells": {"first", "last", "top", "strips"},
     "finished": {"passes", "ar_passes", "step_acceleration", "seconds", "tokens_per_second",
                  "acceptance", "verdict", "identical"},
     "cancelled": {"reason"}}
@@ -117,7 +118,7 @@ def test_marks_tell_the_cells_from_first_on(story):
     for message in (m for m in messages if m["kind"] == "pass"):
         firsts = message["first"] if isinstance(message["first"], list) else [message["first"]] * 2
         for first, marks in zip(firsts, message["marks"], strict=True):
-            assert set(marks) <= set("ardc")
+            assert set(marks) <= set("ardc.")
             assert first + len(marks) <= backbone.grid.cells
 
 
@@ -125,6 +126,32 @@ def test_ar_commits_cell_by_cell():
     messages, _ = told(Painter(Grid(2, 3)), methods.AR())
     seen = [(m["first"], m["marks"]) for m in messages if m["kind"] == "pass"]
     assert seen == [(0, [""]), *((cell, ["c"]) for cell in range(5))]
+
+
+def test_rows_in_flight_are_marked_and_painted_as_a_diagonal():
+    backbone, marks = Painter(Grid(6, 8), codes=16), np.full(48, ".")
+    messages, finished = told(backbone, methods.Wave(2, 1))
+    begun = messages[: [m["kind"] for m in messages].index("rows")]
+    for message in begun:
+        if message["kind"] == "pass":
+            line = np.array(list(message["marks"][0]))
+            touched = np.flatnonzero(line != ".")
+            marks[message["first"] + touched] = line[touched]
+    assert ["".join(row) for row in marks.reshape(6, 8)] == [
+        "ccccccc.", "ccccc...", "ccc.....", "c.......", "........", "........"]
+    cells = [m for m in begun if m["kind"] == "cells"][-1]
+    strip = pixels(cells["strips"][0])[::2, ::2]
+    assert (cells["first"], cells["last"], cells["top"]) == (0, 4, 0)
+    assert (strip[..., 3] > 0).sum(1).tolist() == [7, 5, 3, 1]
+    shades = (finished.tokens[0, :4] / 15 * 255).round().byte().numpy()
+    assert np.array_equal(strip[..., 0][strip[..., 3] > 0], shades[strip[..., 3] > 0])
+
+
+def test_cells_are_painted_only_where_several_rows_are_in_flight():
+    for method, several in ((methods.AR(), False), (methods.SSD(), False),
+                            (methods.Wave(9, 1), False), (methods.Wave(2, 3), True)):
+        messages, _ = told(Painter(Grid(4, 5)), method, heads=random_heads(Painter(Grid(4, 5))))
+        assert any(m["kind"] == "cells" for m in messages) == several
 
 
 def test_a_repaired_cell_reads_r_and_a_guess_behind_a_windows_front_d():

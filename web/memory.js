@@ -62,7 +62,11 @@ function withoutOld(messages, message) {
   if (message.kind === "started") {
     return messages.filter(({ panel, run }) => panel !== message.panel || run === message.run);
   }
-  if (message.kind !== "rows") return messages;
-  return messages.filter((old) => old.kind !== "rows" || old.panel !== message.panel
-    || old.run !== message.run || old.first < message.first || old.last > message.last);
+  return messages.filter((old) => !paintedOver(old, message));
+}
+
+/** Are an old message's pixels gone? The newest message of cells has all that are in flight. */
+function paintedOver(old, { kind, panel, run, first, last }) {
+  if (old.kind !== kind || old.panel !== panel || old.run !== run) return false;
+  return kind === "cells" || (kind === "rows" && first <= old.first && old.last <= last);
 }

@@ -35,6 +35,7 @@ export class Panel {
     this.state = state;
     if (message.kind === "started") this.#begin(message);
     if (message.kind === "rows" && state.start) this.#addStrips(message);
+    if (message.kind === "cells" && state.start) this.#paint(message);
   }
 
   #begin(start) {
@@ -53,8 +54,12 @@ export class Panel {
     return { element, pixels, marks, pen };
   }
 
-  #addStrips({ strips, top, last }) {
+  #paint({ strips, top }) {
     strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top));
+  }
+
+  #addStrips({ strips, top, last }) {
+    this.#paint({ strips, top });
     this.#queue.whenPainted(() => {
       this.#painted = Math.max(this.#painted, last);
       this.onPainted();

@@ -19,7 +19,7 @@ const isFlag = (value) => typeof value === "boolean";
 const orNull = (rule) => (value) => value === null || rule(value);
 const maybe = (rule) => (value) => value === undefined || rule(value);
 const listOf = (rule) => (value) => Array.isArray(value) && value.every(rule);
-const isMarks = (value) => isText(value) && /^[ardc]*$/.test(value);
+const isMarks = (value) => isText(value) && /^[ardc.]*$/.test(value);
 const isBase64 = (value) => isText(value) && /^[A-Za-z0-9+/]+={0,2}$/.test(value);
 const isPanel = (value) => value === 0 || value === 1;
 
@@ -42,6 +42,7 @@ const FIELDS = {
     kept: maybe(isFlag), index: maybe(isCount), seconds: maybe(isNumber),
     tokens_per_second: maybe(orNull(isNumber)),
   },
+  cells: { first: isCount, last: isCount, top: isCount, strips: listOf(isBase64) },
   finished: {
     passes: isCount, ar_passes: isCount, step_acceleration: orNull(isNumber), seconds: isNumber,
     tokens_per_second: orNull(isNumber), acceptance: orNull(isShare), verdict: isText,
@@ -102,7 +103,7 @@ function misfitting(start, message) {
   if (start === null) return null;
   const { pictures, rows, columns } = start;
   if (message.kind === "pass") return misfittingMarks(message, pictures, rows * columns);
-  if (message.kind !== "rows") return null;
+  if (message.kind !== "rows" && message.kind !== "cells") return null;
   if (message.first > message.last || message.last > rows) return "last";
   return message.strips.length === pictures ? null : "strips";
 }
@@ -125,7 +126,7 @@ const UNSEEN = Object.freeze({
   tokensPerSecond: null, accepted: 0, judged: 0, end: null,
 });
 
-const STEPS = { started, pass, rows, finished: ended, cancelled: ended };
+const STEPS = { started, pass, rows, cells, finished: ended, cancelled: ended };
 
 function started({ run }, message) {
   const cells = message.rows * message.columns;
@@ -147,12 +148,14 @@ function pass(panel, message) {
 
 const COMMITTED = "c".charCodeAt(0);
 const DRAFT = "d".charCodeAt(0);
+const UNTOUCHED = ".".charCodeAt(0);
 
-/** The cells with a line of marks written over them; a commit keeps what a judgement said. */
+/** The cells with a line of marks over them; a commit keeps what a judgement said, "." any mark. */
 function marked(cells, line, first) {
   const next = cells.slice();
   for (let i = 0; i < line.length; i++) {
     const mark = line.charCodeAt(i);
+    if (mark === UNTOUCHED) continue;
     next[first + i] = mark === COMMITTED ? settled(next[first + i]) : mark;
   }
   return next;
@@ -171,6 +174,11 @@ function rows(panel, message) {
     index: message.index ?? panel.index, seconds: message.seconds ?? panel.seconds,
     tokensPerSecond: message.tokens_per_second ?? panel.tokensPerSecond,
   };
+}
+
+/** Cells of unfinished rows are pixels only. */
+function cells(panel) {
+  return { ...panel };
 }
 
 function ended(panel, message) {

@@ -35,15 +35,20 @@ VERSION = 1
 # that a busy machine does not stop the preview.
 BUDGET = 0.03
 PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
-ACCEPTED, REPAIRED, DRAFT, COMMITTED = (ord(letter) for letter in "ardc")
+ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
 
 
 class Marks:
-    """The state of every cell, and which cells changed since the last message."""
+    """The state of every cell, and which cells changed since the last message.
+
+    tokens and final [B, R, C + 1]: the cells of unfinished rows that are final already.
+    """
 
     def __init__(self, pictures: int, grid: Grid) -> None:
         # An extra column collects the forced row ends, which are not cells.
-        self.letters = np.full((pictures, grid.rows, grid.columns + 1), DRAFT, np.uint8)
+        shape = (pictures, grid.rows, grid.columns + 1)
+        self.letters = np.full(shape, UNTOUCHED, np.uint8)
+        self.tokens, self.final = np.zeros(shape, np.int64), np.zeros(shape, bool)
         self.columns = grid.columns
         self.pending: list[Pass] = []  # read only for a message: most passes get none
 
@@ -72,8 +77,11 @@ class Marks:
         for event in self.pending:
             y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
             letters, there = letters_of(event).cpu().numpy(), self.letters[every, y, x]
-            judged_before = (letters == COMMITTED) & (there != DRAFT)
+            judged_before = (letters == COMMITTED) & np.isin(there, (ACCEPTED, REPAIRED))
             self.letters[every, y, x] = np.where(judged_before, there, letters)
+            if event.stage == "verify":  # elsewhere an accepted token may still change
+                self.tokens[every, y, x] = event.tokens.cpu().numpy()
+                self.final[every, y, x] |= np.isin(letters, (ACCEPTED, COMMITTED))
             rasters.append(y * self.columns + np.minimum(x, self.columns - 1))
         self.pending = []
         raster = np.concatenate(rasters, 1)
@@ -150,6 +158,7 @@ class Preview:
             self.last = event
             if self._left(PASSES) > 0:
                 self._tell_pass(event)
+                self._tell_cells()
         elif isinstance(event, RowsDone):
             self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
             self.row = max(self.row, event.last)
@@ -179,6 +188,20 @@ class Preview:
                   else None,
                   row=self.row, **self.marks.told())
 
+    def _tell_cells(self) -> None:
+        """Paint the final cells of rows in flight, if they reach beyond the first of these rows."""
+        final = self.marks.final[:, self.row :, :-1]
+        reach = np.flatnonzero(final.any((0, 2)))
+        if not reach.size or reach[-1] == 0:
+            return
+        last = self.row + int(reach[-1]) + 1
+        colours = self.palette.colours[self.marks.tokens[:, self.row : last, :-1]]
+        opaque = np.where(final[:, : last - self.row, :, None], 255, 0).astype(np.uint8)
+        strips = self.enlarged(np.concatenate((colours, opaque), -1))
+        self.send("cells", first=self.row, last=last,
+                  top=self.row * (self.backbone.size[1] // self.grid.rows),
+                  strips=[png(strip) for strip in strips])
+
     def _pace(self) -> dict:
         """The number of the current pass, and the speed."""
         tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
@@ -201,8 +224,11 @@ class Preview:
 
     def looked_up(self, first: int, last: int) -> np.ndarray:
         """uint8 [B, h, W, 3] of rows first..last-1, every cell in its code's colour."""
+        return self.enlarged(self.palette.colours[self.tokens[:, first:last]])
+
+    def enlarged(self, cells: np.ndarray) -> np.ndarray:
+        """[B, rows, C, channels], one number per cell -> the same as pixels."""
         width, height = self.backbone.size
-        cells = self.palette.colours[self.tokens[:, first:last]]
         tall = cells.repeat(height // self.grid.rows, axis=1)
         return tall.repeat(width // self.grid.columns, axis=2)
 
@@ -257,7 +283,7 @@ class Preview:
 
 
 def png(pixels: np.ndarray) -> str:
-    """uint8 [h, W, 3] -> a PNG in base64, with fast compression because it is sent at once."""
+    """uint8 [h, W, 3 or 4] -> a PNG in base64, with fast compression because it is sent at once."""
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

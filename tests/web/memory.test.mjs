@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Memory, NO_ID } from "../../web/memory.js";
-import { finished, pass, rows, started } from "./messages.mjs";
+import { cells, finished, pass, rows, started } from "./messages.mjs";
 
 let serial = 0;
 const sent = (message, changes = {}) => ({ ...message, graph: "g", serial: ++serial, ...changes });
@@ -16,6 +16,14 @@ test("a run is remembered in order, without rows that were painted over", () => 
     .forEach((message) => assert.equal(memory.add(sent(message)), true));
   assert.deepEqual(kinds(memory), ["started", "pass", "rows", "finished"]);
   assert.equal(memory.get("g", "12:5").messages[2].last, 2);
+});
+
+test("of the cells in flight only the newest are remembered, each panel's own", () => {
+  const memory = new Memory();
+  [started(), cells(), cells({ panel: 1 }), rows(), cells({ first: 2, last: 4 })]
+    .forEach((message) => memory.add(sent(message)));
+  assert.deepEqual(kinds(memory), ["started", "cells", "rows", "cells"]);
+  assert.deepEqual(memory.get("g", "12:5").messages.map(({ panel }) => panel), [0, 1, 0, 0]);
 });
 
 test("what was told before is no news", () => {

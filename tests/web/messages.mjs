@@ -21,6 +21,10 @@ export const rows = (changes = {}) => ({
   ...changes,
 });
 
+export const cells = (changes = {}) => ({
+  ...envelope, kind: "cells", first: 1, last: 3, top: 8, strips: [STRIP, STRIP], ...changes,
+});
+
 export const finished = (changes = {}) => ({
   ...envelope, kind: "finished", passes: 9, ar_passes: 12, step_acceleration: 1.333, seconds: 1.5,
   tokens_per_second: 8, acceptance: 0.62, verdict: "approximate", identical: null, ...changes,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { IDLE, complaint, fold, meanAcceptance } from "../../web/protocol.js";
-import { STRIP, cancelled, finished, marksOf, pass, rows, started } from "./messages.mjs";
+import { STRIP, cancelled, cells, finished, marksOf, pass, rows, started } from "./messages.mjs";
 
 const run = (...messages) => messages.reduce(fold, IDLE);
 
@@ -82,6 +82,19 @@ test("a pass writes its marks from its first cell on", () => {
   assert.deepEqual([panel.index, panel.row, panel.stage], [3, 1, "joint"]);
 });
 
+test("cells that a pass did not touch stay as they are: rows in flight make a diagonal", () => {
+  const panel = run(started(), pass({ first: 0, marks: ["ca.c", "c"] }),
+    pass({ first: 1, marks: ["...cd..c", "."] })).panels[0];
+  assert.deepEqual(marksOf(panel), ["ca.ccd..c...", "c..........."]);
+});
+
+test("cells in flight are read, and neither finish a row nor change a mark", () => {
+  const before = run(started(), pass());
+  const after = fold(before, cells());
+  assert.notEqual(after, before);
+  assert.deepEqual(after.panels[0], before.panels[0]);
+});
+
 test("pictures at different places have a first cell each", () => {
   const panel = run(started(), pass({ first: [0, 6], marks: ["a", "rr"] })).panels[0];
   assert.deepEqual(marksOf(panel), ["a...........", "......rr...."]);
@@ -120,6 +133,7 @@ test("what does not fit the started picture is refused", () => {
     [pass({ marks: ["a"] }), "marks"], [pass({ first: 10 }), "first"],
     [pass({ first: [0] }), "first"], [rows({ last: 5 }), "last"],
     [rows({ first: 2, last: 1 }), "last"], [rows({ strips: [STRIP] }), "strips"],
+    [cells({ last: 5 }), "last"], [cells({ strips: [STRIP] }), "strips"],
   ]) {
     const after = fold(state, message);
     assert.deepEqual(after.problem, { kind: message.kind, field });
