@@ -42,6 +42,8 @@ UNDER_TEST = {
     "hawk-shallow": methods.Hawk(5, 1, 1, 3, 2),
     "sjd-random": methods.SJD(3, "random", continuation=False),
     "sjd-left": methods.SJD(init="repeat-left"),
+    "mulo": methods.MuLo(tau=0.1, similar=2),
+    "mulo-far": methods.MuLo(tau=0.12, similar=1, radius=2),
     "gsd-3": methods.GSD(3, group=2, probability_distance=0.5),
     "wave-zipar": methods.Wave(2, 1),
     "wave-adaptive": methods.Wave(3, 1, adaptive=True),

@@ -47,6 +47,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     backbone = backbone.resized(check_size(size))
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
+    method.check_backbone(backbone)
     check_heads(method, backbone, heads)
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     with alone(backbone.device):
@@ -106,7 +107,8 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
             "acceptance": state.acceptance("/"), "acceptance_by_offset": state.acceptance("+"),
             "passes_each": each.tolist(),
-            "converged_rows": state.converged_rows.tolist(), "cache_bytes": state.cache.nbytes}
+            "converged_rows": state.converged_rows.tolist(),
+            "drafter_passes": state.drafter_passes, "cache_bytes": state.cache.nbytes}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,

@@ -93,6 +93,7 @@ class DecodeState:
             self.tokens[:, self.forced] = backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
+        self.drafter_passes = 0  # of a second backbone that drafts
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
@@ -135,9 +136,14 @@ class DecodeState:
         """Run one forward pass over consecutive slots [B, n], which may differ per picture."""
         if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
             self.stale = int(slots[0, 0])
-            return self.feed(self.stale + slots.shape[1])
+            self.feed(self.stale + slots.shape[1])
+        else:
+            self.feed_each(slots)
+
+    def feed_each(self, slots: torch.Tensor) -> None:
+        """Run one forward pass over slots [B, n] in raster order, with others between them."""
         self.cache.seek_each(self.lengths[:, None] + slots.repeat(self.branches, 1))
-        return self._feed_sought(slots)
+        self._feed_sought(slots)
 
     def feed_seeing(self, slots: torch.Tensor, visible: torch.Tensor) -> None:
         """Run one forward pass over any slots [B, n], in any order.

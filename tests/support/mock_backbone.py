@@ -8,6 +8,7 @@ from torch import nn
 from ssd_core import SSDError, generate
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.codecs.codec import PictureCodec
+from ssd_core.backbones.drafter import Downsampler, Drafter, Upsampler
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.model.grid import Grid
@@ -29,11 +30,12 @@ class MockBackbone(Backbone):
 
     name = "mock"
     sha256 = "5eed" * 16
-    prompt_limit = 16
 
     def __init__(self, grid: Grid = Grid(4, 5), codes: int = 8, seed: int = 0,  # noqa: B008
-                 hidden: int = 16, preset: Preset = Preset(k_h=3)) -> None:  # noqa: B008
+                 hidden: int = 16, preset: Preset = Preset(k_h=3),  # noqa: B008
+                 prompt_limit: int = 16) -> None:
         super().__init__()
+        self.prompt_limit = prompt_limit
         self.grid, self.codes, self.preset = grid, codes, preset
         self.sizes = ((grid.columns, grid.rows),)
         self.letters, self.head = (nn.Parameter(torch.empty(n, hidden)) for n in (128, codes))
@@ -44,6 +46,7 @@ class MockBackbone(Backbone):
         self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
         self.picture_codec = MockCodec(codes)
         randomise(self.picture_codec, seed, 1.0)
+        self.find_drafter = lambda: mock_drafter(self)
         self.requires_grad_(False).eval()
 
     def tokenize(self, prompt: str) -> list[int]:
@@ -66,6 +69,21 @@ def randomise(module: nn.Module, seed: int, std: float) -> None:
             nn.init.normal_(weight, std=std, generator=generator)
 
 
+def mock_drafter(target: Backbone) -> Drafter:
+    """Half as many rows and columns where both are even, else as many; random samplers."""
+    ratio = 1 if target.grid.rows % 2 or target.grid.columns % 2 else 2
+    small = MockBackbone(Grid(target.grid.rows // ratio, target.grid.columns // ratio),
+                         target.codes, seed=9, prompt_limit=max(target.prompt_limit + 2, 16))
+    dim = target.picture_codec.codebook.shape[1]
+    small.picture_codec = MockCodec(small.codes, dim)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # for the biases
+        up, down = Upsampler(dim, ratio, 8, 1), Downsampler(dim, ratio, 8, 1)
+    for i, module in enumerate((small.picture_codec, up, down)):
+        randomise(module, i, 0.3)
+    return Drafter(small, target, up, down).requires_grad_(False)
+
+
 def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1) -> DraftHeads:
     """Heads that start from the identity and are a little off, each in its own way."""
     heads = DraftHeads(backbone.hidden_size, k_h, k_v)
@@ -81,6 +99,7 @@ def tiny_postcard(seed: int = 0) -> Postcard:
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
     backbone = Postcard(("a", "red", "house", "sun"), 32, shape)
     randomise(backbone, seed, 0.25)
+    backbone.find_drafter = lambda: mock_drafter(backbone)
     return backbone.freeze()
 
 

@@ -8,6 +8,7 @@ from .gsd import GSD
 from .hawk import Hawk
 from .jacobi import Jacobi
 from .mtp import MTP
+from .mulo import MuLo
 from .rows import Rows
 from .sjd import SJD
 from .ssd import SSD
@@ -15,7 +16,7 @@ from .strict import Strict
 from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk, MuLo,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -27,4 +28,4 @@ def default_method() -> Method:
 
 
 __all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Hawk", "Jacobi",
-           "Method", "Resolved", "Rows", "Strict", "Wave", "default_method"]
+           "Method", "MuLo", "Resolved", "Rows", "Strict", "Wave", "default_method"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...backbones.base import Preset
+from ...backbones.base import Backbone, Preset
 from ...errors import SSDError
 from ...model.grid import Grid
 from ...model.knobs import check_knobs
@@ -67,6 +67,9 @@ class Resolved(Method):
 
     def check(self) -> None:
         """Raise SSDError if the knobs are incompatible with each other."""
+
+    def check_backbone(self, backbone: Backbone) -> None:
+        """Raise SSDError if the backbone lacks what the method needs."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
         """(k_h, k_v) that the heads must provide, or None if the method needs no heads."""

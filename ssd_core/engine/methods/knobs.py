@@ -7,7 +7,7 @@ from typing import Any
 from ...model.grid import LONGEST_SIDE
 from ...model.knobs import knob
 
-__all__ = ["cells_drafted", "knob", "verification_rounds"]
+__all__ = ["cells_drafted", "codes_pooled", "knob", "variation_bound", "verification_rounds"]
 
 
 def cells_drafted() -> Any:
@@ -21,3 +21,15 @@ def verification_rounds(default: int | None) -> Any:
     return knob(default, "Verification rounds over what was drafted: more rounds give better "
                          "pictures and take more passes; 0 only drafts.", low=0, shown="basic",
                 own="the backbone's own")
+
+
+def codes_pooled(default: int) -> Any:
+    """The knob `similar`: k of LANTERN and MuLo-SD."""
+    return knob(default, "Codes of the codebook, the draft's own and those nearest to it, whose "
+                         "probabilities are added up for a draft.", low=1, high=1 << 16)
+
+
+def variation_bound(default: float) -> Any:
+    """The knob `delta` of LANTERN and MuLo-SD."""
+    return knob(default, "Most probability that a draft may borrow from similar codes.", low=0,
+                high=1, step=0.05)

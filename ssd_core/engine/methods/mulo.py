@@ -1,0 +1,165 @@
+"""Multi-scale local speculative decoding (MuLo-SD): a smaller picture drafts the large one.
+
+A low-resolution backbone draws a row; the up-sampler makes rows of the target from it, and one pass
+verifies them. Cells whose pooled probability is below tau are rejected (MuLo-SD Eq. 5), and with
+their neighbours (Eq. 6, 7) they are sampled again by the target, one pass each. The down-sampler
+gives the verified rows back to the drafter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from ...backbones.base import Backbone
+from ...backbones.drafter import Drafter
+from ...errors import SSDError
+from ...model.grid import Grid
+from ...model.sampling import choose
+from .. import accept
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from .base import Resolved, make_plan
+from .knobs import codes_pooled, knob, variation_bound
+
+
+@dataclass(frozen=True)
+class MuLo(Resolved):
+    """Verifies rows drafted at low resolution, and samples rejected neighbourhoods again."""
+
+    tau: float = knob(1e-3, "Least probability, pooled over similar codes, with which a draft "
+                            "stands; higher is closer to AR and slower.", low=0, high=1, step=1e-4,
+                      shown="basic")
+    radius: int = knob(1, "Cells around a rejected one, in every direction, that are sampled again "
+                          "with it.", low=0, high=64, shown="basic")
+    similar: int = codes_pooled(100)
+    delta: float = variation_bound(0.4)
+    name: ClassVar[str] = "mulo"
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        return make_plan(grid, first_row, None, 1 + (grid.rows - first_row) * grid.columns, None)
+
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return min(8 * grid.width, grid.slots)  # four new rows behind four that have changed
+
+    def check_backbone(self, backbone: Backbone) -> None:
+        if backbone.find_drafter is None:
+            raise SSDError(f"method mulo drafts with a low-resolution model and {backbone.name} "
+                           "has none: make one with 'python -m ssd_core train mulo', or choose "
+                           "another method")
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        assert state.backbone.find_drafter is not None
+        drafter = state.backbone.find_drafter()
+        drafter.require(state.backbone)
+        small = SmallPicture(drafter, state, first_row)
+        for y in range(first_row // drafter.ratio, drafter.backbone.grid.rows):
+            rows = range(max(first_row, y * drafter.ratio), (y + 1) * drafter.ratio)
+            self._draft(state, small, y, rows)
+            yield from self._verified(state, rows)
+            small.correct(y)
+
+    def _draft(self, state: DecodeState, small: SmallPicture, y: int, rows: range) -> None:
+        drafts = F.pad(small.draft(y)[:, rows.start : rows.stop], (0, state.grid.row_end))
+        state.write(rows.start * state.grid.width, drafts.flatten(1))
+        state.clock.lap("draft")
+
+    def _verified(self, state: DecodeState, rows: range) -> Iterator[Pass]:
+        """Verify rows, then sample what is rejected and its neighbours again, one by one."""
+        start, stop = rows.start * state.grid.width, rows.stop * state.grid.width
+        first_fed = state.stale
+        state.feed(stop)
+        accepted = self._accepted(state, start, stop)
+        state.note_acceptance("verify/1", accepted, slice(start, stop))
+        state.clock.lap("verify")
+        refed = start - first_fed
+        yield state.passed("verify", 1, first_fed, stop, F.pad(accepted, (refed, 0), value=True),
+                           refed)
+        again = expanded(~accepted, len(rows), state.grid, self.radius)
+        yield from resample(state, start, again)
+        state.final = stop
+
+    def _accepted(self, state: DecodeState, start: int, stop: int) -> torch.Tensor:
+        """[B, n] bool: whose pooled probability reaches tau (MuLo-SD Eq. 5)."""
+        tokens, target_probs = state.codes(start, stop), state.target_probs(start, stop)
+        pooled = accept.pooled(target_probs, state.similar_codes(tokens, self.similar), self.delta)
+        accepted = pooled >= self.tau
+        return accepted if state.forced is None else accepted | state.forced[start:stop]
+
+
+class SmallPicture:
+    """The drafter's own run beside that of the target, one row ahead of it."""
+
+    def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
+        self.drafter, self.target = drafter, state
+        self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
+                                 state.cfg, None)
+        kept = first_row // drafter.ratio
+        self.state.prefill(self._seen(kept) if kept else None, kept)
+
+    def _seen(self, rows: int) -> torch.Tensor:
+        """Tokens [B, rows, C] of what the target has drawn, at low resolution."""
+        return self.drafter.downsampled(self.target.picture()[:, : rows * self.drafter.ratio])
+
+    def draft(self, y: int) -> torch.Tensor:
+        """Draw row y, one pass a cell; tokens of the target [B, rows, C] down to this row."""
+        state, width = self.state, self.state.grid.width
+        for slot in range(y * width, y * width + state.grid.columns):
+            if state.stale < slot:
+                self._feed(slot)
+            state.choose(slot)
+        return self.drafter.upsampled(state.picture()[:, : y + 1])
+
+    def correct(self, y: int) -> None:
+        """Replace row y by what became of it, and feed it, if a row follows."""
+        state, width = self.state, self.state.grid.width
+        if y + 1 < state.grid.rows:
+            row = self._seen(y + 1)[:, y]
+            state.write(y * width, F.pad(row, (0, state.grid.row_end)))
+            state.stale = y * width
+            self._feed((y + 1) * width)
+
+    def _feed(self, stop: int) -> None:
+        self.state.feed(stop)
+        self.target.drafter_passes += 1
+
+
+def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torch.Tensor:
+    """Rejected slots [B, n] of `rows` rows and their neighbours (MuLo-SD Eq. 6, 7); bool [B, n].
+
+    Neighbours lie at most `radius` rows and columns away, and none before the first rejected slot.
+    """
+    cells = rejected.unflatten(1, (-1, grid.width))[:, -rows:, : grid.columns].float()
+    near = F.max_pool2d(cells, 2 * radius + 1, 1, radius) > 0
+    near = F.pad(near, (0, grid.row_end)).flatten(1)
+    return near & rejected.long().cumsum(1).bool()
+
+
+def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pass]:
+    """Sample the slots marked in again [B, n] from slot `start` on with the target, in order.
+
+    A pass feeds the token before the next slot and, where it is another one, the token sampled
+    last. The first of a picture needs none: the verification predicts it.
+    """
+    count = again.sum(1)
+    order = start + (~again).long().argsort(dim=1, stable=True)
+    last = (count - 1).clamp(min=0)
+    fed = torch.full_like(order[:, :2], start)
+    for step in range(int(count.max())):
+        live = step < count
+        slot = order.gather(1, last.clamp(max=step)[:, None])
+        if step:
+            pair = torch.cat((order[:, step - 1 : step], slot - 1), dim=1)
+            fed = torch.where(live[:, None], pair, fed)
+            state.feed_each(fed)
+            state.clock.lap("verify")
+            yield state.passed_at("verify", fed, torch.ones_like(fed, dtype=torch.bool), refed=2)
+        tokens = choose(state.target_probs_at(slot), state.noise.choosing_at(slot))
+        state.write_at(slot, torch.where(live[:, None], tokens, state.codes_at(slot)))
+    if count.any():
+        state.stale = int(order[:, 0].masked_fill(count == 0, state.slots).min())
