@@ -91,7 +91,7 @@ def test_samplers_are_row_causal_and_start_from_plain_resizing(ratio):
 def test_samplers_survive_their_file_and_refuse_other_backbones(tmp_path):
     target = MockBackbone(Grid(4, 6))
     drafter, path = mock_drafter(target), tmp_path / "samplers.safetensors"
-    drafters.save_samplers(drafter, target, path)
+    drafters.save_samplers(drafter, target, path, "small", {})
     again = drafters.read_drafter(path, drafter.backbone, target)
     picture = torch.randint(target.codes, (2, 2, 3))
     assert again.upsampled(picture).equal(drafter.upsampled(picture))
@@ -110,6 +110,6 @@ def test_a_backbone_without_a_drafter_is_refused_in_one_line():
 def test_a_drafter_for_another_grid_is_refused():
     backbone = MockBackbone(Grid(4, 6))
     other = mock_drafter(MockBackbone(Grid(6, 6)))
-    backbone.find_drafter = lambda: other
+    backbone.find_drafter = lambda target: other
     with pytest.raises(SSDError, match="3x3 cells and its samplers enlarge 2 times, mock draws"):
         events(backbone, methods.MuLo())

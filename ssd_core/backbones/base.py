@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -21,9 +21,6 @@ from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
-
-if TYPE_CHECKING:
-    from .drafter import Drafter
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -62,7 +59,7 @@ class Backbone(nn.Module):
     positions: torch.Tensor | None = None
     turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
-    find_drafter: Callable[[], Drafter] | None = None  # loads MuLo-SD's low-resolution drafter
+    find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
 
     @property
     def size(self) -> tuple[int, int]:

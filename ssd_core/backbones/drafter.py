@@ -126,8 +126,12 @@ def resampled(sampler: nn.Module, tokens: torch.Tensor, source: torch.Tensor,
     return nearest_codes(vectors.permute(0, 2, 3, 1), target)
 
 
-def save_samplers(drafter: Drafter, target: Backbone, path: Path) -> None:
-    """Write both samplers and the hashes of the backbones that they join."""
+def save_samplers(drafter: Drafter, target: Backbone, path: Path, source: str,
+                  training: dict) -> None:
+    """Write both samplers and the hashes of the backbones that they join.
+
+    source: where the drafter is, seen from the file's folder. training: more metadata.
+    """
     tensors = {f"{name}.{key}": value.detach().half().cpu().contiguous()
                for name in ("up", "down")
                for key, value in getattr(drafter, name).state_dict().items()}
@@ -135,7 +139,8 @@ def save_samplers(drafter: Drafter, target: Backbone, path: Path) -> None:
              "width": drafter.up.inward.out_channels, "blocks": len(drafter.up.blocks)}
     write_safetensors(tensors, path, {
         "format": FORMAT, "shape": json.dumps(shape), "target_sha256": target.sha256,
-        "drafter": drafter.backbone.name, "drafter_sha256": drafter.backbone.sha256})
+        "drafter": source, "drafter_sha256": drafter.backbone.sha256,
+        **{key: json.dumps(value) for key, value in training.items()}})
 
 
 def read_drafter(path: Path, backbone: Backbone, target: Backbone) -> Drafter:

@@ -16,8 +16,8 @@ from .output import note
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
-          "classifier": "ClassifierRecipe"}
-TELL_COSTS = ("self-distill", "heads")  # for any backbone, may take days: they print the cost
+          "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
+TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days
 
 
 class Stages(TyperGroup):
@@ -31,7 +31,7 @@ class Stages(TyperGroup):
 
 
 app = typer.Typer(cls=Stages, help="Train a stage of the bundled backbone; self-distill and heads "
-                                   "make draft heads for any backbone.")
+                                   "make draft heads for any backbone, mulo joins two sizes.")
 
 
 @app.callback()

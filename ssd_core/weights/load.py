@@ -11,15 +11,18 @@ import torch
 
 from ..backbones import BACKBONES, FAMILIES
 from ..backbones.base import Backbone
+from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
+from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.offload import Turns
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
 from ..engine.heads import DraftHeads, read_heads
 from ..errors import SSDError
-from ..files import ASSETS
+from ..files import ASSETS, read_safetensors
 from ..model.processor import has_bf16
 from .quantize import KINDS, MATRICES, quantise, quantiser
 
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
+SAMPLERS_FILE = "samplers.safetensors"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 NO_CARD = ("cpu", "meta")
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
@@ -43,7 +46,36 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     if offload:
         backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
+    samplers = checkpoint.root / SAMPLERS_FILE
+    if samplers.is_file():
+        backbone.find_drafter = DrafterFile(samplers, device, dtype)
     return backbone
+
+
+class DrafterFile:
+    """Loads the drafter that a file of samplers names, the first time it is used."""
+
+    def __init__(self, path: Path, device: str, dtype: str) -> None:
+        self.path, self.device, self.dtype = path, device, dtype
+        self.drafter: Drafter | None = None
+
+    def __call__(self, target: Backbone) -> Drafter:
+        if self.drafter is None:
+            source = drafter_of(self.path)
+            self.drafter = read_drafter(
+                self.path, load_backbone(source, self.device, self.dtype), target)
+        return self.drafter
+
+
+def drafter_of(samplers: Path) -> Path:
+    """The backbone that a file of samplers names: a file or folder beside it or one level up."""
+    named = read_safetensors(samplers, SAMPLERS_FORMAT)[1].get("drafter", "")
+    folders = (samplers.parent, samplers.parent.parent)
+    found = [folder / named for folder in folders if (folder / named).exists()]
+    if not found or Path(named).name != named or named in ("", ".."):
+        raise SSDError(f"{samplers}: its drafter {named[:80]!r} is neither in {folders[0]} nor in "
+                       f"{folders[1]}: put it there, or train the samplers again")
+    return found[0]
 
 
 def is_small(checkpoint: Checkpoint) -> bool:

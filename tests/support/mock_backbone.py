@@ -46,7 +46,7 @@ class MockBackbone(Backbone):
         self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
         self.picture_codec = MockCodec(codes)
         randomise(self.picture_codec, seed, 1.0)
-        self.find_drafter = lambda: mock_drafter(self)
+        self.find_drafter = mock_drafter
         self.requires_grad_(False).eval()
 
     def tokenize(self, prompt: str) -> list[int]:
@@ -99,7 +99,7 @@ def tiny_postcard(seed: int = 0) -> Postcard:
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
     backbone = Postcard(("a", "red", "house", "sun"), 32, shape)
     randomise(backbone, seed, 0.25)
-    backbone.find_drafter = lambda: mock_drafter(backbone)
+    backbone.find_drafter = mock_drafter
     return backbone.freeze()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ...errors import SSDError
@@ -26,11 +27,21 @@ class PictureCodec(nn.Module):
         """The codebook [codes, d], scaled as the encoder compares latents with it."""
         return self.codebook
 
+    def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Codes [B, R, C] -> their vectors [B, d, R, C]."""
+        return F.embedding(tokens, self.code_vectors).permute(0, 3, 1, 2)
+
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
+        raise NotImplementedError
+
+    def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Code vectors [B, d, R, C] -> pixels [B, 3, H, W] of about -1..1, not clamped."""
         raise NotImplementedError
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
+        return self.pixels(self.quantised(tokens))
 
 
 @dataclass(frozen=True)

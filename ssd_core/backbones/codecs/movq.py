@@ -131,13 +131,11 @@ class MoVQ(PublishedCodec):
         self.from_code = CausalConv(shape.code_dim, shape.z_channels, (3, 1, 1))
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
         latents = self.to_code(self.time_encoder(self.encoder(pictures.float())))[:, :, 0]
         return nearest_codes(latents.permute(0, 2, 3, 1), self.codebook)
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
-        codes = F.embedding(tokens, self.codebook).permute(0, 3, 1, 2).unsqueeze(2)
+    def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
+        codes = vectors.unsqueeze(2)
         return self.decoder(self.time_decoder(self.from_code(codes)), self.time_decoder(codes))
 
 

@@ -52,12 +52,8 @@ class VQTokenizer(PictureCodec):
         distance = self.codebook.square().sum(-1) - 2 * flat @ self.codebook.T
         return distance.argmin(-1).view(z.shape[0], *z.shape[2:])
 
-    def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Codes [B, R, C] -> latents [B, dim, R, C]."""
-        return F.embedding(tokens, self.codebook).permute(0, 3, 1, 2)
-
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         return self.nearest(self.encoder(pictures))
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        return self.decoder(self.quantised(tokens))
+    def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
+        return self.decoder(vectors)

@@ -193,18 +193,12 @@ class VQGAN(PublishedCodec):
     def code_vectors(self) -> torch.Tensor:
         return self.unit(self.codebook)
 
-    def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Codes [B, R, C] -> latents [B, d, R, C]."""
-        return self.unit(F.embedding(tokens, self.codebook)).permute(0, 3, 1, 2)
-
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
         latents = self.to_code(self.encoder(pictures.float())).permute(0, 2, 3, 1)
         return nearest_codes(self.unit(latents), self.code_vectors)
 
-    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
-        return self.decoder(self.from_code(self.quantised(tokens)))
+    def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
+        return self.decoder(self.from_code(vectors))
 
 
 RULES = ((r"^codebook$", CODEBOOK_KEY), (r"^to_code", "quant_conv"),

@@ -54,9 +54,7 @@ class MuLo(Resolved):
                            "another method")
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        assert state.backbone.find_drafter is not None
-        drafter = state.backbone.find_drafter()
-        drafter.require(state.backbone)
+        drafter = drafter_of(state.backbone)
         small = SmallPicture(drafter, state, first_row)
         for y in range(first_row // drafter.ratio, drafter.backbone.grid.rows):
             rows = range(max(first_row, y * drafter.ratio), (y + 1) * drafter.ratio)
@@ -90,6 +88,15 @@ class MuLo(Resolved):
         pooled = accept.pooled(target_probs, state.similar_codes(tokens, self.similar), self.delta)
         accepted = pooled >= self.tau
         return accepted if state.forced is None else accepted | state.forced[start:stop]
+
+
+def drafter_of(backbone: Backbone) -> Drafter:
+    """The backbone's drafter, loaded if it was not yet; SSDError if it draws another grid."""
+    assert backbone.find_drafter is not None  # `check_backbone` has seen to it
+    drafter = backbone.find_drafter(backbone)
+    assert isinstance(drafter, Drafter)
+    drafter.require(backbone)
+    return drafter
 
 
 class SmallPicture:

@@ -1,0 +1,189 @@
+"""The samplers of MuLo-SD, between a backbone and a smaller one of the same kind (stage 5).
+
+They learn on pictures that the larger backbone drew itself: a picture at both sizes is the picture
+of the codec and its reduction. Each sampler is told by the vectors of the right codes and by pixels
+after the codec, of values and of their differences; its output is held near the codebook (MuLo-SD,
+section 4.1, whose perceptual and adversarial terms need networks that are not part of this pack).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..backbones.base import Backbone
+from ..backbones.codecs.vqgan import nearest_codes
+from ..backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
+from ..errors import SSDError
+from ..weights.load import SAMPLERS_FILE, load_backbone, located
+from .common import (
+    REQUIRED,
+    Checkpoint,
+    Say,
+    cosine,
+    descend,
+    option,
+    remember_rates,
+    set_rate,
+    silent,
+    training_steps,
+)
+from .drawn import load_pictures
+
+PICTURES_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class MuloRecipe:
+    """Which two backbones are joined, and how the samplers learn."""
+
+    out: Path = option(REQUIRED, "Folder of the larger backbone, or of a copy of it.")
+    drafter: str = option(REQUIRED, "The smaller backbone: a file or folder in the folder of --out "
+                                    "or beside that.")
+    backbone: str = option("", "The larger backbone: name, file or folder. Default: --out.")
+    data: str = option("", "Folder in which train self-distill drew with the larger backbone. "
+                           "Default: --out.", "--data", "--drawn")
+    pictures: int = option(0, "Learn from so many; 0: from all that were drawn.")
+    steps: int = option(2000, "Batches seen.")
+    batch: int = option(8, "Pictures of a step.")
+    width: int = option(WIDTH, "Channels of the samplers.")
+    blocks: int = option(BLOCKS, "Residual blocks of each.")
+    rate: float = option(1e-3, "Peak learning rate.")
+    held_out: int = option(64, "Pictures that only measure; at most a quarter.")
+    seed: int = 0
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+
+
+def check(recipe: MuloRecipe) -> None:
+    """SSDError for numbers that make no sense, before anything is loaded."""
+    for name, least in (("pictures", 0), ("held_out", 0), ("steps", 1), ("batch", 1), ("width", 1),
+                        ("blocks", 1)):
+        if getattr(recipe, name) < least:
+            raise SSDError(f"{name} {getattr(recipe, name)}: must be at least {least}")
+
+
+def ratio_of(small: Backbone, large: Backbone) -> int:
+    """How many cells of the larger grid stand for one of the smaller, in each direction."""
+    ratio = large.grid.rows // small.grid.rows
+    if ratio < 2 or (small.grid.rows * ratio, small.grid.columns * ratio) != (
+            large.grid.rows, large.grid.columns):
+        raise SSDError(f"{small.name} draws {small.grid} cells, {large.name} {large.grid}: the "
+                       "drafter needs a half, a third or a quarter as many in each direction")
+    return ratio
+
+
+@torch.no_grad()
+def reduced(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Tensor:
+    """Tokens [n, R, C] of the larger backbone as tokens of the smaller, by way of the pictures."""
+    parts = []
+    for part in tokens.long().split(PICTURES_AT_ONCE):
+        pixels = large.decode(part).permute(0, 3, 1, 2)
+        resized = F.interpolate(pixels, size=small.size[::-1], mode="area")
+        parts.append(small.encode(resized.permute(0, 2, 3, 1)).cpu())
+    return torch.cat(parts)
+
+
+def differences(pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of neighbouring pixels [B, 3, H, W], down and to the right."""
+    return pixels.diff(dim=2), pixels.diff(dim=3)
+
+
+def loss_of(sampler: nn.Module, source: torch.Tensor, goal: torch.Tensor, codec: nn.Module,
+            codes: torch.Tensor, shown: torch.Tensor) -> torch.Tensor:
+    """How far a sampler's vectors are from the right ones, in the codebook and on the picture.
+
+    source, goal: code vectors [B, d, R, C] before and after. shown: pixels of the goal.
+    """
+    made = sampler(source)
+    nearest = codes[nearest_codes(made.detach().permute(0, 2, 3, 1), codes)].permute(0, 3, 1, 2)
+    pixels = codec.pixels(made + (nearest - made).detach())  # the gradient passes straight through
+    size = goal.square().mean()
+    total = (F.mse_loss(made, goal) + 0.25 * F.mse_loss(made, nearest)) / size
+    total = total + F.l1_loss(pixels, shown)
+    for mine, right in zip(differences(pixels), differences(shown), strict=True):
+        total = total + F.l1_loss(mine, right)
+    return total
+
+
+def train(recipe: MuloRecipe, say: Say = silent) -> dict:
+    """Train both samplers, save them in recipe.out and return what they keep of held-out pictures.
+    """
+    check(recipe)
+    place = located(recipe.drafter)
+    if recipe.out.resolve() not in (place.resolve().parent, *place.resolve().parent.glob("*")):
+        raise SSDError(f"drafter {place}: put it into {recipe.out} or beside that folder, where "
+                       "it is looked for")
+    large = load_backbone(recipe.backbone or recipe.out, recipe.device, "fp32")
+    small = load_backbone(place, recipe.device, "fp32")
+    drawn = load_pictures(Path(recipe.data or recipe.out), large)
+    large, generator = large.resized(drawn.size), torch.Generator().manual_seed(recipe.seed)
+    there = len(drawn) - min(recipe.held_out, len(drawn) // 4)
+    shown = min(recipe.pictures or there, there)
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)
+        shape = (large.picture_codec.code_vectors.shape[1], ratio_of(small, large), recipe.width,
+                 recipe.blocks)
+        drafter = Drafter(small, large, Upsampler(*shape), Downsampler(*shape)).to(large.device)
+    say(f"{sum(p.numel() for p in both(drafter).parameters()) / 1e6:.1f}M parameters between "
+        f"{small.grid} and {large.grid} cells, {recipe.steps:,} steps of {recipe.batch} pictures "
+        f"out of {shown:,}")
+    coarse = reduced(large, small, drawn.tokens)
+    learn(recipe, drafter, large, drawn.tokens[:shown].long(), coarse[:shown], generator)
+    drafter.requires_grad_(False).eval()
+    summary = {"pictures": shown, "steps": recipe.steps}
+    save_samplers(drafter, large, recipe.out / SAMPLERS_FILE, place.name, summary)
+    return {"stage": "mulo", **summary,
+            **kept(drafter, large, drawn.tokens[there:].long(), coarse[there:])}
+
+
+def both(drafter: Drafter) -> nn.ModuleList:
+    return nn.ModuleList((drafter.up, drafter.down))
+
+
+def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Tensor,
+          coarse: torch.Tensor, generator: torch.Generator) -> None:
+    """All steps over tokens [n, R, C] of both sizes, from where a checkpoint left off."""
+    samplers, small = both(drafter), drafter.backbone
+    for backbone in (large, small):
+        backbone.requires_grad_(False)
+    optimizers = remember_rates([torch.optim.AdamW(samplers.parameters(), recipe.rate)])
+    checkpoint = Checkpoint(recipe.out / "samplers.ckpt", samplers, optimizers, generator)
+    recent: deque[float] = deque(maxlen=100)
+    for step in training_steps("samplers", recipe.steps, checkpoint,
+                               report=lambda: f"loss {mean(recent):.3f}"):
+        pick = torch.randint(len(fine), (recipe.batch,), generator=generator)
+        set_rate(optimizers, cosine(step, recipe.steps, warmup=20))
+        losses = []
+        sides = ((large, fine, drafter.large), (small, coarse, drafter.small))
+        vectors = [codes[tokens[pick].to(codes.device)].permute(0, 3, 1, 2)
+                   for _, tokens, codes in sides]
+        for sampler, to, source in ((drafter.up, 0, 1), (drafter.down, 1, 0)):
+            codec = sides[to][0].awake(sides[to][0].picture_codec)
+            with torch.no_grad():
+                shown = codec.pixels(vectors[to])
+            losses.append(loss_of(sampler, vectors[source], vectors[to], codec, sides[to][2],
+                                  shown))
+        loss = torch.stack(losses).sum()
+        descend(loss, optimizers, list(samplers.parameters()))
+        recent.append(loss.item())
+
+
+@torch.no_grad()
+def kept(drafter: Drafter, large: Backbone, fine: torch.Tensor,
+         coarse: torch.Tensor) -> dict[str, float]:
+    """Shares of right codes, and mean error of pixels in 0..1, on held-out pictures."""
+    if not len(fine):
+        return {}
+    up, down = drafter.upsampled(coarse.to(large.device)), drafter.downsampled(
+        fine.to(large.device))
+    error = (large.decode(up) - large.decode(fine)).abs().mean().item()
+    back = (drafter.backbone.decode(down) - drafter.backbone.decode(coarse)).abs().mean().item()
+    return {"held_out_pictures": len(fine), "up_codes": (up.cpu() == fine).float().mean().item(),
+            "down_codes": (down.cpu() == coarse).float().mean().item(), "up_pixels": error,
+            "down_pixels": back}
