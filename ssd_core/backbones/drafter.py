@@ -33,6 +33,12 @@ class RowCausal(nn.Conv2d):
         return super().forward(F.pad(x, (1, 1, 2, 0)))
 
 
+def silence(layer: nn.Module) -> None:
+    """Make a layer put out zeros, until it learns."""
+    for weight in layer.parameters():
+        nn.init.zeros_(weight)
+
+
 class ResidualBlock(nn.Module):
     """Two row-causal convolutions added to the input; the norm mixes the channels of one cell."""
 
@@ -40,7 +46,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.norm = nn.Parameter(torch.ones(channels))
         self.conv1, self.conv2 = RowCausal(channels, channels), RowCausal(channels, channels)
-        nn.init.zeros_(self.conv2.weight)
+        silence(self.conv2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         cells = x.permute(0, 2, 3, 1)
@@ -60,8 +66,7 @@ class Upsampler(nn.Module):
         self.inward = RowCausal(dim, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width) for _ in range(blocks)))
         self.outward = nn.Conv2d(width, dim * ratio**2, 1)
-        nn.init.zeros_(self.outward.weight)
-        nn.init.zeros_(self.outward.bias)
+        silence(self.outward)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         learnt = F.pixel_shuffle(self.outward(self.blocks(self.inward(x))), self.ratio)
@@ -80,8 +85,7 @@ class Downsampler(nn.Module):
         self.inward = RowCausal(dim * ratio**2, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width) for _ in range(blocks)))
         self.outward = nn.Conv2d(width, dim, 1)
-        nn.init.zeros_(self.outward.weight)
-        nn.init.zeros_(self.outward.bias)
+        silence(self.outward)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         learnt = self.outward(self.blocks(self.inward(F.pixel_unshuffle(x, self.ratio))))

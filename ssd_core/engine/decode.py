@@ -47,8 +47,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     backbone = backbone.resized(check_size(size))
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
-    method.check_backbone(backbone)
-    check_heads(method, backbone, heads)
+    check_needs(method, backbone, heads)
     cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
@@ -131,7 +130,9 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 
-def check_heads(method: Resolved, backbone: Backbone, heads: DraftHeads | None) -> None:
+def check_needs(method: Resolved, backbone: Backbone, heads: DraftHeads | None) -> None:
+    """Raise SSDError if the backbone or the heads are not what the method needs."""
+    method.check_backbone(backbone)
     if heads is not None and method.uses_heads:
         heads.require_backbone(backbone)
     needed = method.heads_needed(backbone.grid)

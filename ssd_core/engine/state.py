@@ -170,7 +170,7 @@ class DecodeState:
 
     @property
     def draft_heads(self) -> DraftHeads:
-        """The loaded heads. `check_heads` ensures that a method which needs them has them."""
+        """The loaded heads. `check_needs` ensures that a method which needs them has them."""
         assert self.heads is not None
         return self.heads
 

@@ -89,6 +89,18 @@ KNOB_WORDS: dict[str, Words] = {
                             "由上方多少个单元格起草一个单元格（VSD）。"),
     "candidates": Words("Candidates verified per pass (hawk)", "每次前向检查的候选数（hawk）",
                         "一次前向最多检查的候选数。"),
+    "tau": Words("tau: least probability with which a draft stands (mulo)",
+                 "tau：草稿成立的最小概率（mulo）",
+                 "草稿成立所需的最小概率，相似码的概率合计在内；越高越接近 AR，也越慢。"),
+    "radius": Words("Radius: cells around a rejected one that are redone (mulo)",
+                    "半径：被拒单元格周围一并重采样的范围（mulo）",
+                    "被拒单元格四周多少格内的单元格与它一并重新采样。"),
+    "similar": Words("Similar codes added up for a draft (mulo)",
+                     "为草稿合计的相似码数（mulo）",
+                     "码本中草稿自身及其最近的码共多少个，概率合计。"),
+    "delta": Words("delta: most probability borrowed from similar codes (mulo)",
+                   "delta：可向相似码借用的最大概率（mulo）",
+                   "草稿最多可向相似码借用多少概率。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 
 from ..backbones.base import Backbone, Preset
-from ..engine.decode import check_heads, check_size, generate, plan, prompt_branches
+from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
@@ -77,7 +77,7 @@ class Request:
         method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
                                        self.fall_back)
         heads = self.heads if method.uses_heads else None
-        check_heads(method, backbone, heads)
+        check_needs(method, backbone, heads)
         cfg = backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=replace(self.sampling, cfg=cfg), negative=self.negative or None,

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.base import Backbone
+from ..backbones.codecs.codec import PictureCodec
 from ..backbones.codecs.vqgan import nearest_codes
 from ..backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
 from ..errors import SSDError
@@ -94,7 +95,7 @@ def differences(pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return pixels.diff(dim=2), pixels.diff(dim=3)
 
 
-def loss_of(sampler: nn.Module, source: torch.Tensor, goal: torch.Tensor, codec: nn.Module,
+def loss_of(sampler: nn.Module, source: torch.Tensor, goal: torch.Tensor, codec: PictureCodec,
             codes: torch.Tensor, shown: torch.Tensor) -> torch.Tensor:
     """How far a sampler's vectors are from the right ones, in the codebook and on the picture.
 
