@@ -1,4 +1,4 @@
-"""`train mulo` on tiny AR-DToks of 256 and 512 px, the paper's own setting, and the loaded result."""
+"""`train mulo` on tiny AR-DToks of 256 and 512 px, the setting of the paper."""
 
 import json
 
