@@ -35,6 +35,13 @@ def test_the_share_is_what_the_passes_said(method):
             assert np.isnan(share[picture, y, x])
 
 
+def test_rows_in_flight_are_counted_where_they_are():
+    share, judged = counted(MockBackbone(Grid(4, 6)), methods.Wave(2, 3), ("sun",))
+    drafts = {tuple(cell) for event in judged for cell in event.cells[0, event.refed :].tolist()}
+    assert {cell for cell in np.ndindex(4, 6) if not np.isnan(share[0][cell])} == drafts
+    assert len({y for y, _ in drafts}) == 4 and 0 < np.nanmean(share) < 1
+
+
 def test_ar_judges_nothing():
     assert np.isnan(counted(MockBackbone(), methods.AR())[0]).all()
 

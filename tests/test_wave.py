@@ -153,6 +153,23 @@ def test_one_cell_a_pass_takes_the_passes_of_the_formula(rows, columns, delay):
     assert passes_at_once(grid, rows, min(delay, columns), 1) == expected
 
 
+WAVES = st.builds(methods.Wave, st.integers(1, 7), st.integers(1, 4),
+                  st.sampled_from(["coupled", "residual", "none"]), st.booleans())
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(GRIDS, WAVES, st.integers(0, 2))
+def test_no_run_takes_more_passes_or_wider_ones_than_planned(grid, method, kept):
+    kept = min(kept, grid.rows - 1)
+    told = events(MockBackbone(grid, hidden=8), method, ("sun", "an ox"), keep_rows=kept,
+                  keep=torch.zeros(1, grid.rows, grid.columns, dtype=torch.long))
+    fed = [event.cells.shape[1] for event in told if isinstance(event, Pass)][1:]
+    assert max(fed, default=0) <= method.widest_pass(grid)
+    assert told[-1].stats["passes"] <= told[0].plan.passes_max
+    assert told[0].plan.passes in (None, told[-1].stats["passes"])
+
+
 # What a run tells
 
 
