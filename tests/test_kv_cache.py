@@ -110,6 +110,17 @@ def test_a_first_pass_needs_no_mask_and_equals_one_that_has_it():
     assert not first.causal and first.mask.shape == (ROWS, 1, 2 * 6, 6)
 
 
+def test_a_visibility_does_not_reveal_hidden_slots():
+    x = embeddings(torch.Generator().manual_seed(6), 6)
+    slots, outs = torch.arange(6).expand(ROWS, -1), []
+    for visible in (None, torch.ones(ROWS, 6, 6, dtype=torch.bool).tril()):
+        cache = DECODER.new_cache(ROWS, SLOTS)
+        cache.hide(torch.tensor([0, 3]))
+        cache.seek_each(slots, visible)
+        outs.append(DECODER(x, ANGLES[slots][:, None], cache))
+    assert outs[0].equal(outs[1])
+
+
 def test_buffers_are_allocated_once():
     cache = DECODER.new_cache(ROWS, SLOTS)
     addresses = cache.keys.data_ptr(), cache.values.data_ptr()
