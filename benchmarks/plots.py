@@ -9,8 +9,9 @@ from ssd_core.front.sheet import CHIPS, OTHER_CHIP
 MARKERS = "os^Dv"  # by temperature, the lowest first
 MISSING = ("plots need matplotlib: run pip install matplotlib, or leave them out with --no-plots")
 # Places of a label around its point, in points: the first that covers nothing is taken.
-PLACES = [(9, 0, "left"), (-9, 0, "right"), (0, 11, "center"), (0, -11, "center"),
-          (9, 11, "left"), (9, -11, "left"), (-9, 11, "right"), (-9, -11, "right"),
+PLACES = [(8, 8, "left"), (8, -8, "left"), (-8, 8, "right"), (-8, -8, "right"),
+          (9, 0, "left"), (-9, 0, "right"), (8, 18, "left"), (-8, 18, "right"),
+          (8, -18, "left"), (-8, -18, "right"), (8, 28, "left"), (8, -28, "left"),
           (0, 22, "center"), (0, -22, "center"), (0, 33, "center"), (0, -33, "center")]
 
 
@@ -30,18 +31,31 @@ def plot(rows: list[dict], key: str, unit: str, path: Path) -> None:
     axes = figure.subplots()
     temperatures = sorted({row["temperature"] for row in rows})
     for row in rows:
-        axes.errorbar(row[key], row["caption_accuracy"], row["caption_accuracy_se"],
-                      row[f"{key}_se"], color=ink(row["verdict"]), markersize=8, capsize=2,
-                      fmt=MARKERS[temperatures.index(row["temperature"]) % len(MARKERS)])
-    axes.set_xscale("log")
+        point, _, bars = axes.errorbar(
+            row[key], row["caption_accuracy"], row["caption_accuracy_se"], row[f"{key}_se"],
+            color=ink(row["verdict"]), markersize=8, elinewidth=1,
+            fmt=MARKERS[temperatures.index(row["temperature"]) % len(MARKERS)])
+        for bar in bars:
+            bar.set_alpha(0.35)
+    plain_log(axes)
     axes.set_xlabel(f"{unit} (logarithmic)")
     axes.set_ylabel("share of a caption's claims obeyed")
-    axes.grid(alpha=0.25, which="both")
+    axes.grid(alpha=0.2)
     axes.margins(0.12)
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, rows, temperatures)
     name_points(figure, axes, rows, key)
     figure.savefig(path)
+
+
+def plain_log(axes) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def ink(verdict: str) -> str:
@@ -66,7 +80,7 @@ def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
 def name_points(figure, axes, rows: list[dict], key: str) -> None:
     """A label beside every point, where it covers no other one, if there is such a place."""
     figure.draw_without_rendering()
-    taken = [box_around(axes, row[key], row["caption_accuracy"]) for row in rows]
+    taken = [box for row in rows for box in boxes_around(axes, row, key)]
     for row in rows:
         at = row[key], row["caption_accuracy"]
         for x, y, side in PLACES:
@@ -80,9 +94,13 @@ def name_points(figure, axes, rows: list[dict], key: str) -> None:
         taken.append(box)
 
 
-def box_around(axes, x: float, y: float, reach: float = 6.0):
-    """The pixels of a point."""
+def boxes_around(axes, row: dict, key: str, reach: float = 6.0) -> list:
+    """The pixels of a point and of its error along x."""
     from matplotlib.transforms import Bbox
 
-    left, low = axes.transData.transform((x, y))
-    return Bbox.from_extents(left - reach, low - reach, left + reach, low + reach)
+    at, error, claims = row[key], row[f"{key}_se"], row["caption_accuracy"]
+    x, y = axes.transData.transform((at, claims))
+    ends = [axes.transData.transform((max(at + sign * error, at / 10), claims))[0]
+            for sign in (-1, 1)]
+    return [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach),
+            Bbox.from_extents(ends[0], y - 1, ends[1], y + 1)]
