@@ -8,6 +8,7 @@
 
 export const VERSION = 1;
 
+const PANELS = 6; // at most side by side
 const PAST_RUNS = 32;
 
 const isText = (value) => typeof value === "string";
@@ -21,7 +22,7 @@ const maybe = (rule) => (value) => value === undefined || rule(value);
 const listOf = (rule) => (value) => Array.isArray(value) && value.every(rule);
 const isMarks = (value) => isText(value) && /^[ardc.]*$/.test(value);
 const isBase64 = (value) => isText(value) && /^[A-Za-z0-9+/]+={0,2}$/.test(value);
-const isPanel = (value) => value === 0 || value === 1;
+const isPanel = (value) => isCount(value) && value < PANELS;
 
 const ENVELOPE = { node: orNull(isText), run: isText, panel: isPanel, kind: isText };
 

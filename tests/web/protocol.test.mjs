@@ -34,7 +34,7 @@ for (const [name, message] of Object.entries({
   refined: rows({ refined: 1 }),
   identical: finished({ identical: 2 }),
   reason: cancelled({ reason: null }),
-  panel: rows({ panel: 2 }),
+  panel: rows({ panel: 6 }),
   run: pass({ run: undefined }),
 })) {
   test(`a wrong ${name} is refused by its name, and the state keeps its panels`, () => {
@@ -67,6 +67,13 @@ test("unknown kinds are ignored, those with an object's own names too", () => {
 
 test("unknown fields are ignored", () => {
   assert.equal(run(started({ mood: "sunny" })).panels[0].start.columns, 3);
+});
+
+test("six panels are kept apart, whichever speaks", () => {
+  const numbers = [5, 0, 3, 1, 4, 2];
+  const state = run(...numbers.map((panel) => started({ panel, run: `run ${panel}` })));
+  assert.deepEqual(Object.keys(state.panels), ["0", "1", "2", "3", "4", "5"]);
+  assert.equal(state.panels[5].run, "run 5");
 });
 
 test("a start opens an empty panel at its first row", () => {
