@@ -40,6 +40,7 @@ UNDER_TEST = {
     "hawk-tree": methods.Hawk(4, 2, 1, 2, 14),
     "hawk-vertical": methods.Hawk(3, 0, 2, 1, 9),
     "hawk-shallow": methods.Hawk(5, 1, 1, 3, 2),
+    "lantern-tree": methods.Lantern(4, 2, 1, 1, 14, similar=4, delta=0.4),
     "sjd-random": methods.SJD(3, "random", continuation=False),
     "sjd-left": methods.SJD(init="repeat-left"),
     "mulo": methods.MuLo(tau=0.1, similar=2),

@@ -57,6 +57,14 @@ def pooled(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> t
     return probs[..., 0] + moved.masked_fill(moved >= delta, 0).amax(-1)
 
 
+def relaxed(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> torch.Tensor:
+    """The pooled distribution [..., V]: p of the others is moved to the token, as in `pooled`."""
+    others = target_probs.gather(-1, similar[..., 1:])
+    left = others.masked_fill(others.cumsum(-1) < delta, 0)
+    sum_ = pooled(target_probs, similar, delta)[..., None]
+    return target_probs.scatter(-1, similar, torch.cat((sum_, left), dim=-1))
+
+
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """Sample again with the slot's fixed noise; a token counts as accepted if it did not change."""
     chosen = choose(target_probs, noise)
@@ -81,24 +89,27 @@ def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
 
 
 def siblings(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-             uniforms: torch.Tensor, noise: torch.Tensor,
-             present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+             uniforms: torch.Tensor, noise: torch.Tensor, present: torch.Tensor,
+             similar: torch.Tensor | None = None,
+             delta: float = 0.0) -> tuple[torch.Tensor, torch.Tensor]:
     """Accept the first fitting one of n drafts for the same position, or repair (Hawk Eq. 6).
 
     Lossless if each draft was sampled from its own q, which may depend on the drafts before it.
     After a rejection p becomes the normalised residual max(0, p - q). present [B, n] bool: False
-    where there is no draft. target_probs and noise [B, V] are those of the one position. Returns
-    the token [B] and the number of the accepted draft [B], n if none was.
+    where there is no draft. target_probs and noise [B, V] are those of the one position. With
+    similar [B, n, k] each draft is judged by its `relaxed` p instead (LANTERN). Returns the token
+    [B] and the number of the accepted draft [B], n if none was.
     """
     count = tokens.shape[1]
     chosen = torch.full_like(tokens[:, 0], count)
     weights = target_probs
     for i in range(count):
         draft, index = draft_probs[:, i], tokens[:, i : i + 1]
-        accepted = uniforms[:, i : i + 1] * draft.gather(1, index) < weights.gather(1, index)
+        p = weights if similar is None else relaxed(weights, similar[:, i], delta)
+        accepted = uniforms[:, i : i + 1] * draft.gather(1, index) < p.gather(1, index)
         here = present[:, i] & (chosen == count)
         chosen = torch.where(here & accepted[:, 0], i, chosen)
-        rest = residual_weights(draft, weights)
+        rest = residual_weights(draft, p)
         weights = torch.where(here[:, None], rest / rest.sum(-1, keepdim=True), weights)
     repaired = choose(weights, noise)
     held = tokens.gather(1, chosen.clamp(max=count - 1)[:, None])[:, 0]

@@ -98,6 +98,7 @@ class DecodeState:
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
+        self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
 
     # Passes
 
@@ -221,9 +222,11 @@ class DecodeState:
 
     def similar_codes(self, codes: torch.Tensor, count: int) -> torch.Tensor:
         """[B, n, count] int64: codes [B, n] and the nearest others in the codebook, by distance."""
-        itself = F.one_hot(codes, self.backbone.codes)
-        distance = self.code_distances(codes) - itself  # first, even where codes are equal
-        return distance.topk(min(count, self.backbone.codes), largest=False).indices
+        if (table := self._similar.get(count)) is None:
+            codec, all_ = self.backbone.picture_codec, self.backbone.codes
+            table = codec.similar_codes(all_, min(count, all_)).to(codes.device)
+            self._similar[count] = table
+        return table[codes].long()
 
     # Tokens
 

@@ -150,12 +150,14 @@ class Descent(NamedTuple):
     token: torch.Tensor
 
 
-def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
+            similar: torch.Tensor | None = None, delta: float = 0.0) -> Descent:
     """Go down from node 0 for as long as one of a node's children is accepted.
 
     candidates [B, nodes]: the tokens as codes. draft_probs [B, siblings, depth, V]: the q that the
     children at each depth were sampled from, in order. The result has the distribution of sampling
-    token by token, if all children were sampled so, whatever is accepted above them.
+    token by token, if all children were sampled so, whatever is accepted above them, unless
+    similar [B, nodes, k] relaxes the rule.
     """
     state, tree, start = fed.state, fed.tree, fed.frontier
     target_probs, children = fed.target_probs(), tree.children.to(start.device)
@@ -167,10 +169,12 @@ def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> De
         here, slots = accepted == depth - 1, (start + depth)[:, None]
         below = children[node].masked_fill(~here[:, None], -1)
         uniforms = [state.noise.uniform(Purpose.ACCEPT, r, slots) for r in rounds_of(state, most)]
+        kids = below.clamp(min=0)
         found, rank = accept.siblings(
-            candidates.gather(1, below.clamp(min=0)), draft_probs[:, :, min(depth, deepest) - 1],
+            candidates.gather(1, kids), draft_probs[:, :, min(depth, deepest) - 1],
             target_probs[every, node], torch.cat(uniforms, dim=1),
-            state.noise.exponential(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0)
+            state.noise.exponential(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
+            None if similar is None else similar[every[:, None], kids], delta)
         token = torch.where(here, found, token)
         stands = rank < most
         node = torch.where(stands, below[every, rank.clamp(max=most - 1)], node)

@@ -14,6 +14,7 @@ from torch import nn
 from ...errors import SSDError
 
 GROUPS = 32
+AT_ONCE = 1024  # codes compared with all others at a time
 
 
 class PictureCodec(nn.Module):
@@ -21,6 +22,7 @@ class PictureCodec(nn.Module):
 
     patch: int  # pixels per side of a cell
     codebook: torch.Tensor  # [codes, d]
+    _similar: torch.Tensor | None = None
 
     @property
     def code_vectors(self) -> torch.Tensor:
@@ -30,6 +32,16 @@ class PictureCodec(nn.Module):
     def quantised(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] -> their vectors [B, d, R, C]."""
         return F.embedding(tokens, self.code_vectors).permute(0, 3, 1, 2)
+
+    def similar_codes(self, codes: int, count: int) -> torch.Tensor:
+        """[codes, count] int32: each of the first codes, then the nearest others.
+
+        Kept for the next call.
+        """
+        if self._similar is None or self._similar.shape[0] != codes or (
+                self._similar.shape[1] < count):
+            self._similar = nearest_others(self.code_vectors[:codes].detach().float(), count)
+        return self._similar[:, :count]
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
         """Pixels [B, 3, H, W] in -1..1, sides divisible by `patch` -> codes [B, R, C]."""
@@ -42,6 +54,16 @@ class PictureCodec(nn.Module):
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Codes [B, R, C] int64 -> pixels [B, 3, H, W] float32 of about -1..1, not clamped."""
         return self.pixels(self.quantised(tokens))
+
+
+def nearest_others(vectors: torch.Tensor, count: int) -> torch.Tensor:
+    """[n, count] int32: the index of each of vectors [n, d], then of the others by distance."""
+    parts = []
+    for first in range(0, len(vectors), AT_ONCE):
+        distance = torch.cdist(vectors[first : first + AT_ONCE], vectors)
+        distance.diagonal(first).fill_(-1)  # itself comes first, even where codes are equal
+        parts.append(distance.topk(count, largest=False).indices.int())
+    return torch.cat(parts)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from .exact import Exact
 from .gsd import GSD
 from .hawk import Hawk
 from .jacobi import Jacobi
+from .lantern import Lantern
 from .mtp import MTP
 from .mulo import MuLo
 from .rows import Rows
@@ -16,7 +17,7 @@ from .strict import Strict
 from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk, MuLo,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk, MuLo, Lantern,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -28,4 +29,4 @@ def default_method() -> Method:
 
 
 __all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Hawk", "Jacobi",
-           "Method", "MuLo", "Resolved", "Rows", "Strict", "Wave", "default_method"]
+           "Lantern", "Method", "MuLo", "Resolved", "Rows", "Strict", "Wave", "default_method"]

@@ -116,6 +116,14 @@ def require(rules: tuple[tuple[bool, str], ...]) -> None:
             raise SSDError(message)
 
 
+def require_codebook(method: Method, backbone: Backbone) -> None:
+    """Raise SSDError if the codec has no codebook in which codes can be compared."""
+    codec = getattr(backbone, "picture_codec", None)
+    if getattr(codec, "codebook", None) is None:
+        raise SSDError(f"method {method.name} compares codes and the picture codec of "
+                       f"{backbone.name} has no codebook: use strict or sjd")
+
+
 # Drafting
 
 

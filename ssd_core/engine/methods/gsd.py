@@ -12,8 +12,10 @@ from typing import ClassVar
 
 import torch
 
+from ...backbones.base import Backbone
 from .. import accept
 from ..state import DecodeState
+from .base import require_codebook
 from .knobs import knob
 from .sjd import Resampling
 
@@ -31,6 +33,9 @@ class GSD(Resampling):
              "the draft to all codes.", low=0, high=10, step=0.05)
     name: ClassVar[str] = "gsd"
     verdict: ClassVar[str] = "relaxed"
+
+    def check_backbone(self, backbone: Backbone) -> None:
+        require_codebook(self, backbone)
 
     def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                target_probs: torch.Tensor, uniforms: torch.Tensor,

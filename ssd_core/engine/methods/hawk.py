@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from ..tree import Descent, Tree, descend, feed_tree
+from ..tree import Descent, Fed, Tree, descend, feed_tree
 from .base import Method, Resolved, make_plan, require
 from .candidates import VerticalDrafts, after, laid_out, sampled
 from .knobs import cells_drafted, knob
@@ -28,15 +28,19 @@ from .window import horizontal_estimates
 WIDEST, LARGEST = 8, 256
 
 
+def width(default: int, source: str) -> Any:
+    """A knob for the candidates drawn from one source of drafts."""
+    return knob(default, f"Candidates per cell drafted {source}.", low=0, high=WIDEST,
+                shown="basic")
+
+
 @dataclass(frozen=True)
 class Hawk(Method):
     """Drafts k_h cells ahead, with several candidates for each."""
 
     k_h: int | None = cells_drafted()
-    horizontal_width: int = knob(1, "Candidates per cell drafted along the row.", low=0,
-                                 high=WIDEST, shown="basic")
-    vertical_width: int = knob(1, "Candidates per cell drafted from each cell above.", low=0,
-                               high=WIDEST, shown="basic")
+    horizontal_width: int = width(1, "along the row")
+    vertical_width: int = width(1, "from each cell above")
     vertical_depth: int = knob(1, "How many cells above it draft a cell (VSD).", low=1,
                                high=LONGEST_SIDE, shown="basic")
     candidates: int = knob(16, "Most candidates verified in one forward pass.", low=1, high=LARGEST)
@@ -94,7 +98,7 @@ class ResolvedHawk(Resolved, Hawk):
             candidates = laid_out(tree, state.codes_at(frontier[:, None]), drafts)
             state.clock.lap("draft")
             fed = feed_tree(state, tree, frontier, candidates)
-            found = descend(fed, candidates, draft_probs)
+            found = self.verified(fed, candidates, draft_probs)
             fed.settle(found.path)
             write(state, frontier, candidates, drafts, found)
             reached = frontier + found.accepted
@@ -107,6 +111,10 @@ class ResolvedHawk(Resolved, Hawk):
             count = min(deepest + 1, state.slots)
             shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
             yield state.passed_at("verify", shown, shown <= reached[:, None])
+
+    def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+        """Choose among the candidates [B, nodes]."""
+        return descend(fed, candidates, draft_probs)
 
     def draft_probs(self, state: DecodeState, ahead: torch.Tensor, frontier: torch.Tensor,
                     vertical: VerticalDrafts) -> torch.Tensor:

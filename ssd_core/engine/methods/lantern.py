@@ -1,0 +1,47 @@
+"""LANTERN (Jang et al., 2410.03355): drafts are accepted by the probability of codes like them.
+
+Many codes of a picture look alike, so that no single one is likely. The p of a draft is pooled over
+its nearest codes in the codec's codebook, as long as the pooled distribution stays within a total
+variation of `delta` from p. A rejection is repaired from the residual of the pooled distribution.
+Drafts are the horizontal heads' chain, as in `strict`, or Hawk's tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from ...backbones.base import Backbone, Preset
+from ..tree import Descent, Fed, descend
+from .base import Resolved, require_codebook
+from .hawk import Hawk, ResolvedHawk, width
+from .knobs import codes_pooled, variation_bound
+
+
+@dataclass(frozen=True)
+class Lantern(Hawk):
+    """Hawk's drafts under a relaxed rule. With delta 0 or similar 1 it is `hawk`."""
+
+    vertical_width: int = width(0, "from each cell above")
+    similar: int = codes_pooled(100)
+    delta: float = variation_bound(0.1)
+    name: ClassVar[str] = "lantern"
+    verdict: ClassVar[str] = "relaxed"
+
+    def resolved(self, preset: Preset) -> Resolved:
+        return ResolvedLantern(**self.known(preset))
+
+
+class ResolvedLantern(ResolvedHawk, Lantern):
+    """LANTERN with all knobs set."""
+
+    k_h: int
+
+    def check_backbone(self, backbone: Backbone) -> None:
+        require_codebook(self, backbone)
+
+    def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+        similar = fed.state.similar_codes(candidates, self.similar)
+        return descend(fed, candidates, draft_probs, similar, self.delta)
