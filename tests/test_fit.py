@@ -66,6 +66,15 @@ def test_the_cache_is_what_a_run_allocates(batch, cfg):
     assert told.cache == backbone.new_cache(batch * (1 + (cfg != 1)), 40 + 576).nbytes
 
 
+def test_the_cache_counts_the_scratch_slots_of_a_tree():
+    backbone, method = MockBackbone(), methods.Hawk(3, candidates=9)
+    run = events(backbone, method, heads=random_heads(backbone))
+    prompt = len(backbone.tokenize("a sun"))
+    told = fit(backbone, method, guided=False, device="cpu", prompt_slots=prompt)
+    assert told.cache == run[-1].stats["cache_bytes"]
+    assert told.cache == backbone.new_cache(1, prompt + backbone.grid.slots + 9).nbytes
+
+
 @pytest.mark.parametrize("grid", [Grid(4, 5), Grid(3, 3, True)])
 def test_the_cache_follows_the_prompt_and_the_row_ends(grid):
     backbone = MockBackbone(grid)
