@@ -10,7 +10,7 @@ from support.every_method import one_of_each
 from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
+from ssd_core import Finished, Grid, Pass, Rows, Sampling, SSDError, Started, methods, plan
 from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept
 from ssd_core.engine.methods import METHODS, sjd
@@ -45,6 +45,7 @@ UNDER_TEST = {
     "sjd-left": methods.SJD(init="repeat-left"),
     "mulo": methods.MuLo(tau=0.1, similar=2),
     "mulo-far": methods.MuLo(tau=0.12, similar=1, radius=2),
+    "sjd-tree": methods.SJD(3, tree_width=2),
     "gsd-3": methods.GSD(3, group=2, probability_distance=0.5),
     "wave-zipar": methods.Wave(2, 1),
     "wave-adaptive": methods.Wave(3, 1, adaptive=True),
@@ -415,6 +416,10 @@ SJDS = [methods.SJD(window, init, continuation) for window, init, continuation i
     (4, "random", False), (6, "resample-above", False), (3, "repeat-left", False),
     (4, "random", True), (6, "resample-above", True), (5, "resample-left", True),
     (6, "repeat-above", True))]
+SJDS += [methods.SJD(window, init, continuation, width, depth)
+         for window, init, continuation, width, depth in (
+             (4, "random", False, 2, 1), (6, "resample-above", True, 2, 2),
+             (5, "repeat-above", True, 3, 1), (3, "resample-left", True, 2, 3))]
 
 
 @pytest.mark.slow
@@ -469,13 +474,43 @@ def test_sjd_with_a_wrong_draft_distribution_does_not(monkeypatch, continuation)
 
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("continuation", [False, True])
+@pytest.mark.parametrize("tree_width", [1, 3])
 @pytest.mark.parametrize("init", ["random", "repeat-left", "resample-above"])
-def test_sjd_at_temperature_0_is_ar(row_end, init, continuation):
+def test_sjd_at_temperature_0_is_ar(row_end, init, tree_width, continuation):
     backbone, _ = scene(row_end)
     sampling = Sampling(seed=4, cfg=3.0, temperature=0)
-    told = events(backbone, methods.SJD(7, init, continuation), PEOPLE, sampling=sampling)
+    told = events(backbone, methods.SJD(7, init, continuation, tree_width), PEOPLE,
+                  sampling=sampling)
     assert told[-1].tokens.equal(ar_picture(row_end, sampling))
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
+
+
+@pytest.mark.slow
+def test_siblings_that_are_not_samples_do_not(monkeypatch):
+    """The likeliest of what is left counts as drawn from what is left."""
+    right = sjd.siblings
+
+    def likeliest(*given):
+        tokens, probs = right(*given)
+        return torch.cat((tokens[:, :1], probs[:, 1:].argmax(-1)), dim=1), probs
+
+    monkeypatch.setattr(sjd, "siblings", likeliest)
+    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
+    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 16_384)
+    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+
+
+def test_a_tree_takes_fewer_passes():
+    backbone, _ = scene(False)
+    chain, tree = (sum(events(backbone, methods.SJD(9, "resample-above", True, width), PEOPLE,
+                              sampling=Sampling(temperature=0.7))[-1].stats["passes_each"])
+                   for width in (1, 4))
+    assert tree < chain
+
+
+def test_a_tree_too_wide_is_refused():
+    with pytest.raises(SSDError, match="make 625 branches, at most 256"):
+        methods.SJD(tree_width=5, tree_depth=4)
 
 
 # Every knob is live

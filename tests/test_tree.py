@@ -74,7 +74,7 @@ def assert_as_alone(backbone: Backbone, tree: Tree, frontier: list[int], seed: i
     candidates = random_tokens(backbone, seed + 1, len(frontier), len(tree))
     candidates[:, 0] = state.codes_at(starts[:, None])[:, 0]
     fed = feed_tree(state, tree, starts, candidates)
-    hidden, probs = fed.hidden.clone(), fed.target_probs()
+    hidden, probs = fed.hidden.clone(), fed.target_probs
     for node, path in enumerate(paths_of(tree)):
         if most + len(path) <= backbone.grid.slots:
             assert_path(state_of(backbone, held, most, **options), starts, candidates, path,
@@ -171,7 +171,7 @@ def test_row_ends_stand_in_a_tree():
     state = state_of(backbone, held, 4)
     candidates = torch.tensor([[0, 3, 5, 1]] * 2)
     fed = feed_tree(state, Tree((-1, 0, 0, 1)), torch.tensor([4, 4]), candidates)
-    certain = fed.target_probs()[:, 0]  # slot 5 closes row 0
+    certain = fed.target_probs[:, 0]  # slot 5 closes row 0
     assert certain[:, 0].eq(1).all() and certain[:, 1:].eq(0).all()
     assert torch.allclose(fed.hidden[:, 1], fed.hidden[:, 2])
 
@@ -184,3 +184,11 @@ def test_a_tree_knows_its_shape():
         [0], [0, 1], [0, 2], [0, 1, 3], [0, 1, 4], [0, 2, 5]]
     assert Tree.chain(3).parents == (-1, 0, 1)
     assert tree.slots(torch.tensor([3, 0])).tolist() == [[3, 4, 4, 5, 5, 5], [0, 1, 1, 2, 2, 2]]
+
+
+def test_a_bushy_chain_branches_at_its_top_alone():
+    tree = Tree.bushy_chain(5, 3, 2)
+    assert [tree.depth.count(d) for d in range(5)] == [1, 3, 9, 1, 1]
+    assert tree.chain_of_firsts == (0, 1, 4, 13, 14)
+    assert Tree.bushy_chain(4, 1, 3) == Tree.chain(4)
+    assert Tree.bushy_chain(1, 3, 2) == Tree.chain(1)

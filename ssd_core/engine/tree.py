@@ -35,6 +35,17 @@ class Tree:
         return cls(tuple(range(-1, nodes - 1)))
 
     @classmethod
+    def bushy_chain(cls, nodes: int, width: int, depth: int) -> Tree:
+        """A chain of `nodes`, and full branching of `width` from it down to `depth`."""
+        parents, level, chain = [-1], [0], 0
+        for deep in range(1, nodes):
+            each = width if deep <= depth else 1
+            children = range(len(parents), len(parents) + each * (len(level) if each > 1 else 1))
+            parents += [parent for parent in (level if each > 1 else [chain]) for _ in range(each)]
+            level, chain = list(children), children[0]
+        return cls(tuple(parents))
+
+    @classmethod
     def spread(cls, width: int, depth: int, most: int) -> Tree:
         """Every node has up to `width` children, down to `depth`, with at most `most` candidates.
 
@@ -81,6 +92,18 @@ class Tree:
             born[parent] += 1
         return tuple(ranks)
 
+    @property
+    def most_siblings(self) -> int:
+        return max(self.rank) + 1
+
+    @cached_property
+    def chain_of_firsts(self) -> tuple[int, ...]:
+        """Node 0, its first child, that one's first child and so on."""
+        nodes = [0]
+        while nodes[-1] in self.parents:
+            nodes.append(self.parents.index(nodes[-1]))
+        return tuple(nodes)
+
     @cached_property
     def lineage(self) -> torch.Tensor:
         """[nodes, nodes] bool: for each node, itself and its ancestors."""
@@ -103,6 +126,7 @@ class Fed:
     frontier: torch.Tensor
     hidden: torch.Tensor
 
+    @cached_property
     def target_probs(self) -> torch.Tensor:
         """p [B, nodes, V] of the slots after the nodes."""
         slots = (self.tree.slots(self.frontier) + 1).clamp(max=self.state.slots)
@@ -160,7 +184,7 @@ def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
     similar [B, nodes, k] relaxes the rule.
     """
     state, tree, start = fed.state, fed.tree, fed.frontier
-    target_probs, children = fed.target_probs(), tree.children.to(start.device)
+    target_probs, children = fed.target_probs, tree.children.to(start.device)
     every, deepest = torch.arange(len(start), device=start.device), max(tree.depth)
     node, accepted, token = torch.zeros_like(start), torch.zeros_like(start), candidates[:, 0]
     most = children.shape[1]

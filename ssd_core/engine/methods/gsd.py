@@ -17,7 +17,7 @@ from .. import accept
 from ..state import DecodeState
 from .base import require_codebook
 from .knobs import knob
-from .sjd import Resampling
+from .resampling import Resampling
 
 
 @dataclass(frozen=True)

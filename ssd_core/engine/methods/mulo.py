@@ -74,11 +74,11 @@ class MuLo(Resolved):
         state.feed(stop)
         accepted = self._accepted(state, start, stop)
         state.note_acceptance("verify/1", accepted, slice(start, stop))
+        again = expanded(~accepted, len(rows), state.grid, self.radius)
         state.clock.lap("verify")
         refed = start - first_fed
-        yield state.passed("verify", 1, first_fed, stop, F.pad(accepted, (refed, 0), value=True),
+        yield state.passed("verify", 1, first_fed, stop, F.pad(~again, (refed, 0), value=True),
                            refed)
-        again = expanded(~accepted, len(rows), state.grid, self.radius)
         yield from resample(state, start, again)
         state.final = stop
 

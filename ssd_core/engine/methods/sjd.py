@@ -1,11 +1,10 @@
-"""Speculative Jacobi decoding (SJD; Teng et al., 2410.01699): drafts are the last pass's tokens.
+"""Speculative Jacobi decoding (SJD; Teng et al., 2410.01699), and the tree of SJD-PAC.
 
-No draft heads are needed. A window of cells slides along the raster. Each pass verifies all drafts
-in it from left to right against the distributions they were drawn from (SJD Eq. 1-3). Drafts behind
-the first rejection are sampled again, and serve as drafts once more.
+The rule that verifies a draft keeps AR's distribution (SJD Eq. 1-3).
 
-With `continuation` (SJD-PAC, 2603.18599) those drafts are not thrown away: each is accepted or
-repaired on its own, so that a token changes only as far as its distribution did.
+With `tree_width` above 1 the first drafts behind the frontier get siblings (proactive drafting of
+SJD-PAC, 2603.18599), sampled from the cached distributions of the same cells without repeating a
+token. One pass verifies the tree.
 """
 
 from __future__ import annotations
@@ -17,64 +16,29 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
+from ...model.grid import Grid
 from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
 from ..state import DecodeState
+from ..tree import Descent, Fed, Tree, descend, feed_tree, rounds_of
+from .base import require
+from .candidates import after, laid_out
 from .knobs import knob
-from .window import Windowed, known, sliding_window
+from .resampling import Drafts, Resampling
 
-
-@dataclass(frozen=True)
-class Resampling(Windowed):
-    """Drafts a window of cells from their own distributions one pass earlier: `sjd` and `gsd`."""
-
-    init: str = knob(
-        "repeat-above", "The first draft of a cell: a random code, the token to the left or "
-                        "above, or a new sample from that cell's distribution.",
-        choices=("random", "repeat-left", "repeat-above", "resample-left", "resample-above"))
-    continuation: bool = knob(
-        True, "Keep drafts behind the first rejection as far as their distributions agree.")
-
-    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
-               target_probs: torch.Tensor, uniforms: torch.Tensor,
-               noise: torch.Tensor) -> accept.Verdict:
-        """Accept or repair each draft on its own."""
-        raise NotImplementedError
-
-    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, drafts = self.width(state.grid, state.tokens.device.type), Drafts(self.init)
-        yield from sliding_window(state, first_row * state.grid.width, window, drafts.guess,
-                                  lambda *judged: self.judge(drafts, *judged))
-
-    def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor, draft_probs: torch.Tensor) -> torch.Tensor:
-        """Verify the drafts in `slots`, write the next ones; return how many were accepted [B]."""
-        ahead = slots + 1
-        held, final = state.codes_at(ahead), known(ahead, frontier)
-        target_probs = state.target_probs_at(ahead)
-        verdict = self.verify(
-            state, held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
-            state.noise.uniform(Purpose.ACCEPT, state.passes, ahead),
-            state.noise.exponential(Purpose.REPAIR, state.passes, ahead))
-        accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
-        count = accepted.long().cumprod(-1).sum(-1)
-        state.note_acceptance("verify/1", accepted, ahead[:, :-1])
-        fresh = choose(target_probs, state.noise.exponential(Purpose.DRAFT, state.passes, ahead))
-        place = torch.arange(ahead.shape[1], device=ahead.device)
-        drafted = place < ahead.shape[1] - 1
-        keeps = drafted if self.continuation else drafted & (place <= count[:, None])
-        tokens = torch.where(keeps, verdict.tokens, fresh)
-        state.write_at(ahead, torch.where(final, held, tokens))
-        drafts.remember(ahead, target_probs)
-        return count
+MOST_LEAVES = 256
 
 
 @dataclass(frozen=True)
 class SJD(Resampling):
     """Verifies drafts with the rule that keeps AR's distribution (SJD Eq. 1-3)."""
 
+    tree_width: int = knob(1, "Candidates for each of the first cells behind the last final one; "
+                              "1: no tree.", low=1, high=16)
+    tree_depth: int = knob(2, "Cells behind the last final one that get several candidates.",
+                           low=1, high=16)
     name: ClassVar[str] = "sjd"
     verdict: ClassVar[str] = "same distribution"
 
@@ -83,50 +47,92 @@ class SJD(Resampling):
                noise: torch.Tensor) -> accept.Verdict:
         return accept.residual(tokens, draft_probs, target_probs, uniforms, noise)
 
+    def check(self) -> None:
+        require(((self.tree_width**self.tree_depth <= MOST_LEAVES,
+                  f"tree_width {self.tree_width} and tree_depth {self.tree_depth}: make "
+                  f"{self.tree_width**self.tree_depth} branches, at most {MOST_LEAVES}"),))
 
-class Drafts:
-    """The distributions that the window's tokens were drawn from: q of each slot."""
+    def tree(self, grid: Grid, device: str) -> Tree:
+        window = min(self.width(grid, device), grid.slots)
+        return Tree.bushy_chain(window, self.tree_width, self.tree_depth)
 
-    def __init__(self, init: str) -> None:
-        self.source, _, self.place = init.rpartition("-")
-        # probs [B, n, V] of slots first [B, 1] to first + n - 1
-        self.probs: torch.Tensor | None = None
-        self.first: torch.Tensor | None = None
+    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+        return len(self.tree(grid, device))
 
-    def remember(self, slots: torch.Tensor, probs: torch.Tensor) -> None:
-        self.probs, self.first = probs, slots[:, :1]
+    def scratch(self, grid: Grid) -> int:
+        return len(self.tree(grid, "cuda")) - 1 if self.tree_width > 1 else 0
 
-    def guess(self, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor) -> torch.Tensor:
-        """Write tokens to slots that have none; q [B, n - 1, V] of all behind the first."""
-        ahead = slots[:, 1:]
-        if self.probs is None or self.first is None:
-            draft_probs = self._entering(state, ahead, frontier[:, None])
-            entering = torch.ones_like(ahead, dtype=torch.bool)
-        else:
-            index = ahead - self.first
-            entering = index >= self.probs.shape[1]
-            index = index.clamp(0, self.probs.shape[1] - 1)[..., None]
-            draft_probs = self.probs.gather(1, index.expand(-1, -1, self.probs.shape[2]))
-            if count := int(entering.sum(-1).max()):
-                last = self.first + self.probs.shape[1] - 1
-                fresh = self._entering(state, ahead[:, -count:], last)
-                new = entering[:, -count:, None]
-                draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
-        tokens = choose(draft_probs, state.noise.choosing_at(ahead))
-        write = entering & ~known(ahead, frontier)
-        state.write_at(ahead, torch.where(write, tokens, state.codes_at(ahead)))
-        return draft_probs
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        tree = self.tree(state.grid, state.tokens.device.type)
+        if tree.most_siblings == 1:
+            return super().steps(state, first_row)
+        return sliding_tree(state, first_row * state.grid.width, tree, Drafts(self.init),
+                            self.continuation)
 
-    def _entering(self, state: DecodeState, slots: torch.Tensor,
-                  last: torch.Tensor) -> torch.Tensor:
-        """q [B, n, V] of tokens that enter the window. `last` [B, 1] is the last slot with one."""
-        if self.place == "random":
-            shape = (*slots.shape, state.backbone.codes)
-            return torch.full(shape, 1 / state.backbone.codes, device=slots.device)
-        left, above = slots - 1, slots - state.grid.width
-        neighbour = torch.where(above >= 0, above, left) if self.place == "above" else left
-        neighbour = torch.minimum(neighbour, last)  # nearer ones hold no token yet
-        if self.source == "resample":
-            return state.target_probs_at(neighbour)
-        return F.one_hot(state.codes_at(neighbour), state.backbone.codes).float()
+
+def sliding_tree(state: DecodeState, first: int, tree: Tree, drafts: Drafts,
+                 continuation: bool) -> Iterator[Pass]:
+    """Fill every picture from slot `first` on; each pass verifies a tree behind its frontier."""
+    deepest, last = max(tree.depth), state.slots - 1
+    state.choose(first)
+    state.final = first + 1
+    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+    while state.final <= last:
+        root, ahead = frontier[:, None], after(frontier, deepest).clamp(max=state.slots)
+        draft_probs = drafts.guess(state, torch.cat((root, ahead), dim=1), frontier)
+        tokens, own_probs = siblings(state, tree, ahead, draft_probs)
+        candidates = laid_out(tree, state.codes_at(root), tokens)
+        state.clock.lap("draft")
+        fed = feed_tree(state, tree, frontier, candidates)
+        found = descend(fed, candidates, own_probs)
+        fed.settle(found.path)
+        redraft(fed, draft_probs, drafts, found, candidates, continuation)
+        reached, start = frontier + found.accepted, frontier
+        state.finished_early += frontier >= last
+        frontier = (reached + 1).clamp(max=last)
+        lowest = int(frontier.min())
+        state.final = state.slots if lowest == last else lowest + 1
+        state.clock.lap("verify")
+        count = min(deepest + 1, state.slots)
+        shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
+        yield state.passed_at("verify", shown, shown <= reached[:, None])
+
+
+def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
+             draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens [B, siblings, n] for slots [B, n], and the q [B, siblings, n, V] of each.
+
+    The first are the drafts themselves. Each further one is sampled from what is left of
+    draft_probs [B, n, V] without those before it, or from all codes where nothing is left.
+    """
+    tokens, probs = [state.codes_at(slots)], [draft_probs]
+    for round_ in rounds_of(state, tree.most_siblings)[1:]:
+        left = probs[-1].scatter(-1, tokens[-1][..., None], 0.0)
+        sum_ = left.sum(-1, keepdim=True)
+        left = torch.where(sum_ > 0, left / sum_, torch.full_like(left, 1 / left.shape[-1]))
+        probs.append(left)
+        tokens.append(choose(left, state.noise.exponential(Purpose.DRAFT, round_, slots)))
+    return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
+
+
+def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,
+            candidates: torch.Tensor, continuation: bool) -> None:
+    """Write what the pass decided, and behind it the next drafts, from p of the chain's nodes."""
+    state, tree = fed.state, fed.tree
+    chain = torch.tensor(tree.chain_of_firsts, device=candidates.device)
+    target_probs = fed.target_probs[:, chain]
+    ahead = after(fed.frontier, len(chain)).clamp(max=state.slots)
+    place, count = torch.arange(len(chain), device=ahead.device), found.accepted[:, None]
+    noise = state.noise.exponential(Purpose.REPAIR, state.passes, ahead)
+    tokens = choose(target_probs, noise)
+    if continuation:
+        uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],
+                                       ahead)
+        kept = accept.residual(state.codes_at(ahead), F.pad(draft_probs, (0, 0, 0, 1)),
+                               target_probs, uniforms, noise).tokens
+        tokens = torch.where(place < len(chain) - 1, kept, tokens)  # the last has no draft yet
+    tokens = torch.where(place == count, found.token[:, None], tokens)
+    path = F.pad(candidates.gather(1, found.path)[:, 1:], (0, 1))
+    state.write_at(ahead, torch.where(place < count, path, tokens))
+    state.note_acceptance("verify/1", (place < count)[:, :-1], ahead[:, :-1])
+    drafts.remember(ahead, target_probs)

@@ -1,0 +1,118 @@
+"""What `sjd` and `gsd` share: drafts are the tokens that the last pass sampled.
+
+No draft heads are needed. A window of cells slides along the raster. Each pass verifies all drafts
+in it from left to right against the distributions they were drawn from. Drafts behind the first
+rejection are sampled again, and serve as drafts once more.
+
+With `continuation` (SJD-PAC, 2603.18599) those drafts are not thrown away: each is accepted or
+repaired on its own, so that a token changes only as far as its distribution did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from ...model.noise import Purpose
+from ...model.sampling import choose
+from .. import accept
+from ..events import Pass
+from ..state import DecodeState
+from .knobs import knob
+from .window import Windowed, known, sliding_window
+
+
+@dataclass(frozen=True)
+class Resampling(Windowed):
+    """Drafts a window of cells from their own distributions one pass earlier: `sjd` and `gsd`."""
+
+    init: str = knob(
+        "repeat-above", "The first draft of a cell: a random code, the token to the left or "
+                        "above, or a new sample from that cell's distribution.",
+        choices=("random", "repeat-left", "repeat-above", "resample-left", "resample-above"))
+    continuation: bool = knob(
+        True, "Keep drafts behind the first rejection as far as their distributions agree.")
+
+    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
+               target_probs: torch.Tensor, uniforms: torch.Tensor,
+               noise: torch.Tensor) -> accept.Verdict:
+        """Accept or repair each draft on its own."""
+        raise NotImplementedError
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        window, drafts = self.width(state.grid, state.tokens.device.type), Drafts(self.init)
+        yield from sliding_window(state, first_row * state.grid.width, window, drafts.guess,
+                                  lambda *judged: self.judge(drafts, *judged))
+
+    def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,
+              frontier: torch.Tensor, draft_probs: torch.Tensor) -> torch.Tensor:
+        """Verify the drafts in `slots`, write the next ones; return how many were accepted [B]."""
+        ahead = slots + 1
+        held, final = state.codes_at(ahead), known(ahead, frontier)
+        target_probs = state.target_probs_at(ahead)
+        verdict = self.verify(
+            state, held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
+            state.noise.uniform(Purpose.ACCEPT, state.passes, ahead),
+            state.noise.exponential(Purpose.REPAIR, state.passes, ahead))
+        accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
+        count = accepted.long().cumprod(-1).sum(-1)
+        state.note_acceptance("verify/1", accepted, ahead[:, :-1])
+        fresh = choose(target_probs, state.noise.exponential(Purpose.DRAFT, state.passes, ahead))
+        place = torch.arange(ahead.shape[1], device=ahead.device)
+        drafted = place < ahead.shape[1] - 1
+        keeps = drafted if self.continuation else drafted & (place <= count[:, None])
+        tokens = torch.where(keeps, verdict.tokens, fresh)
+        state.write_at(ahead, torch.where(final, held, tokens))
+        drafts.remember(ahead, target_probs)
+        return count
+
+
+class Drafts:
+    """The distributions that the window's tokens were drawn from: q of each slot."""
+
+    def __init__(self, init: str) -> None:
+        self.source, _, self.place = init.rpartition("-")
+        # probs [B, n, V] of slots first [B, 1] to first + n - 1
+        self.probs: torch.Tensor | None = None
+        self.first: torch.Tensor | None = None
+
+    def remember(self, slots: torch.Tensor, probs: torch.Tensor) -> None:
+        self.probs, self.first = probs, slots[:, :1]
+
+    def guess(self, state: DecodeState, slots: torch.Tensor,
+              frontier: torch.Tensor) -> torch.Tensor:
+        """Write tokens to slots that have none; q [B, n - 1, V] of all behind the first."""
+        ahead = slots[:, 1:]
+        if self.probs is None or self.first is None:
+            draft_probs = self._entering(state, ahead, frontier[:, None])
+            entering = torch.ones_like(ahead, dtype=torch.bool)
+        else:
+            index = ahead - self.first
+            entering = index >= self.probs.shape[1]
+            index = index.clamp(0, self.probs.shape[1] - 1)[..., None]
+            draft_probs = self.probs.gather(1, index.expand(-1, -1, self.probs.shape[2]))
+            if count := int(entering.sum(-1).max()):
+                last = self.first + self.probs.shape[1] - 1
+                fresh = self._entering(state, ahead[:, -count:], last)
+                new = entering[:, -count:, None]
+                draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
+        tokens = choose(draft_probs, state.noise.choosing_at(ahead))
+        write = entering & ~known(ahead, frontier)
+        state.write_at(ahead, torch.where(write, tokens, state.codes_at(ahead)))
+        return draft_probs
+
+    def _entering(self, state: DecodeState, slots: torch.Tensor,
+                  last: torch.Tensor) -> torch.Tensor:
+        """q [B, n, V] of tokens that enter the window. `last` [B, 1] is the last slot with one."""
+        if self.place == "random":
+            shape = (*slots.shape, state.backbone.codes)
+            return torch.full(shape, 1 / state.backbone.codes, device=slots.device)
+        left, above = slots - 1, slots - state.grid.width
+        neighbour = torch.where(above >= 0, above, left) if self.place == "above" else left
+        neighbour = torch.minimum(neighbour, last)  # nearer ones hold no token yet
+        if self.source == "resample":
+            return state.target_probs_at(neighbour)
+        return F.one_hot(state.codes_at(neighbour), state.backbone.codes).float()
