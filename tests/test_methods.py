@@ -10,10 +10,10 @@ from support.every_method import one_of_each
 from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, random_heads, tiny_postcard, tokens
 
-from ssd_core import Finished, Grid, Pass, Rows, Sampling, SSDError, Started, methods, plan
+from ssd_core import Finished, Grid, Pass, Rows, Sampling, Started, methods, plan
 from ssd_core.backbones.base import Preset
 from ssd_core.engine import accept
-from ssd_core.engine.methods import METHODS, sjd
+from ssd_core.engine.methods import METHODS
 from ssd_core.engine.state import DecodeState
 
 WORDS = ("sun", "a red house", "ox")  # of different length, and different from the empty prompt
@@ -412,20 +412,10 @@ def test_perfect_drafts_need_few_passes():
 # Strict has AR's distribution: the joint of a whole small picture, enumerated
 
 
-SJDS = [methods.SJD(window, init, continuation) for window, init, continuation in (
-    (4, "random", False), (6, "resample-above", False), (3, "repeat-left", False),
-    (4, "random", True), (6, "resample-above", True), (5, "resample-left", True),
-    (6, "repeat-above", True))]
-SJDS += [methods.SJD(window, init, continuation, width, depth)
-         for window, init, continuation, width, depth in (
-             (4, "random", False, 2, 1), (6, "resample-above", True, 2, 2),
-             (5, "repeat-above", True, 3, 1), (3, "resample-left", True, 2, 3))]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("small", SMALL)
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
-                                    methods.Strict("vertical", k_h=2), *SJDS], ids=str)
+                                    methods.Strict("vertical", k_h=2)], ids=str)
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
@@ -439,78 +429,6 @@ def test_approximate_methods_do_not():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     counts = drawn(backbone, methods.SSD(k_h=2, k_v=1, rounds=1), {}, 16_384)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
-
-
-@pytest.mark.slow
-def test_gsd_does_not_either():
-    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    method = methods.GSD(6, group=2, probability_distance=1, code_distance=9)
-    assert p_value(drawn(backbone, method, {}, 16_384), joint(backbone, Sampling())) < 1e-4
-
-
-@pytest.mark.parametrize("knobs", [{"group": 0}, {"code_distance": 0}, {
-    "probability_distance": 0, "init": "resample-left", "continuation": False}], ids=str)
-def test_gsd_with_groups_of_one_token_is_sjd(knobs):
-    backbone, _ = scene(True)
-    shared = {"window": 7, **{k: v for k, v in knobs.items() if k in ("init", "continuation")}}
-    sampling = Sampling(seed=4, cfg=3.0)
-    gsd, sjd = (events(backbone, method, PEOPLE, sampling=sampling)[-1]
-                for method in (methods.GSD(**{**shared, **knobs}), methods.SJD(**shared)))
-    assert gsd.tokens.equal(sjd.tokens) and gsd.stats["passes"] == sjd.stats["passes"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("continuation", [False, True])
-def test_sjd_with_a_wrong_draft_distribution_does_not(monkeypatch, continuation):
-    """Tokens that count as drawn from a flat q pass too often: the test above would notice."""
-    def remember(drafts, slots, probs):
-        drafts.probs, drafts.first = torch.full_like(probs, 1 / probs.shape[-1]), slots[:, :1]
-
-    monkeypatch.setattr(sjd.Drafts, "remember", remember)
-    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 16_384)
-    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
-
-
-@pytest.mark.parametrize("row_end", [False, True])
-@pytest.mark.parametrize("continuation", [False, True])
-@pytest.mark.parametrize("tree_width", [1, 3])
-@pytest.mark.parametrize("init", ["random", "repeat-left", "resample-above"])
-def test_sjd_at_temperature_0_is_ar(row_end, init, tree_width, continuation):
-    backbone, _ = scene(row_end)
-    sampling = Sampling(seed=4, cfg=3.0, temperature=0)
-    told = events(backbone, methods.SJD(7, init, continuation, tree_width), PEOPLE,
-                  sampling=sampling)
-    assert told[-1].tokens.equal(ar_picture(row_end, sampling))
-    assert told[-1].stats["passes"] <= told[0].plan.passes_max
-
-
-@pytest.mark.slow
-def test_siblings_that_are_not_samples_do_not(monkeypatch):
-    """The likeliest of what is left counts as drawn from what is left."""
-    right = sjd.siblings
-
-    def likeliest(*given):
-        tokens, probs = right(*given)
-        return torch.cat((tokens[:, :1], probs[:, 1:].argmax(-1)), dim=1), probs
-
-    monkeypatch.setattr(sjd, "siblings", likeliest)
-    backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 16_384)
-    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
-
-
-def test_a_tree_takes_fewer_passes():
-    backbone, _ = scene(False)
-    chain, tree = (sum(events(backbone, methods.SJD(9, "resample-above", True, width), PEOPLE,
-                              sampling=Sampling(temperature=0.7))[-1].stats["passes_each"])
-                   for width in (1, 4))
-    assert tree < chain
-
-
-def test_a_tree_too_wide_is_refused():
-    with pytest.raises(SSDError, match="make 625 branches, at most 256"):
-        methods.SJD(tree_width=5, tree_depth=4)
 
 
 # Every knob is live
