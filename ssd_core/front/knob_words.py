@@ -104,10 +104,10 @@ KNOB_WORDS: dict[str, Words] = {
                    "delta：可向相似码借用的最大概率（mulo、lantern）",
                    "草稿最多可向相似码借用多少概率。"),
     "tree_width": Words("Tree: candidates for each of the next cells (sjd)",
-                        "树：接下来每个单元格的候选数（sjd）",
+                        "树宽：接下来每个单元格的候选数（sjd）",
                         "最后确定的单元格之后，前几个单元格各有多少个候选；1 即没有树。"),
     "tree_depth": Words("Tree: how many of the next cells get candidates (sjd)",
-                        "树：有多个候选的单元格数（sjd）",
+                        "树深：有多个候选的单元格数（sjd）",
                         "最后确定的单元格之后，多少个单元格有多个候选。"),
 }
 
