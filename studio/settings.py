@@ -67,7 +67,8 @@ class Wish:
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
-        return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
+        known = {f.name: getattr(self, f.name) for f in fields(kind)}
+        return kind(**{name: value for name, value in known.items() if value is not None})
 
     def sampling(self) -> Sampling:
         return Sampling(**{f.name: getattr(self, f.name) for f in fields(Sampling)})
