@@ -11,6 +11,8 @@ import pytest
 import torch
 from support import comfyui_stub
 
+from ssd_core.engine.methods import METHODS
+
 pytestmark = pytest.mark.slow
 
 WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negative": "a house",
@@ -336,3 +338,9 @@ def test_an_acceptance_map_of_ar_says_that_nothing_was_judged(pack, backbone):
     stats = sample(pack, backbone, method=method, cfg=1.0)[2]
     assert np.isnan(stats.acceptance).all()
     assert pack.run("SSD_AcceptanceMap", stats=stats)[0].shape[0] == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"ssd"}))
+def test_every_method_runs_with_the_widgets_as_they_stand(pack, name):
+    method = pack.run("SSD_BaselineMethod", method=name)[0]
+    assert method.name == name and method == type(method)()
