@@ -107,7 +107,7 @@ def test_the_plan_follows_the_knobs(visitor):
       if (!radio.checked) radio.click();
     }""", arg=plain.element_handle(), polling=200)
     visitor.expert()
-    assert visitor.page.locator("#method input").input_value() == "ar"
+    assert visitor.page.locator("#method input").input_value() == "ar (identical)"
     visitor.choose("method", "ssd")
     visitor.page.wait_for_function("() => plan.innerText.includes('77 forward passes instead')")
     assert plain.is_checked(), "ssd is no stop"
