@@ -142,7 +142,7 @@ def test_statistics(method):
     assert stats["tokens_per_second"] == pytest.approx(2 * GRID.cells / total)
     assert all(0 <= share <= 1 and "/" in key for key, share in stats["acceptance"].items())
     assert bool(stats["acceptance"]) == (method.name != "ar")
-    slots = len("boat") + GRID.slots
+    slots = len("boat") + GRID.slots + method.resolved(model.preset).scratch(GRID)
     assert stats["cache_bytes"] == 2 * 2 * 4 * slots * 8 * 4  # k+v, layers, rows, slots, D, fp32
 
 

@@ -27,7 +27,7 @@ def test_hawk_has_the_joint_distribution(small, method):
 def test_hawk_with_a_wrong_residual_does_not(monkeypatch, fault):
     right = accept.siblings
 
-    def wrong(tokens, draft_probs, target_probs, uniforms, noise, present):
+    def wrong(tokens, draft_probs, target_probs, uniforms, noise, present, *relaxed):
         """Judges every sibling by p itself, or as if drawn from all codes alike."""
         if fault == "q is flat":
             draft_probs = torch.full_like(draft_probs, 1 / draft_probs.shape[-1])

@@ -28,7 +28,7 @@ from studio.settings import Settings  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
-from studio.tabs.race import Race, figures, verdict  # noqa: E402
+from studio.tabs.race import NOBODY, Race, figures, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
 from studio.tabs.seeds import Seeds  # noqa: E402
 from studio.words import labels, say, translations  # noqa: E402
@@ -175,7 +175,8 @@ def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
 def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
     page.services.library._loaded = None
     with page.services.library._lock:
-        for tab, args in ((page.create, (True, True)), (page.race, ("ar", "ssd", True, True)),
+        racers = ("ar", "ssd", *[NOBODY] * 4)
+        for tab, args in ((page.create, (True, True)), (page.race, (*racers, True, True)),
                           (page.redo, ("x.png", 3, True, True))):
             shown = told(tab.run, REQUEST, *args, *values(page))
             trouble = page.controls.trouble
