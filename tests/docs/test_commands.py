@@ -80,7 +80,8 @@ def test_commands_run_in_the_order_of_their_document(path, tmp_path, monkeypatch
 @pytest.mark.parametrize("code", [
     block.code for path in DOCUMENTS if not path.name.startswith("add_a_")
     for block in blocks(path) if block.language == "python"])
-def test_examples_in_python_run(code):
+def test_examples_in_python_run(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what they save stays there
     names = {}
     exec(compile(code, "example", "exec"), names)  # noqa: S102
     if "backbone" in names:
