@@ -12,7 +12,7 @@ CORE = ROOT / "ssd_core"
 
 # Rooms from the bottom to the top. A module imports from its own room and from rooms above its
 # line in this table, never from one below it.
-ROOMS = ("", "model", "postcards", "gouache", "backbones", "engine", "weights", "front", "train",
+ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "front", "train",
          "measure", "cli")
 BOTTOM = ("errors", "files", "unicode")  # of the top folder; ssd_core itself is the public face
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",

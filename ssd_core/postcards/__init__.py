@@ -1,12 +1,14 @@
-"""Procedural landscape postcards: scenes, pictures, captions and a checker of captions."""
+"""Painted landscape postcards: scenes, pictures with brush strokes, captions and their checker."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .captions import MAX_TOKENS, WORDS, Claim, claims, describe
-from .checker import Reading, check, read
+from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt
+from .checker import check, read
+from .claims import Claim
 from .painter import paint
+from .verdicts import Reading
 from .world import SIZE, Scene, Thing, is_valid, sample_scene
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "check",
     "claims",
     "describe",
+    "fresh_prompt",
     "is_valid",
     "paint",
     "postcard",
@@ -29,7 +32,7 @@ __all__ = [
 
 
 def postcard(seed: int) -> tuple[np.ndarray, str, Scene]:
-    """The postcard of a seed: picture uint8 [192, 192, 3], caption, scene."""
+    """The postcard of a seed: picture uint8 [384, 384, 3], caption, scene."""
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng)
     return paint(scene), describe(scene, rng), scene

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from .world import PLACES, Scene, Thing
+from .claims import Claim, claims_by
+from .world import PLACES, Scene, Thing, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
-COUNTS = ("one", "two", "three")
+PLURAL = ("houses", "trees", "boats")  # kinds that are several at once
 
 # Phrases by attribute and value; each ends up as one comma-separated part of a caption.
 _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -22,14 +19,22 @@ _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("sky", "clear"): ("under a clear sky", "a clear sky above", "a cloudless sky"),
     ("sky", "cloudy"): ("under a cloudy sky", "clouds in the sky", "under soft clouds"),
     ("sky", "starry"): ("under a starry sky", "stars in the sky", "under the stars"),
+    ("sky", "rain"): ("in the rain", "rain falls", "in heavy rain"),
+    ("sky", "fog"): ("in the fog", "in thick fog", "fog far away"),
     ("ridge", "none"): ("a flat horizon", "a flat horizon far away"),
     ("ridge", "hills"): ("hills behind", "rolling hills far away", "before the hills"),
     ("ridge", "mountains"): ("bare mountains behind", "rocky peaks far away", "rocky mountains"),
     ("ridge", "snowy"): ("snowy mountains behind", "snowy peaks far away", "before snowy peaks"),
-    ("ground", "meadow"): ("on a meadow", "in the grass", "in a green meadow"),
+    ("ridge", "forest"): ("a forest behind", "a dark forest far away", "before the woods"),
+    ("ground", "meadow"): ("on a meadow", "in the grass", "in a grassy meadow"),
+    ("ground", "field"): ("in a field", "in the wheat", "in a wheat field"),
     ("ground", "sand"): ("on the sand", "in the desert", "on the sandy beach"),
     ("ground", "snow"): ("in the snow", "on the snow", "in deep snow"),
-    ("ground", "lake"): ("on a lake", "on the water", "on calm water"),
+    ("ground", "lake"): ("on a lake", "on a calm lake", "on the lake"),
+    ("ground", "sea"): ("on the sea", "by the ocean", "among the waves"),
+    ("path", "road"): ("by a road", "along the road", "a winding road"),
+    ("path", "river"): ("by a river", "along the river", "a winding river"),
+    ("path", "flowers"): ("among flowers", "flowers everywhere", "full of flowers"),
 }
 _LIGHT_PARTS = (
     "the {light} is {place}",
@@ -40,19 +45,30 @@ _LIGHT_PARTS = (
 _LIGHT_ALONE = ("under the {light}", "the {light} above", "the {light} shines")
 _NOUNS: dict[str, tuple[str, ...]] = {
     "house": ("house", "house", "cottage"),
-    "tree": ("tree",),
-    "tower": ("tower", "tower", "castle"),
-    "tent": ("tent",),
+    "houses": ("houses", "houses", "cottages"),
+    "church": ("church",),
+    "castle": ("castle",),
+    "tower": ("tower",),
+    "lighthouse": ("lighthouse",),
     "windmill": ("windmill", "windmill", "mill"),
+    "tent": ("tent",),
+    "tree": ("tree",),
+    "trees": ("trees",),
+    "pine": ("pine", "pine", "fir"),
     "boat": ("boat", "boat", "sailboat"),
+    "boats": ("boats", "boats", "sailboats"),
+    "bridge": ("bridge",),
     "balloon": ("balloon",),
 }
 _COLOUR_WORDS: dict[str, tuple[str, ...]] = {
-    "red": ("red", "red", "red", "crimson"),
+    "red": ("red",),
+    "orange": ("orange",),
     "yellow": ("yellow", "yellow", "yellow", "golden"),
-    "white": ("white",),
+    "green": ("green",),
     "blue": ("blue",),
     "purple": ("purple", "purple", "purple", "violet"),
+    "pink": ("pink",),
+    "white": ("white",),
 }
 _PLACE_WORDS: dict[str, tuple[str, ...]] = {
     "left": ("on the left", "to the left", "at left"),
@@ -60,24 +76,15 @@ _PLACE_WORDS: dict[str, tuple[str, ...]] = {
     "right": ("on the right", "to the right", "at right"),
 }
 _ONE = ("one", "a lone", "a single")
+_SOME = ("some", "a few", "")
 _MANY = {2: ("two things ,", "a pair ,"), 3: ("three things ,", "a trio ,")}
 # Openings for a caption that starts with its things, and for one that comes to them later.
-_FIRST = ("", "", "", "a postcard of", "a view of", "a picture of", "we see")
+_FIRST = ("", "", "", "a postcard of", "a painting of", "a view of", "a picture of", "we see")
 _LATER = ("", "", "", "we see")
 _TIME_NOUNS = {"dawn": "dawn", "day": "day", "dusk": "evening", "night": "night"}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a caption.
-
-    `attribute` is one of time, sky, light, light_place, ridge, ground, count, kind, colour and
-    place; the last three speak of the caption's thing number `thing`, the others of the scene.
-    """
-
-    attribute: str
-    value: str
-    thing: int | None = None
+_SKY_ADJECTIVES = {"rain": "rainy", "fog": "foggy"}
+_VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stand",
+          "trees": "stand"}
 
 
 # ---- writing -----------------------------------------------------------------------------------
@@ -89,11 +96,10 @@ def _pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
 
 def _noun(thing: Thing, article: str, with_colour: bool, rng: np.random.Generator) -> str:
     colour = _pick(rng, _COLOUR_WORDS[thing.colour]) if with_colour else ""
+    article = _pick(rng, _SOME) if thing.kind in PLURAL else article
+    if article == "a" and colour == "orange":
+        article = "an"
     return f"{article} {colour} {_pick(rng, _NOUNS[thing.kind])}"
-
-
-def _verb(kind: str) -> str:
-    return {"balloon": "floats", "boat": "sails"}.get(kind, "stands")
 
 
 def _thing_text(thing: Thing, article: str, plain: bool, rng: np.random.Generator) -> str:
@@ -102,16 +108,17 @@ def _thing_text(thing: Thing, article: str, plain: bool, rng: np.random.Generato
     if rng.random() > 0.75:
         return noun
     place, style = _pick(rng, _PLACE_WORDS[thing.place]), rng.random()
+    verb = _VERBS.get(thing.kind, "stands")
     if plain or style < 0.5:
         return f"{noun} {place}"
     if style < 0.8:
-        return f"{place} {_verb(thing.kind)} {noun}" if style < 0.65 else f"{place} {noun}"
-    return f"{noun} {_verb(thing.kind)} {place}"
+        return f"{place} {verb} {noun}" if style < 0.65 else f"{place} {noun}"
+    return f"{noun} {verb} {place}"
 
 
 def _things_text(scene: Scene, opening: str, rng: np.random.Generator) -> str:
     things = [scene.things[int(i)] for i in rng.permutation(len(scene.things))]
-    counted = rng.random() < 0.4
+    counted = rng.random() < 0.4 and not any(thing.kind in PLURAL for thing in things)
     article = _pick(rng, _ONE) if counted and len(things) == 1 else "a"
     lead = _pick(rng, _MANY[len(things)]) if counted and len(things) > 1 else ""
     texts = [_thing_text(thing, article, bool(opening), rng) for thing in things]
@@ -131,7 +138,10 @@ def _scene_parts(scene: Scene, rng: np.random.Generator) -> list[str]:
     values = {name: getattr(scene, name) for name in ("time", "sky", "ridge", "ground")}
     parts = [_pick(rng, _PARTS[name, value]) for name, value in values.items()]
     if rng.random() < 0.4:
-        parts[:2] = [f"a {scene.sky} {_TIME_NOUNS[scene.time]}"]
+        weather = _SKY_ADJECTIVES.get(scene.sky, scene.sky)
+        parts[:2] = [f"a {weather} {_TIME_NOUNS[scene.time]}"]
+    if scene.path != "none":
+        parts.append(_pick(rng, _PARTS["path", scene.path]))
     if scene.light != "none":
         parts.append(_light_text(scene, rng))
     keep = int(rng.integers(2, 5)) if len(scene.things) < 3 else int(rng.integers(1, 4))
@@ -157,9 +167,14 @@ def describe(scene: Scene, rng: np.random.Generator) -> str:
     return " ".join(_join(pieces, split).split())
 
 
+def fresh_prompt(rng: np.random.Generator) -> str:
+    """A caption of a scene nobody has seen yet, punctuated as people do."""
+    return describe(sample_scene(rng), rng).replace(" ,", ",").replace(" .", ".")
+
+
 # ---- reading -----------------------------------------------------------------------------------
 
-# Words that make a claim; two-word phrases are merged beforehand, see _MERGED.
+# Words that make a claim; two-word phrases are merged beforehand, see `claims_by`.
 _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("time", "dawn") for w in ("dawn", "sunrise", "morning")},
     **{w: ("time", "day") for w in ("day", "noon", "afternoon")},
@@ -168,15 +183,23 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{w: ("sky", "clear") for w in ("clear", "cloudless")},
     **{w: ("sky", "cloudy") for w in ("cloudy", "clouds")},
     **{w: ("sky", "starry") for w in ("starry", "stars")},
+    **{w: ("sky", "rain") for w in ("rain", "rainy")},
+    **{w: ("sky", "fog") for w in ("fog", "foggy")},
     **{w: ("light", w) for w in ("sun", "moon")},
     "flat": ("ridge", "none"),
     "hills": ("ridge", "hills"),
     **{w: ("ridge", "mountains") for w in ("mountains", "peaks")},
     **{w: ("ridge", "snowy") for w in ("snowy mountains", "snowy peaks")},
-    **{w: ("ground", "meadow") for w in ("meadow", "grass")},
+    **{w: ("ridge", "forest") for w in ("forest", "woods")},
+    **{w: ("ground", "meadow") for w in ("meadow", "grass", "grassy")},
+    **{w: ("ground", "field") for w in ("field", "wheat")},
     **{w: ("ground", "sand") for w in ("sand", "desert", "sandy", "beach")},
     "snow": ("ground", "snow"),
-    **{w: ("ground", "lake") for w in ("lake", "water")},
+    "lake": ("ground", "lake"),
+    **{w: ("ground", "sea") for w in ("sea", "ocean", "waves")},
+    "road": ("path", "road"),
+    "river": ("path", "river"),
+    "flowers": ("path", "flowers"),
     **{w: ("count", "one") for w in ("one", "lone", "single")},
     **{w: ("count", "two") for w in ("two", "pair")},
     **{w: ("count", "three") for w in ("three", "trio")},
@@ -185,57 +208,6 @@ _MEANING: dict[str, tuple[str, str]] = {
     **{place: ("place", place) for place in PLACES},
     "center": ("place", "middle"),
 }
-_TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
-_BREAKS = (",", ".", "and")
-
-
-@dataclass
-class _Reader:
-    """Reads a caption word by word; a place belongs to the noun before it, else after it.
-
-    meaning: the claim, (attribute, value), of each word that makes one.
-    """
-
-    meaning: Mapping[str, tuple[str, str]]
-    scene: dict[tuple[str, str], None] = field(default_factory=dict)
-    things: list[dict[str, str]] = field(default_factory=list)
-    noun: str | int | None = None  # what the current part speaks of: "light" or a thing's number
-    colour: str | None = None
-    place: str | None = None
-
-    def take(self, word: str) -> None:
-        """Reads one word or mark."""
-        attribute, value = self.meaning.get(word, ("", ""))
-        if word in _BREAKS:
-            self.noun = self.colour = self.place = None
-        elif attribute == "colour":
-            self.colour = value
-        elif attribute == "place":
-            self._locate(value)
-        elif attribute == "kind":
-            self._name(value)
-        elif attribute:
-            self._state(attribute, value)
-
-    def _locate(self, place: str) -> None:
-        if self.noun is None:
-            self.place = place
-        elif self.noun == "light":
-            self.scene["light_place", place] = None
-        else:
-            self.things[int(self.noun)].setdefault("place", place)
-
-    def _name(self, kind: str) -> None:
-        said = {"kind": kind, "colour": self.colour, "place": self.place}
-        self.things.append({name: value for name, value in said.items() if value})
-        self.noun, self.colour, self.place = len(self.things) - 1, None, None
-
-    def _state(self, attribute: str, value: str) -> None:
-        self.scene[attribute, value] = None
-        if attribute == "light":
-            self.noun, place, self.place = "light", self.place, None
-            if place:
-                self.scene["light_place", place] = None
 
 
 def claims(caption: str) -> tuple[Claim, ...]:
@@ -246,24 +218,11 @@ def claims(caption: str) -> tuple[Claim, ...]:
     return claims_by(_MEANING, caption)
 
 
-def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Claim, ...]:
-    """As `claims`, by another table of what words mean."""
-    reader = _Reader(meaning)
-    for word in _TOKEN.findall(caption.lower()):
-        reader.take(word)
-    on_things = [
-        Claim(attribute, value, index)
-        for index, thing in enumerate(reader.things)
-        for attribute, value in thing.items()
-    ]
-    return (*(Claim(*pair) for pair in reader.scene), *on_things)
-
-
 def _vocabulary() -> tuple[str, ...]:
     tables = (*_PARTS.values(), *_NOUNS.values(), *_COLOUR_WORDS.values(), *_PLACE_WORDS.values())
     texts = [text for table in (*tables, *_MANY.values()) for text in table]
-    texts += [text for text in (*_LIGHT_PARTS, *_LIGHT_ALONE, *_ONE, *_FIRST, *_LATER)]
-    texts += ["sun moon floats sails stands and a , ."]
+    texts += [text for text in (*_LIGHT_PARTS, *_LIGHT_ALONE, *_ONE, *_SOME, *_FIRST, *_LATER)]
+    texts += ["sun moon stands and a an , .", *_VERBS.values(), *_SKY_ADJECTIVES.values()]
     texts += _TIME_NOUNS.values()
     words = {word for text in texts for word in text.split() if "{" not in word}
     return tuple(sorted(words))

@@ -6,15 +6,27 @@ from functools import cache
 
 import numpy as np
 
-from .things import SPRITE, corner, template
-from .world import COLOURS, KINDS, PAINT, PLACE_X, PLACES, SIZE
+from .things import HEIGHT, LIT, TINTS, TRIMS, WIDTH, corner, template, tinted
+from .world import (
+    CELL,
+    COLOURS,
+    GLEAM,
+    KINDS,
+    NIGHT_PAINT,
+    PAINT,
+    PLACE_X,
+    PLACES,
+    SHADOW,
+    colours_of,
+)
 
-# Largest distance of a px from a thing's colour; white has pale surroundings, so it gets less.
-_COLOUR_REACH = {name: 36.0 if name == "white" else 52.0 for name in PAINT}
-_THING_OVERLAP = 0.5  # least overlap (IoU) of a colour mask with a silhouette
-_SHADES = (0.8, 1.04)  # brightness range of a thing's colour
-GAPS = np.r_[0:4, 60:68, 124:132, 188:192]  # columns that no standing thing covers
-_WINDOW = {"ground": (78, 154), "sky": (4, 80)}  # rows searched for things
+STEP = 4  # px of a picture to one of the coarse picture that is searched
+GAPS = np.r_[0:2, 28:36, 60:68, 94:96]  # columns of the coarse picture that things rarely cover
+_COLOUR_REACH = 54.0  # largest distance of a px from a thing's colour, RGB
+_THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
+_WINDOW = {"ground": (168, 328), "sky": (8, 152)}  # rows searched for things, px
+_SIDE = (WIDTH + 2 * CELL) // 2  # columns searched on both sides of a place, px
+_FINE = 4  # px by which a silhouette may be off, beside its shift by cells
 
 
 def far(pixels: np.ndarray, colour: object) -> np.ndarray:
@@ -30,73 +42,90 @@ def overlap(masks: np.ndarray, shapes: np.ndarray, areas: np.ndarray) -> np.ndar
     return shared / np.maximum(union, 1)
 
 
-def shifted(shape: np.ndarray, reach: int, step: int) -> np.ndarray:
-    """All shifts of a shape [h, w] by up to reach px, halved in size and flattened."""
-    moves = range(-reach, reach + 1, step)
-    rolled = np.stack([np.roll(shape, (dy, dx), (0, 1)) for dy in moves for dx in moves])
-    return halve(rolled).reshape(len(rolled), -1)
+def coarse(picture: np.ndarray) -> np.ndarray:
+    """Means of STEP x STEP px, float32: [SIZE, SIZE, c] -> [SIZE / STEP, SIZE / STEP, c]."""
+    height, width = picture.shape[0] // STEP, picture.shape[1] // STEP
+    blocks = picture.astype(np.float32).reshape(height, STEP, width, STEP, -1)
+    return blocks.mean((1, 3))
 
 
-def halve(masks: np.ndarray) -> np.ndarray:
-    """Masks [n, h, w] at half size, [n, h / 2, w / 2]."""
-    count, height, width = masks.shape
-    return masks.reshape(count, height // 2, 2, width // 2, 2).mean((2, 4))
+def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
+    """Colours [..., 3] as dark, plain and light strokes show them, [3, ..., 3]."""
+    gleam, shadow = (np.asarray(table[time], dtype=np.float32) for table in (GLEAM, SHADOW))
+    return np.stack((colours + (shadow - colours) * share, colours,
+                     colours + (gleam - colours) * share))
 
 
 @cache
 def _shapes(zone: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The kinds of a zone, their shifted silhouettes [kinds * shifts, pixels], and the areas."""
+    """A zone's kinds, one for each silhouette [silhouettes, pixels], and the areas of these."""
     top, bottom = _WINDOW[zone]
     kinds = tuple(k for k in KINDS if (k == "balloon") == (zone == "sky"))
-    tables = []
+    names, tables = [], []
+    moves = [(dx * CELL + fx, dy * CELL + fy) for dx in (-1, 0, 1) for dy in (0, 1)
+             for fx in (-_FINE, 0, _FINE) for fy in (-_FINE, 0, _FINE)]
     for kind in kinds:
-        window = np.zeros((bottom - top, SPRITE), dtype=np.float32)
-        start = corner(kind, "left")[1] - top
-        rows = min(SPRITE, bottom - top - start)
-        window[start : start + rows] = template(kind)[:rows]
-        tables.append(shifted(window, 4, 1))
-    shapes = np.concatenate(tables)
-    return kinds, shapes, shapes.sum(1)
+        y = corner(kind, "left")[1] - top
+        for dx, dy in moves:
+            window = np.zeros((bottom - top + HEIGHT, 2 * _SIDE + 2 * CELL, 1), dtype=np.float32)
+            x = CELL + _SIDE - WIDTH // 2 + dx
+            window[y + dy : y + dy + HEIGHT, x : x + WIDTH, 0] = template(kind)
+            names.append(kind)
+            tables.append(coarse(window[: bottom - top, CELL : CELL + 2 * _SIDE]).ravel())
+    shapes = np.stack(tables)
+    return tuple(names), shapes, shapes.sum(1)
 
 
-def _paint_masks(window: np.ndarray, behind: np.ndarray) -> np.ndarray:
+@cache
+def _paints(dim: float) -> tuple[np.ndarray, np.ndarray]:
+    """Colours that things show [n, 3], and which of COLOURS each stands for; -1 for trimmings."""
+    painted = [(tinted(PAINT[name], tint), n) for n, name in enumerate(COLOURS) for tint in TINTS]
+    table, owner = zip(*painted, *((trim, -1) for trim in TRIMS), strict=True)
+    colours = np.asarray((*table, LIT), dtype=np.float32)
+    colours[:-1] *= dim  # lamps do not dim
+    return colours, np.asarray((*owner, -1))
+
+
+def _paint_masks(part: np.ndarray, behind: np.ndarray, dim: float) -> np.ndarray:
     """Which pixels [h, w, 3] show each colour of a thing, float32 [colours, h, w] (0 or 1).
 
-    A px nearer to what lies `behind` in its row, [h, 3], than to any colour counts for none.
+    A px nearer to what lies `behind` in its row, [n, h, 3], than to any colour counts for none.
     """
-    colours = np.asarray([PAINT[name] for name in COLOURS], dtype=np.float32)
-    # The distance to the nearest shade t * c of a colour c: |p|^2 - 2 t p.c + t^2 |c|^2.
-    along, length = np.tensordot(colours, window, (1, 2)), (colours**2).sum(1)[:, None, None]
-    shade = np.clip(along / length, *_SHADES)
-    squared = (window**2).sum(2) - 2 * shade * along + shade**2 * length
-    table = np.sqrt(np.maximum(squared, 0))
-    best = table.argmin(0)[None] == np.arange(len(COLOURS))[:, None, None]
-    reach = np.asarray([_COLOUR_REACH[name] for name in COLOURS])[:, None, None]
-    limit = np.minimum(reach, far(window, behind[:, None]))
-    return (best & (table < limit)).astype(np.float32)
+    table, owner = _paints(dim)
+    away = far(part[:, :, None], table)
+    best = away.argmin(-1)
+    nearest = np.take_along_axis(away, best[..., None], -1)[..., 0]
+    limit = np.minimum(_COLOUR_REACH, far(part[None], behind[:, :, None]).min(0))
+    shown = np.where(nearest < limit, owner[best], -1)
+    return (shown[None] == np.arange(len(COLOURS))[:, None, None]).astype(np.float32)
 
 
-def _find_thing(small: np.ndarray, place: str) -> tuple[str, str] | None:
-    """The kind and colour of the thing at a place of a half-size picture [96, 96, 3], if any."""
+def _find_thing(small: np.ndarray, place: str, time: str, ground: str,
+                dim: float) -> tuple[str, str] | None:
+    """The kind and colour of the thing at a place of a coarse picture, if any."""
     found, best = None, _THING_OVERLAP
-    left = (PLACE_X[place] - SPRITE // 2) // 2
+    left = (PLACE_X[place] - _SIDE) // STEP
     for zone, (top, bottom) in _WINDOW.items():
-        band = small[top // 2 : bottom // 2]
-        behind = np.median(band[:, GAPS[::2] // 2], axis=1)
-        masks = _paint_masks(band[:, left : left + SPRITE // 2], behind)
-        if zone == "sky":  # what is white in the sky is a cloud: no balloon is white
-            masks[COLOURS.index("white")] = 0
+        band = small[top // STEP : bottom // STEP]
+        behind = stroked(np.median(band[:, GAPS], axis=1), time)
+        window = band[:, max(0, left) : left + 2 * _SIDE // STEP]
+        masks = np.zeros((len(COLOURS), len(band), 2 * _SIDE // STEP), dtype=np.float32)
+        start = max(0, -left)
+        masks[:, :, start : start + window.shape[1]] = _paint_masks(window, behind, dim)
+        for lost in set(COLOURS) - set(colours_of("balloon" if zone == "sky" else "", ground)):
+            masks[COLOURS.index(lost)] = 0  # what is white in the sky is a cloud
         kinds, *shapes = _shapes(zone)
         scores = overlap(masks.reshape(len(COLOURS), -1), *shapes)
         if scores.max() > best:
             colour, shape = np.unravel_index(int(scores.argmax()), scores.shape)
             best = float(scores.max())
-            found = (kinds[int(shape) * len(kinds) // len(shapes[0])], COLOURS[int(colour)])
+            found = (kinds[int(shape)], COLOURS[int(colour)])
     return found
 
 
-def find_things(image: np.ndarray) -> dict[str, tuple[str, str]]:
-    """The kind and colour at each occupied place."""
-    small = image.reshape(SIZE // 2, 2, SIZE // 2, 2, 3).mean((1, 3))
-    found = {place: _find_thing(small, place) for place in PLACES}
+def find_things(small: np.ndarray, time: str, ground: str) -> dict[str, tuple[str, str]]:
+    """The kind and colour at each occupied place of a coarse picture."""
+    dim = NIGHT_PAINT if time == "night" else 1.0
+    found = {place: _find_thing(small, place, time, ground, dim) for place in PLACES}
     return {place: thing for place, thing in found.items() if thing}
+

@@ -1,4 +1,4 @@
-"""The sky of a postcard: gradient, stars, clouds, sun or moon."""
+"""The sky of a postcard: gradient, stars, clouds, sun or moon, rain and fog."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
+from .brush import ABOVE, Brush, dabs, flow, lay, paste, ribbons
 from .world import (
+    CELL,
+    CELLS,
     CLOUD,
     HORIZON,
-    LATTICE,
     LIGHT,
     LIGHT_RADIUS,
     LIGHT_Y,
@@ -18,45 +20,55 @@ from .world import (
     PLACES,
     SIZE,
     SKY,
+    VEIL,
+    VEIL_SHARE,
     Scene,
 )
 
-_MIDDLE_ROW = 58  # where the middle colour of a sky sits, px
-_STAR_ROWS = 7  # rows of 8 px cells that may hold a star
-_CLOUD_SHAPE = (34, 80)  # rows, columns of a cloud sprite, px
+_ROWS = slice(0, HORIZON)
+_MIDDLE_ROW = 116  # where the middle colour of a sky sits, px
+_STAR_ROWS = 9  # rows of cells that may hold a star
+_CLOUD_SHAPE = (80, 144)  # rows, columns of a cloud sprite, px
 # Puffs of each cloud: centre x, centre y, radius, px.
 _PUFFS = (
-    ((18, 22, 9), (32, 15, 12), (48, 17, 11), (60, 23, 8)),
-    ((16, 23, 8), (28, 18, 10), (44, 14, 12), (60, 22, 9)),
-    ((15, 24, 7), (30, 17, 11), (45, 20, 10), (59, 23, 8)),
+    ((30, 52, 18), (52, 36, 24), (84, 32, 26), (112, 50, 20), (72, 54, 22)),
+    ((28, 54, 16), (48, 42, 20), (78, 30, 28), (108, 44, 22), (120, 56, 14)),
+    ((26, 56, 14), (50, 40, 24), (82, 44, 22), (110, 52, 18), (66, 56, 20)),
 )
+_SKY_BRUSH = Brush(thickness=7.5, hold=0.62, bend=1.1, loose=0.5)
+_CLOUD_BRUSH = Brush(hold=0.3, tones=(0.3, 0.3, 0.4))
 
 
 @cache
-def sky_rows(time: str) -> np.ndarray:
-    """The sky gradient, float32 [192, 3], one colour a row (0..255)."""
+def sky_rows(time: str, sky: str = "clear") -> np.ndarray:
+    """The sky gradient, float32 [SIZE, 3], one colour a row (0..255)."""
     rows = np.minimum(np.arange(SIZE), HORIZON)
     stops = (0, _MIDDLE_ROW, HORIZON)
     table = np.asarray(SKY[time], dtype=np.float32)
-    return np.stack([np.interp(rows, stops, table[:, c]) for c in range(3)], 1).astype(np.float32)
+    clear = np.stack([np.interp(rows, stops, table[:, c]) for c in range(3)], 1)
+    if sky in VEIL:
+        clear += (np.asarray(VEIL[sky][time]) - clear) * VEIL_SHARE[sky]
+    return clear.astype(np.float32)
 
 
 @cache
 def _distance() -> np.ndarray:
-    """Distance to the centre of a [2 * 192, 2 * 192] grid, px."""
-    axis = np.arange(2 * SIZE, dtype=np.float32) - SIZE
+    """Distance to the centre of a [2 * SIZE, 2 * SIZE] grid, px."""
+    axis = np.arange(2 * SIZE, dtype=np.float32) - SIZE + 0.5
     return np.hypot(axis[:, None], axis[None, :]).astype(np.float32)
 
 
 def _around(table: np.ndarray, x: int, y: int, rows: int) -> np.ndarray:
-    """Cuts rows x 192 of a doubled table so that its centre lies at (x, y)."""
+    """Cuts rows x SIZE of a doubled table so that its centre lies at (x, y)."""
     return table[SIZE - y : SIZE - y + rows, SIZE - x : 2 * SIZE - x]
 
 
 @cache
 def _glow() -> np.ndarray:
-    far, near = np.exp(-((_distance() / 46) ** 2)), np.exp(-((_distance() / 20) ** 2))
-    return (0.22 * far + 0.42 * near).astype(np.float32)
+    away = _distance()
+    rings = 0.05 * np.cos(away * (2 * np.pi / 16)) * np.exp(-((away / 70) ** 2))
+    return (0.26 * np.exp(-((away / 120) ** 2)) + 0.44 * np.exp(-((away / 46) ** 2))
+            + rings).astype(np.float32)
 
 
 @cache
@@ -65,53 +77,56 @@ def _disc() -> np.ndarray:
 
 
 @cache
-def _star() -> np.ndarray:
-    axis = np.arange(-4, 5, dtype=np.float32)
-    squared = axis[:, None] ** 2 + axis[None, :] ** 2
-    return (1.1 * np.exp(-squared / 2.6)).clip(0, 1)[..., None]
+def _star(large: bool) -> np.ndarray:
+    """Coverage [24, 24, 1] of a star: a core and a ring of light around it."""
+    axis = np.arange(24, dtype=np.float32) - 11.5
+    away = np.hypot(axis[:, None], axis[None, :])
+    core, halo = (3.4, 0.5) if large else (1.9, 0.22)
+    ring = 0.2 * np.exp(-(((away - 8) / 1.6) ** 2)) if large else 0
+    return np.clip(1.2 * np.exp(-((away / core) ** 2)) + halo * np.exp(-((away / 8) ** 2)) + ring,
+                   0, 1)[..., None].astype(np.float32)
 
 
 @cache
 def _cloud(time: str, variant: int) -> tuple[np.ndarray, np.ndarray]:
-    """Colour [34, 80, 3] and coverage [34, 80, 1] of one soft cloud."""
+    """Colour [80, 144, 3] and coverage [80, 144, 1] of one cloud."""
     rows, columns = _CLOUD_SHAPE
-    mask = Image.new("L", (columns * 3, rows * 3), 0)
-    draw = ImageDraw.Draw(mask)
-    for x, y, r in _PUFFS[variant]:
-        draw.ellipse([3 * (x - r), 3 * (y - r), 3 * (x + r), 3 * (y + r)], fill=255)
-    draw.rounded_rectangle([27, 60, 3 * columns - 27, 96], radius=17, fill=255)
-    mask = mask.filter(ImageFilter.GaussianBlur(3.2)).resize((columns, rows), Image.Resampling.BOX)
-    alpha = np.asarray(mask, dtype=np.float32)[..., None] / 255 * 0.94
     top, belly = (np.asarray(c, dtype=np.float32) for c in CLOUD[time])
-    blend = np.clip((np.arange(rows, dtype=np.float32) - 8) / 20, 0, 1)[:, None, None]
-    return np.broadcast_to(top + (belly - top) * blend, (rows, columns, 3)), alpha
-
-
-def paste(canvas: np.ndarray, colour: np.ndarray, alpha: np.ndarray, x: int, y: int) -> None:
-    """Blends colour [h, w, 3] by alpha [h, w, 1] with its corner at (x, y), clipped, in place."""
-    top, left = max(0, -y), max(0, -x)
-    bottom = min(alpha.shape[0], canvas.shape[0] - y)
-    right = min(alpha.shape[1], canvas.shape[1] - x)
-    part = canvas[y + top : y + bottom, x + left : x + right]
-    part += (colour[top:bottom, left:right] - part) * alpha[top:bottom, left:right]
+    mask = Image.new("L", (columns * 2, rows * 2), 0)
+    draw = ImageDraw.Draw(mask)
+    y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
+    shade = np.zeros((rows, columns), dtype=np.float32)
+    for cx, cy, r in _PUFFS[variant]:
+        draw.ellipse([2 * (cx - r), 2 * (cy - r), 2 * (cx + r), 2 * (cy + r)], fill=255)
+        inside = np.hypot(x - cx, y - cy) < r
+        shade = np.where(inside, np.clip((y - cy + 0.4 * (x - cx)) / (1.3 * r) + 0.5, 0, 1), shade)
+    draw.rounded_rectangle([28, 104, 2 * columns - 28, 148], radius=22, fill=255)
+    shade = np.maximum(shade, (y - 52) / 22).clip(0, 1)
+    mask = mask.filter(ImageFilter.GaussianBlur(2)).resize((columns, rows), Image.Resampling.BOX)
+    alpha = np.asarray(mask, dtype=np.float32)[..., None] / 255 * 0.96
+    return top + (belly - top) * shade[..., None], alpha
 
 
 def _paint_stars(canvas: np.ndarray, rng: np.random.Generator) -> None:
-    white = np.full((9, 9, 3), (240, 240, 255), dtype=np.float32)
-    # One star a column, at a cell's centre: even spread, few distinct patches.
-    for column in range(SIZE // LATTICE):
-        row = int(rng.integers(_STAR_ROWS))
-        paste(canvas, white, _star(), LATTICE * column, LATTICE * row)
+    white = np.full((24, 24, 3), (250, 244, 214), dtype=np.float32)
+    for row in range(_STAR_ROWS):
+        for column in np.flatnonzero(rng.random(CELLS) < 0.16):
+            paste(canvas, white, _star(bool(rng.random() < 0.35)),
+                  CELL * int(column) - 4, CELL * row - 4)
 
 
-def _paint_clouds(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    rows, columns = _CLOUD_SHAPE
-    heights = rng.permutation((16, 24, 32))
+def _paint_clouds(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> np.ndarray:
+    """Paints clouds; float32 [SIZE, SIZE] says where they are."""
+    cover = np.zeros((SIZE, SIZE, 1), dtype=np.float32)
+    heights = rng.permutation((0, 2, 4))
     for place, height in zip(PLACES, heights, strict=True):
-        variant, dx = int(rng.integers(len(_PUFFS))), LATTICE * int(rng.integers(-1, 2))
+        variant, dx = int(rng.integers(len(_PUFFS))), CELL * int(rng.integers(-2, 3))
         if place != scene.light_place:
-            x = PLACE_X[place] - columns // 2 + dx
-            paste(canvas, *_cloud(scene.time, variant), x, int(height) - LATTICE)
+            x, y = PLACE_X[place] - _CLOUD_SHAPE[1] // 2 + dx, CELL * int(height)
+            colour, alpha = _cloud(scene.time, variant)
+            paste(canvas, colour, alpha, x, y)
+            paste(cover, np.ones_like(alpha), alpha, x, y)
+    return cover[..., 0]
 
 
 def _paint_light(canvas: np.ndarray, scene: Scene) -> None:
@@ -120,17 +135,56 @@ def _paint_light(canvas: np.ndarray, scene: Scene) -> None:
     sky = canvas[:HORIZON]
     strength = 0.6 if scene.time == "night" else 1.0
     sky += (colour - sky) * (strength * _around(_glow(), x, y, HORIZON))[..., None]
-    box = canvas[y - 16 : y + 17, x - 16 : x + 17]
-    disc = _around(_disc(), x, y, SIZE)[y - 16 : y + 17, x - 16 : x + 17]
-    box += (colour - box) * disc[..., None]
+
+
+def _paint_disc(canvas: np.ndarray, scene: Scene) -> None:
+    x, y = PLACE_X[scene.light_place], LIGHT_Y
+    colour = np.asarray(LIGHT[scene.time], dtype=np.float32)
+    centre = colour + (255 - colour) * 0.45
+    away = _around(_distance(), x, y, HORIZON)[..., None]
+    body = centre + (colour - centre) * np.clip(away / LIGHT_RADIUS, 0, 1)
+    body = body + 5 * np.cos(away * (2 * np.pi / 6.5))
+    canvas[:HORIZON] += (body - canvas[:HORIZON]) * _around(_disc(), x, y, HORIZON)[..., None]
 
 
 def paint_sky(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Fills the canvas, float32 [192, 192, 3], with the scene's sky, in place."""
-    canvas[:] = sky_rows(scene.time)[:, None]
+    """Fills the canvas, float32 [SIZE, SIZE, 3], with the scene's sky, in place."""
+    canvas[:] = sky_rows(scene.time, scene.sky)[:, None]
+    if scene.light != "none":
+        _paint_light(canvas, scene)
+    share = 0.2 if scene.sky in VEIL else 0.34
+    strokes = ribbons(rng, flow(rng), _SKY_BRUSH, bands=ABOVE)
+    lay(canvas, strokes, scene.time, share=share, rows=_ROWS)
     if scene.sky == "starry":
         _paint_stars(canvas, rng)
     if scene.light != "none":
-        _paint_light(canvas, scene)
+        _paint_disc(canvas, scene)
     if scene.sky == "cloudy":
-        _paint_clouds(canvas, scene, rng)
+        cover = _paint_clouds(canvas, scene, rng)
+        puffs = dabs(rng, _CLOUD_BRUSH, bands=ABOVE)
+        lay(canvas, puffs, scene.time, cover, share=0.2, relief=7, rows=_ROWS)
+
+
+def paint_fog(canvas: np.ndarray, scene: Scene) -> None:
+    """Fog over all that is far away, thickest at the horizon, in place."""
+    rows = np.arange(SIZE, dtype=np.float32)
+    share = 0.52 * np.exp(-(((rows - HORIZON) / 70) ** 2))
+    veil = np.asarray(VEIL["fog"][scene.time], dtype=np.float32)
+    canvas += (veil - canvas) * share[:, None, None]
+
+
+@cache
+def _streak(column: int) -> np.ndarray:
+    """Coverage [CELL, CELL] of a slanted streak of rain."""
+    y, x = np.mgrid[0:CELL, 0:CELL].astype(np.float32)
+    off = x - (4 + 5 * column) - (CELL / 2 - y) * 0.3
+    return (np.clip(1.5 - np.abs(off), 0, 1) * np.clip((7.5 - np.abs(y - 7.5)) / 3, 0, 1))
+
+
+def paint_rain(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
+    """Streaks of rain in front of everything, in place."""
+    bright = np.asarray((206, 218, 232) if scene.time != "night" else (128, 144, 176), np.float32)
+    pick = rng.integers(0, 4, (CELLS, CELLS))
+    tiles = np.stack([np.zeros((CELL, CELL), np.float32), *map(_streak, range(3))])
+    cover = tiles[pick].transpose(0, 2, 1, 3).reshape(SIZE, SIZE, 1)
+    canvas += (bright - canvas) * cover * 0.5

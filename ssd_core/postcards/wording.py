@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from .captions import _COLOUR_WORDS, _MEANING, _NOUNS, _PARTS
+from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
 
 Meaning = tuple[str, str]
 SHOWN = 3  # phrases that a note quotes
@@ -47,10 +47,11 @@ def quoted(phrases: Sequence[str]) -> str:
 def _followers() -> dict[str, list[tuple[str, Meaning]]]:
     """For each word without a claim of its own: what comes after it, and what its phrase claims."""
     found = defaultdict(list)
+    openings = {word for text in _FIRST for word in text.split()}
     for claim, texts in _PARTS.items():
         for words in map(str.split, texts):
             for word, after in zip_longest(words, words[1:], fillvalue=""):
-                if word not in _MEANING:
+                if word not in _MEANING and word not in openings:
                     found[word].append((after, claim))
     return found
 

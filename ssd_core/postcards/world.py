@@ -1,4 +1,4 @@
-"""The closed world of the postcards: what a scene may hold, its palettes, and how it is drawn."""
+"""The closed world of the postcards: what a scene may hold, where it stands, and its palettes."""
 
 from __future__ import annotations
 
@@ -6,101 +6,146 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SIZE = 192  # side of a picture, px
-LATTICE = 8  # all jitter moves by whole token cells of 8 px, so that patches repeat exactly
-HORIZON = 112  # row where the ground starts, px
-BASELINE = 150  # row on which things stand, px
+SIZE = 384  # side of a picture, px
+CELL = 16  # side of a token's cell, px; everything moves by whole or half cells
+CELLS = SIZE // CELL
+HORIZON = 13 * CELL  # row where the ground starts, px
+BASELINE = 19 * CELL  # row on which things stand, px
 
 TIMES = ("dawn", "day", "dusk", "night")
-SKIES = ("clear", "cloudy", "starry")
+SKIES = ("clear", "cloudy", "starry", "rain", "fog")
 LIGHTS = ("none", "sun", "moon")
-RIDGES = ("none", "hills", "mountains", "snowy")
-GROUNDS = ("meadow", "sand", "snow", "lake")
-KINDS = ("house", "tree", "tower", "tent", "windmill", "boat", "balloon")
-COLOURS = ("red", "yellow", "white", "blue", "purple")
+RIDGES = ("none", "hills", "mountains", "snowy", "forest")
+GROUNDS = ("meadow", "field", "sand", "snow", "lake", "sea")
+PATHS = ("none", "road", "river", "flowers")
+KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent", "tree",
+         "trees", "pine", "boat", "boats", "bridge", "balloon")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white")
 PLACES = ("left", "middle", "right")
+WATER = ("lake", "sea")
 
-PLACE_X = {"left": 32, "middle": 96, "right": 160}  # column centres, px
-LIGHT_Y = 32  # centre row of the sun or moon, px
-LIGHT_RADIUS = 12  # px
+PLACE_X = {"left": 4 * CELL, "middle": 12 * CELL, "right": 20 * CELL}  # column centres, px
+LIGHT_Y = 4 * CELL  # centre row of the sun or moon, px
+LIGHT_RADIUS = 26  # px
 
 RGB = tuple[int, int, int]
 
 # Sky colours at the top, the middle and the horizon.
 SKY: dict[str, tuple[RGB, RGB, RGB]] = {
-    "dawn": ((146, 168, 222), (240, 196, 204), (255, 214, 160)),
-    "day": ((62, 134, 218), (128, 188, 238), (190, 224, 244)),
-    "dusk": ((98, 74, 142), (226, 122, 122), (255, 188, 112)),
-    "night": ((14, 20, 54), (32, 44, 92), (70, 86, 142)),
+    "dawn": ((126, 158, 214), (244, 190, 186), (255, 226, 168)),
+    "day": ((46, 116, 204), (112, 180, 232), (214, 234, 238)),
+    "dusk": ((72, 58, 128), (224, 106, 108), (255, 184, 92)),
+    "night": ((10, 16, 50), (26, 46, 106), (84, 114, 172)),
 }
+# Rain and fog pull every colour of the sky towards one of these.
+VEIL: dict[str, dict[str, RGB]] = {
+    "rain": {"dawn": (150, 140, 152), "day": (112, 126, 144), "dusk": (96, 74, 92),
+             "night": (24, 30, 46)},
+    "fog": {"dawn": (240, 222, 210), "day": (214, 222, 226), "dusk": (206, 158, 152),
+            "night": (74, 86, 116)},
+}
+VEIL_SHARE = {"rain": 0.62, "fog": 0.6}
+# What light and shadow strokes lean towards.
+GLEAM: dict[str, RGB] = {
+    "dawn": (255, 238, 206), "day": (255, 252, 232), "dusk": (255, 206, 132),
+    "night": (132, 162, 226)}
+SHADOW: dict[str, RGB] = {
+    "dawn": (112, 96, 160), "day": (24, 66, 128), "dusk": (74, 30, 92), "night": (4, 6, 30)}
 # Cloud colours: lit top, shaded belly.
 CLOUD: dict[str, tuple[RGB, RGB]] = {
-    "dawn": ((255, 246, 238), (246, 222, 220)),
-    "day": ((252, 253, 255), (216, 230, 244)),
-    "dusk": ((255, 206, 178), (240, 164, 156)),
-    "night": ((98, 110, 154), (68, 80, 124)),
+    "dawn": ((255, 244, 232), (232, 188, 196)),
+    "day": ((254, 254, 252), (188, 208, 232)),
+    "dusk": ((255, 202, 158), (186, 104, 132)),
+    "night": ((112, 126, 172), (56, 68, 116)),
 }
 LIGHT: dict[str, RGB] = {
-    "dawn": (255, 230, 134),
-    "day": (255, 226, 92),
-    "dusk": (255, 214, 104),
-    "night": (246, 243, 222),
-}
+    "dawn": (255, 236, 150), "day": (255, 226, 84), "dusk": (255, 148, 58),
+    "night": (248, 244, 218)}
 # Ridge colours: far layer, near layer.
 HILL: dict[str, tuple[RGB, RGB]] = {
-    "dawn": ((184, 178, 168), (142, 158, 130)),
-    "day": ((128, 178, 158), (84, 146, 112)),
-    "dusk": ((170, 112, 118), (122, 88, 102)),
-    "night": ((44, 66, 92), (28, 48, 68)),
+    "dawn": ((186, 176, 172), (134, 152, 126)),
+    "day": ((112, 168, 156), (76, 136, 104)),
+    "dusk": ((166, 96, 114), (108, 72, 98)),
+    "night": ((40, 64, 104), (18, 40, 62)),
 }
 ROCK: dict[str, tuple[RGB, RGB]] = {
-    "dawn": ((176, 150, 190), (140, 124, 168)),
-    "day": ((134, 152, 190), (98, 116, 160)),
-    "dusk": ((158, 98, 126), (108, 72, 108)),
-    "night": ((92, 102, 152), (42, 50, 92)),
+    "dawn": ((206, 170, 186), (130, 112, 158)),
+    "day": ((168, 178, 196), (92, 108, 152)),
+    "dusk": ((208, 124, 122), (98, 60, 104)),
+    "night": ((84, 96, 148), (36, 44, 88)),
 }
-CAP: dict[str, RGB] = {
-    "dawn": (255, 242, 236),
-    "day": (246, 250, 255),
-    "dusk": (255, 216, 200),
-    "night": (186, 196, 228),
+WOOD: dict[str, tuple[RGB, RGB]] = {
+    "dawn": ((112, 130, 112), (72, 96, 88)),
+    "day": ((58, 112, 70), (34, 80, 56)),
+    "dusk": ((94, 72, 74), (58, 44, 62)),
+    "night": ((18, 42, 50), (10, 26, 38)),
 }
-# Ground colours: at the horizon, at the bottom edge. For a lake, the water's own colour.
+CAP: dict[str, tuple[RGB, RGB]] = {
+    "dawn": ((255, 244, 236), (226, 204, 224)),
+    "day": ((252, 253, 255), (196, 212, 238)),
+    "dusk": ((255, 220, 188), (214, 150, 172)),
+    "night": ((198, 208, 236), (128, 142, 192)),
+}
+# Ground colours: at the horizon, at the bottom edge. For water, its own colour.
 GROUND: dict[str, dict[str, tuple[RGB, RGB]]] = {
     "meadow": {
-        "dawn": ((186, 200, 134), (112, 152, 92)),
-        "day": ((164, 206, 108), (84, 158, 72)),
-        "dusk": ((146, 138, 84), (84, 96, 66)),
-        "night": ((46, 86, 80), (26, 56, 58)),
+        "dawn": ((190, 200, 128), (104, 148, 80)),
+        "day": ((158, 202, 92), (66, 142, 58)),
+        "dusk": ((148, 132, 78), (78, 88, 56)),
+        "night": ((38, 80, 76), (16, 46, 46)),
+    },
+    "field": {
+        "dawn": ((244, 206, 112), (206, 152, 58)),
+        "day": ((246, 208, 84), (216, 156, 30)),
+        "dusk": ((228, 140, 52), (158, 84, 36)),
+        "night": ((126, 104, 66), (76, 58, 42)),
     },
     "sand": {
-        "dawn": ((238, 196, 144), (216, 164, 116)),
-        "day": ((244, 212, 142), (224, 178, 106)),
-        "dusk": ((232, 168, 116), (186, 122, 92)),
-        "night": ((118, 108, 122), (84, 76, 96)),
+        "dawn": ((246, 218, 188), (226, 184, 150)),
+        "day": ((248, 228, 182), (232, 200, 146)),
+        "dusk": ((240, 178, 140), (198, 132, 112)),
+        "night": ((122, 116, 138), (88, 82, 108)),
     },
     "snow": {
-        "dawn": ((250, 232, 230), (226, 222, 240)),
-        "day": ((246, 250, 255), (222, 234, 248)),
-        "dusk": ((246, 208, 204), (204, 176, 208)),
-        "night": ((138, 152, 196), (112, 126, 176)),
+        "dawn": ((252, 238, 236), (226, 222, 242)),
+        "day": ((250, 252, 255), (214, 228, 246)),
+        "dusk": ((250, 214, 208), (202, 172, 210)),
+        "night": ((150, 164, 208), (112, 128, 182)),
     },
     "lake": {
-        "dawn": ((176, 188, 214), (104, 142, 190)),
-        "day": ((120, 184, 226), (34, 112, 184)),
-        "dusk": ((188, 112, 138), (84, 66, 128)),
-        "night": ((44, 62, 116), (14, 26, 70)),
+        "dawn": ((206, 200, 216), (112, 146, 196)),
+        "day": ((140, 196, 232), (30, 104, 182)),
+        "dusk": ((204, 122, 138), (84, 62, 128)),
+        "night": ((48, 68, 128), (14, 26, 76)),
+    },
+    "sea": {
+        "dawn": ((150, 196, 190), (62, 132, 142)),
+        "day": ((88, 190, 190), (10, 114, 128)),
+        "dusk": ((150, 132, 132), (48, 72, 92)),
+        "night": ((30, 84, 100), (6, 40, 56)),
     },
 }
-PAINT: dict[str, RGB] = {
-    "red": (214, 36, 40),
-    "yellow": (252, 206, 36),
-    "white": (252, 248, 240),
-    "blue": (28, 74, 206),
-    "purple": (142, 32, 178),
+ROAD: dict[str, tuple[RGB, RGB]] = {
+    "dawn": ((214, 184, 168), (168, 128, 116)),
+    "day": ((222, 190, 150), (170, 122, 86)),
+    "dusk": ((178, 118, 104), (112, 66, 70)),
+    "night": ((84, 78, 96), (52, 46, 64)),
 }
-LAND_KINDS = ("house", "tree", "tower", "tent", "windmill", "balloon")
-LAKE_KINDS = ("boat", "boat", "boat", "house", "tree", "tower", "balloon")
+PAINT: dict[str, RGB] = {
+    "red": (204, 30, 38),
+    "orange": (246, 122, 20),
+    "yellow": (254, 212, 40),
+    "green": (26, 134, 66),
+    "blue": (30, 82, 204),
+    "purple": (122, 44, 164),
+    "pink": (246, 138, 180),
+    "white": (252, 249, 240),
+}
+NIGHT_PAINT = 0.82  # factor on a thing's colour at night
+LAND_KINDS = ("house", "houses", "church", "castle", "tower", "lighthouse", "windmill", "tent",
+              "tree", "trees", "pine", "balloon")
+LAKE_KINDS = ("boat", "boat", "boats", "boats", "bridge", "bridge", "house", "castle", "tower",
+              "lighthouse", "lighthouse", "tree", "balloon")
 
 
 @dataclass(frozen=True)
@@ -114,7 +159,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """One postcard: its attributes, its things from left to right, and a seed for small jitter."""
+    """One postcard: its attributes, its things from left to right, and a seed for the strokes."""
 
     time: str
     sky: str
@@ -122,24 +167,38 @@ class Scene:
     light_place: str
     ridge: str
     ground: str
+    path: str
     things: tuple[Thing, ...]
     jitter: int = 0
 
 
 def skies_of(time: str) -> tuple[str, ...]:
     """The weathers a time of day may have."""
-    return ("starry", "cloudy") if time == "night" else ("clear", "cloudy")
+    return ("starry", "cloudy", "rain", "fog") if time == "night" else (
+        "clear", "cloudy", "rain", "fog")
+
+
+def has_light(sky: str) -> bool:
+    """Whether the sun or the moon can be seen under a sky."""
+    return sky not in VEIL
 
 
 def kinds_of(ground: str) -> tuple[str, ...]:
     """The kinds that may stand on a ground; a repeated kind is likelier."""
-    return LAKE_KINDS if ground == "lake" else LAND_KINDS
+    return LAKE_KINDS if ground in WATER else LAND_KINDS
+
+
+def paths_of(ground: str) -> tuple[str, ...]:
+    """What may lead over a ground; flowers grow on meadows only."""
+    if ground in WATER:
+        return ("none",)
+    return PATHS if ground == "meadow" else ("none", "road", "river")
 
 
 def colours_of(kind: str, ground: str) -> tuple[str, ...]:
-    """The colours that stand out: white would be lost on snow and among clouds."""
-    lost = kind == "balloon" or ground == "snow"
-    return tuple(c for c in COLOURS if not (lost and c == "white"))
+    """The colours that stand out: white is lost on snow and among clouds."""
+    lost = {"white"} if kind == "balloon" or ground == "snow" else set()
+    return tuple(c for c in COLOURS if c not in lost)
 
 
 def light_places_of(things: tuple[Thing, ...]) -> tuple[str, ...]:
@@ -151,12 +210,15 @@ def light_places_of(things: tuple[Thing, ...]) -> tuple[str, ...]:
 def is_valid(scene: Scene) -> bool:
     """Whether the world allows the scene."""
     lamp = "moon" if scene.time == "night" else "sun"
+    lamps = ("none", lamp) if has_light(scene.sky) else ("none",)
     places = light_places_of(scene.things) if scene.light != "none" else ("none",)
     order = [PLACES.index(thing.place) for thing in scene.things]
     return (
         scene.sky in skies_of(scene.time)
-        and scene.light in ("none", lamp)
+        and scene.light in lamps
         and scene.light_place in places
+        and scene.ridge in RIDGES
+        and scene.path in paths_of(scene.ground)
         and 1 <= len(order) == len(set(order))
         and order == sorted(order)
         and sum(thing.kind == "balloon" for thing in scene.things) <= 1
@@ -169,27 +231,34 @@ def _pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
     return values[int(rng.integers(len(values)))]
 
 
+def _colour(rng: np.random.Generator, kind: str, ground: str) -> str:
+    """Trees are mostly green, everything else has any colour that stands out."""
+    natural = kind in ("tree", "trees", "pine") and rng.random() < 0.4
+    return "green" if natural else _pick(rng, colours_of(kind, ground))
+
+
 def _sample_things(rng: np.random.Generator, ground: str) -> tuple[Thing, ...]:
-    count = int(rng.integers(1, 4))
+    count = int(rng.choice(3, p=(0.4, 0.35, 0.25))) + 1
     places = sorted(int(i) for i in rng.permutation(3)[:count])
     things: list[Thing] = []
     for place in places:
         flying = any(thing.kind == "balloon" for thing in things)
-        kinds = tuple(k for k in kinds_of(ground) if not (flying and k == "balloon"))
-        kind = _pick(rng, kinds)
-        things.append(Thing(kind, _pick(rng, colours_of(kind, ground)), PLACES[place]))
+        kind = _pick(rng, tuple(k for k in kinds_of(ground) if not (flying and k == "balloon")))
+        things.append(Thing(kind, _colour(rng, kind, ground), PLACES[place]))
     return tuple(things)
 
 
 def sample_scene(rng: np.random.Generator) -> Scene:
-    """Draws a scene; values of an attribute are about equally likely."""
+    """Draws a scene; values of an attribute are about equally likely, rain and fog less so."""
     time = _pick(rng, TIMES)
-    sky = _pick(rng, skies_of(time))
+    skies = skies_of(time)
+    sky = skies[int(rng.choice(4, p=(0.35, 0.35, 0.15, 0.15)))]
     ridge, ground = _pick(rng, RIDGES), _pick(rng, GROUNDS)
+    path = _pick(rng, ("none", *paths_of(ground)))
     things = _sample_things(rng, ground)
     light, light_place = "none", "none"
-    if rng.random() < 0.75:
+    if has_light(sky) and rng.random() < 0.75:
         light = "moon" if time == "night" else "sun"
         light_place = _pick(rng, light_places_of(things))
-    jitter = int(rng.integers(1 << 31))
-    return Scene(time, sky, light, light_place, ridge, ground, things, jitter)
+    return Scene(time, sky, light, light_place, ridge, ground, path, things,
+                 int(rng.integers(1 << 31)))

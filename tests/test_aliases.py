@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssd_core.gouache import WORDS, Claim, claims
-from ssd_core.gouache import aliases as a
+from ssd_core.postcards import WORDS, Claim, claims
+from ssd_core.postcards import aliases as a
 
 LONG = [word for word in WORDS if len(word) >= 6]
 

@@ -166,6 +166,15 @@ def lay(canvas: np.ndarray, strokes: Strokes, time: str, mask: np.ndarray | floa
         colour += (shadow[c] - colour) * dark
 
 
+def paste(canvas: np.ndarray, colour: np.ndarray, alpha: np.ndarray, x: int, y: int) -> None:
+    """Blends colour [h, w, 3] by alpha [h, w, 1] with its corner at (x, y), clipped, in place."""
+    top, left = max(0, -y), max(0, -x)
+    bottom = min(alpha.shape[0], canvas.shape[0] - y)
+    right = min(alpha.shape[1], canvas.shape[1] - x)
+    part = canvas[y + top : y + bottom, x + left : x + right]
+    part += (colour[top:bottom, left:right] - part) * alpha[top:bottom, left:right]
+
+
 @cache
 def _weave() -> np.ndarray:
     """The canvas below the paint: one tile of a cell repeated, so that it costs a code nothing."""

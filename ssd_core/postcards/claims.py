@@ -1,0 +1,86 @@
+"""What a caption claims about a picture, read word by word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COUNTS = ("one", "two", "three")
+_TOKEN = re.compile(r"snowy mountains|snowy peaks|[a-z]+|[.,]")
+_BREAKS = (",", ".", "and")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a caption.
+
+    `attribute` is one of time, sky, light, light_place, ridge, ground, count, kind, colour and
+    place; the last three speak of the caption's thing number `thing`, the others of the scene.
+    """
+
+    attribute: str
+    value: str
+    thing: int | None = None
+
+
+@dataclass
+class _Reader:
+    """Reads a caption word by word; a place belongs to the noun before it, else after it.
+
+    meaning: the claim, (attribute, value), of each word that makes one.
+    """
+
+    meaning: Mapping[str, tuple[str, str]]
+    scene: dict[tuple[str, str], None] = field(default_factory=dict)
+    things: list[dict[str, str]] = field(default_factory=list)
+    noun: str | int | None = None  # what the current part speaks of: "light" or a thing's number
+    colour: str | None = None
+    place: str | None = None
+
+    def take(self, word: str) -> None:
+        """Reads one word or mark."""
+        attribute, value = self.meaning.get(word, ("", ""))
+        if word in _BREAKS:
+            self.noun = self.colour = self.place = None
+        elif attribute == "colour":
+            self.colour = value
+        elif attribute == "place":
+            self._locate(value)
+        elif attribute == "kind":
+            self._name(value)
+        elif attribute:
+            self._state(attribute, value)
+
+    def _locate(self, place: str) -> None:
+        if self.noun is None:
+            self.place = place
+        elif self.noun == "light":
+            self.scene["light_place", place] = None
+        else:
+            self.things[int(self.noun)].setdefault("place", place)
+
+    def _name(self, kind: str) -> None:
+        said = {"kind": kind, "colour": self.colour, "place": self.place}
+        self.things.append({name: value for name, value in said.items() if value})
+        self.noun, self.colour, self.place = len(self.things) - 1, None, None
+
+    def _state(self, attribute: str, value: str) -> None:
+        self.scene[attribute, value] = None
+        if attribute == "light":
+            self.noun, place, self.place = "light", self.place, None
+            if place:
+                self.scene["light_place", place] = None
+
+
+def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Claim, ...]:
+    """The claims of a caption by a table of what words mean: on the scene, then on its things."""
+    reader = _Reader(meaning)
+    for word in _TOKEN.findall(caption.lower()):
+        reader.take(word)
+    on_things = [
+        Claim(attribute, value, index)
+        for index, thing in enumerate(reader.things)
+        for attribute, value in thing.items()
+    ]
+    return (*(Claim(*pair) for pair in reader.scene), *on_things)

@@ -1,0 +1,66 @@
+"""Which claims of a caption hold in what the pixels of a postcard show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .claims import COUNTS, Claim
+
+UNCLEAR = "unclear"  # what a reading says where the pixels fit no value
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the pixels show; "none" stands for absent, "unclear" for no value that fits.
+
+    `things` maps an occupied place to the kind and colour found there.
+    """
+
+    time: str
+    sky: str
+    light: str
+    light_place: str
+    ridge: str
+    ground: str
+    things: dict[str, tuple[str, str]]
+    path: str
+
+
+def _thing_verdict(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:
+    """Judges a claim on a thing of which the caption says `about` (attribute to value).
+
+    With a place stated, the thing standing there is judged. Otherwise all things are, and the
+    colour is looked for on a thing of the stated kind when there is one.
+    """
+    shown = reading.things
+    if "place" in about:
+        candidates = [shown[about["place"]]] if about["place"] in shown else []
+    else:
+        candidates = list(shown.values())
+    same = [thing for thing in candidates if thing[0] == about.get("kind", thing[0])]
+    if claim.attribute == "colour":
+        pool = candidates if "place" in about else same or candidates
+        return any(thing[1] == claim.value for thing in pool)
+    return bool(same)
+
+
+def _scene_verdict(reading: Reading, claim: Claim) -> bool:
+    if claim.attribute == "count":
+        return COUNTS[: len(reading.things)][-1:] == (claim.value,)
+    return getattr(reading, claim.attribute) == claim.value
+
+
+def verdicts(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
+    """One verdict per claim, in order, from what a picture shows."""
+    listed = tuple(claims)
+    about: dict[int, dict[str, str]] = {}
+    for claim in listed:
+        if claim.thing is not None:
+            about.setdefault(claim.thing, {})[claim.attribute] = claim.value
+    return tuple(
+        _scene_verdict(reading, claim)
+        if claim.thing is None
+        else _thing_verdict(reading, claim, about[claim.thing])
+        for claim in listed
+    )
