@@ -36,6 +36,8 @@ UNDER_TEST = {
     "rows-copy-coupled": methods.Rows(k_h=3, k_v=2, rounds=2, draft="copy", acceptance="coupled"),
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
+    "rolling-9": methods.Rolling(budget=9),
+    "rolling-3": methods.Rolling(window=3, budget=200),
     "jacobi-2": methods.Jacobi(window=2),
     "hawk-tree": methods.Hawk(4, 2, 1, 2, 14),
     "hawk-vertical": methods.Hawk(3, 0, 2, 1, 9),

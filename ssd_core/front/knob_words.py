@@ -109,6 +109,8 @@ KNOB_WORDS: dict[str, Words] = {
     "tree_depth": Words("Tree: how many of the next cells get candidates (sjd)",
                         "树深：有多个候选的单元格数（sjd）",
                         "最后确定的单元格之后，多少个单元格有多个候选。"),
+    "budget": Words("Budget: most forward passes (rolling)", "预算：前向次数上限（rolling）",
+                    "整张图像最多用多少次前向：预算越小越快，修正也越少。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

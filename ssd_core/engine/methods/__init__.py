@@ -10,6 +10,7 @@ from .jacobi import Jacobi
 from .lantern import Lantern
 from .mtp import MTP
 from .mulo import MuLo
+from .rolling import Rolling
 from .rows import Rows
 from .sjd import SJD
 from .ssd import SSD
@@ -17,7 +18,7 @@ from .strict import Strict
 from .wave import Wave
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in (
-    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk, MuLo, Lantern,
+    AR, MTP, SSD, Strict, Rows, Exact, SJD, Jacobi, GSD, Wave, Hawk, MuLo, Lantern, Rolling,
 )}
 
 PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
@@ -29,4 +30,5 @@ def default_method() -> Method:
 
 
 __all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Hawk", "Jacobi",
-           "Lantern", "Method", "MuLo", "Resolved", "Rows", "Strict", "Wave", "default_method"]
+           "Lantern", "Method", "MuLo", "Resolved", "Rolling", "Rows", "Strict", "Wave",
+           "default_method"]

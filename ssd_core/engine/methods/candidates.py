@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 
 from ...model.noise import Purpose
 from ...model.sampling import choose
+from ..events import Pass
 from ..state import DecodeState
-from ..tree import Tree, rounds_of
+from ..tree import Fed, Tree, feed_tree, rounds_of
+
+Draft = Callable[[torch.Tensor], torch.Tensor]
+Judge = Callable[[Fed, torch.Tensor], torch.Tensor]
+
+
+def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
+                 judge: Judge) -> Iterator[Pass]:
+    """Fill every picture from slot `first` on; each pass verifies a tree behind its frontier.
+
+    draft(frontier [B]) returns candidates [B, nodes]. judge(fed, candidates) settles a path, writes
+    its tokens and what follows them, and returns how many drafts [B] were accepted.
+    """
+    deepest, last = max(tree.depth), state.slots - 1
+    state.choose(first)
+    state.final = first + 1
+    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+    while state.final <= last:
+        candidates = draft(frontier)
+        state.clock.lap("draft")
+        accepted = judge(feed_tree(state, tree, frontier, candidates), candidates)
+        state.finished_early += frontier >= last
+        start, reached = frontier, frontier + accepted
+        frontier = (reached + 1).clamp(max=last)
+        lowest = int(frontier.min())
+        state.final = state.slots if lowest == last else lowest + 1
+        state.clock.lap("verify")
+        count = min(deepest + 1, state.slots)
+        shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
+        yield state.passed_at("verify", shown, shown <= reached[:, None])
 
 
 def after(slots: torch.Tensor, count: int) -> torch.Tensor:
@@ -39,6 +71,13 @@ class VerticalDrafts:
         self.held = torch.zeros(shape, dtype=state.hidden.dtype, device=state.hidden.device)
         above = state.noise.slots[max(first - self.span + 1, 0) : first + 1]
         self.note(above.expand(state.pictures, -1))
+        self.begun = False
+
+    def follow(self, frontier: torch.Tensor, most: int) -> None:
+        """Draft from what became final since the last call, at most `most` slots a picture."""
+        if self.begun and self.rows:
+            self.note(after(self.frontier[:, 0], most).clamp(max=frontier[:, None]))
+        self.begun = True
 
     def note(self, slots: torch.Tensor) -> None:
         """Draft from slots [B, n] up to the frontier; their tokens and states are final."""

@@ -4,8 +4,8 @@ A window of cells slides along the raster. Every pass samples all its cells agai
 noise. Unchanged tokens at the front are final: AR would have chosen them too.
 
 The tokens are identical in fp32. In half precision a pass over a window can round differently from
-a pass over one cell. In bf16, 7 of 16 pictures of postcard were identical; on average 98 % of
-tokens were equal, at worst 87 % (benchmarks/results/exact.md).
+a pass over one cell. Where another token wins by that, the picture goes on from it
+(benchmarks/results/exact.md).
 """
 
 from __future__ import annotations
@@ -65,14 +65,20 @@ class FirstGuess:
         return torch.where(exact, drafted, copied)
 
 
-def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
-             _: None) -> torch.Tensor:
-    """Sample slots + 1 again; return how many guesses from the front on were already right."""
+def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _: None,
+             least: int = 1) -> torch.Tensor:
+    """Sample slots + 1 again; return how many guesses from the front on were already right.
+
+    At least so many that the frontier moves on by `least`: those stay as they were fed.
+    """
     ahead = slots + 1
     held, final = state.codes_at(ahead), known(ahead, frontier)
     tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
     tokens = torch.where(final, held, tokens)
     same = (tokens == held)[:, :-1]
     state.note_acceptance("verify/1", same, ahead[:, :-1])
-    state.write_at(ahead, tokens)
-    return same.long().cumprod(-1).sum(-1)
+    right = same.long().cumprod(-1).sum(-1)
+    stood = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
+    kept = state.noise.slots[: slots.shape[1]] < stood[:, None]
+    state.write_at(ahead, torch.where(kept, held, tokens))
+    return stood

@@ -19,9 +19,9 @@ from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from ..tree import Descent, Fed, Tree, descend, feed_tree
+from ..tree import Descent, Fed, Tree, descend
 from .base import Method, Resolved, make_plan, require
-from .candidates import VerticalDrafts, after, laid_out, sampled
+from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_tree
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates
 
@@ -85,32 +85,9 @@ class ResolvedHawk(Resolved, Hawk):
         return len(self.tree) - 1
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        tree, first, last = self.tree, first_row * state.grid.width, state.slots - 1
-        deepest = max(tree.depth)
-        state.choose(first)
-        state.final = first + 1
-        frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-        vertical = VerticalDrafts(state, max(self.sources), first)
-        while state.final <= last:
-            ahead = after(frontier, deepest).clamp(max=last + 1)
-            draft_probs = self.draft_probs(state, ahead, frontier, vertical)
-            drafts = sampled(state, frontier, draft_probs)
-            candidates = laid_out(tree, state.codes_at(frontier[:, None]), drafts)
-            state.clock.lap("draft")
-            fed = feed_tree(state, tree, frontier, candidates)
-            found = self.verified(fed, candidates, draft_probs)
-            fed.settle(found.path)
-            write(state, frontier, candidates, drafts, found)
-            reached = frontier + found.accepted
-            state.finished_early += frontier >= last
-            start, frontier = frontier, (reached + 1).clamp(max=last)
-            vertical.note(after(start, deepest + 1).clamp(max=frontier[:, None]))
-            lowest = int(frontier.min())
-            state.final = state.slots if lowest == last else lowest + 1
-            state.clock.lap("verify")
-            count = min(deepest + 1, state.slots)
-            shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
-            yield state.passed_at("verify", shown, shown <= reached[:, None])
+        first = first_row * state.grid.width
+        candidates = Candidates(self, state, first)
+        yield from sliding_tree(state, first, self.tree, candidates.draft, candidates.judge)
 
     def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         """Choose among the candidates [B, nodes]."""
@@ -124,6 +101,28 @@ class ResolvedHawk(Resolved, Hawk):
                               for rows in range(1, max(self.sources) + 1))]
         each = [state.draft_probs(estimate, ahead) for estimate in estimates]
         return torch.stack([each[source] for source in self.sources], dim=1)
+
+
+class Candidates:
+    """Drafts the candidates of a pass and judges them, for one run."""
+
+    def __init__(self, method: ResolvedHawk, state: DecodeState, first: int) -> None:
+        self.method, self.state, self.tree = method, state, method.tree
+        self.deepest = max(self.tree.depth)
+        self.vertical = VerticalDrafts(state, max(method.sources), first)
+
+    def draft(self, frontier: torch.Tensor) -> torch.Tensor:
+        self.vertical.follow(frontier, self.deepest + 1)
+        ahead = after(frontier, self.deepest).clamp(max=self.state.slots)
+        self.draft_probs = self.method.draft_probs(self.state, ahead, frontier, self.vertical)
+        self.drafts = sampled(self.state, frontier, self.draft_probs)
+        return laid_out(self.tree, self.state.codes_at(frontier[:, None]), self.drafts)
+
+    def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
+        found = self.method.verified(fed, candidates, self.draft_probs)
+        fed.settle(found.path)
+        write(self.state, fed.frontier, candidates, self.drafts, found)
+        return found.accepted
 
 
 def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,

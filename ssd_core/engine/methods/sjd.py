@@ -22,9 +22,9 @@ from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
 from ..state import DecodeState
-from ..tree import Descent, Fed, Tree, descend, feed_tree, rounds_of
+from ..tree import Descent, Fed, Tree, descend, rounds_of
 from .base import require
-from .candidates import after, laid_out
+from .candidates import after, laid_out, sliding_tree
 from .knobs import knob
 from .resampling import Drafts, Resampling
 
@@ -66,36 +66,30 @@ class SJD(Resampling):
         tree = self.tree(state.grid, state.tokens.device.type)
         if tree.most_siblings == 1:
             return super().steps(state, first_row)
-        return sliding_tree(state, first_row * state.grid.width, tree, Drafts(self.init),
-                            self.continuation)
+        candidates = Candidates(state, tree, Drafts(self.init), self.continuation)
+        return sliding_tree(state, first_row * state.grid.width, tree, candidates.draft,
+                            candidates.judge)
 
 
-def sliding_tree(state: DecodeState, first: int, tree: Tree, drafts: Drafts,
-                 continuation: bool) -> Iterator[Pass]:
-    """Fill every picture from slot `first` on; each pass verifies a tree behind its frontier."""
-    deepest, last = max(tree.depth), state.slots - 1
-    state.choose(first)
-    state.final = first + 1
-    frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    while state.final <= last:
-        root, ahead = frontier[:, None], after(frontier, deepest).clamp(max=state.slots)
-        draft_probs = drafts.guess(state, torch.cat((root, ahead), dim=1), frontier)
-        tokens, own_probs = siblings(state, tree, ahead, draft_probs)
-        candidates = laid_out(tree, state.codes_at(root), tokens)
-        state.clock.lap("draft")
-        fed = feed_tree(state, tree, frontier, candidates)
-        found = descend(fed, candidates, own_probs)
+class Candidates:
+    """Drafts the candidates of a pass and judges them, for one run."""
+
+    def __init__(self, state: DecodeState, tree: Tree, drafts: Drafts, continuation: bool) -> None:
+        self.state, self.tree, self.drafts = state, tree, drafts
+        self.continuation, self.deepest = continuation, max(tree.depth)
+
+    def draft(self, frontier: torch.Tensor) -> torch.Tensor:
+        state, root = self.state, frontier[:, None]
+        ahead = after(frontier, self.deepest).clamp(max=state.slots)
+        self.draft_probs = self.drafts.guess(state, torch.cat((root, ahead), dim=1), frontier)
+        tokens, self.own_probs = siblings(state, self.tree, ahead, self.draft_probs)
+        return laid_out(self.tree, state.codes_at(root), tokens)
+
+    def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
+        found = descend(fed, candidates, self.own_probs)
         fed.settle(found.path)
-        redraft(fed, draft_probs, drafts, found, candidates, continuation)
-        reached, start = frontier + found.accepted, frontier
-        state.finished_early += frontier >= last
-        frontier = (reached + 1).clamp(max=last)
-        lowest = int(frontier.min())
-        state.final = state.slots if lowest == last else lowest + 1
-        state.clock.lap("verify")
-        count = min(deepest + 1, state.slots)
-        shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
-        yield state.passed_at("verify", shown, shown <= reached[:, None])
+        redraft(fed, self.draft_probs, self.drafts, found, candidates, self.continuation)
+        return found.accepted
 
 
 def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,

@@ -1,0 +1,57 @@
+"""A budget of passes: the window of `exact` moves on by at least so many cells a pass.
+
+Every pass chooses the window's cells again with the seed's own noise, as in `exact`. Cells that the
+window leaves before they settle stay as they were fed, so that their keys and values are right. A
+picture that settles sooner ends sooner; with a budget of a pass per cell the picture is AR's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from ...model.grid import Grid
+from ..events import Pass
+from ..plan import Plan
+from ..state import DecodeState
+from .base import make_plan, require
+from .exact import FirstGuess, rechoose
+from .knobs import knob
+from .window import Windowed, cheapest_window, sliding_window
+
+
+@dataclass(frozen=True)
+class Rolling(Windowed):
+    """Takes at most `budget` passes for a whole picture, fewer where rows are kept."""
+
+    budget: int = knob(72, "Most forward passes for a whole picture: a smaller budget is faster "
+                           "and repairs less.", low=2, shown="basic")
+    name: ClassVar[str] = "rolling"
+    uses_heads: ClassVar[bool] = True
+    verdict: ClassVar[str] = "approximate"
+
+    def least(self, grid: Grid) -> int:
+        """The cells that every pass moves on by: enough to keep the budget."""
+        return max(1, -(-(grid.slots - 1) // (self.budget - 1)))
+
+    def width(self, grid: Grid, device: str) -> int:
+        own = max(cheapest_window(grid, device), 2 * self.least(grid))
+        return min(self.window or own, grid.slots)
+
+    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
+        least = self.least(grid)
+        require(((not self.window or self.window <= grid.slots,
+                  f"window {self.window}: the picture has {grid.slots} cells"),
+                 (not self.window or self.window >= least,
+                  f"window {self.window}: a budget of {self.budget} passes moves on {least} cells "
+                  f"a pass; raise the window or the budget")))
+        slots = (grid.rows - first_row) * grid.width
+        return make_plan(grid, first_row, None, 1 + -(-(slots - 1) // least), None)
+
+    def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        window = self.width(state.grid, state.tokens.device.type)
+        judge = partial(rechoose, least=self.least(state.grid))
+        yield from sliding_window(state, first_row * state.grid.width, window, FirstGuess(state),
+                                  judge)
