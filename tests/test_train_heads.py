@@ -22,7 +22,7 @@ from ssd_core.cli import main
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import read_safetensors, write_safetensors
 from ssd_core.model.grid import Grid
-from ssd_core.train import heads, self_distill
+from ssd_core.train import common, heads, self_distill
 from ssd_core.train.drawn import FORMAT, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
@@ -154,6 +154,13 @@ def error(draft_heads: DraftHeads, backbone, hidden: torch.Tensor,
     return torch.stack(errors).mean().item()
 
 
+@pytest.fixture
+def whole_precision(monkeypatch):
+    """As on a processor without units for bfloat16 products."""
+    monkeypatch.setattr(common, "cpu_has_amx", lambda: False)
+
+
+@pytest.mark.usefixtures("whole_precision")
 def test_the_teacher_sees_what_decoding_sees(trained):
     """Both branches, prompts of two lengths, hidden slots, row ends, against passes in blocks."""
     backbone, _, pictures = loaded(trained)
@@ -181,6 +188,7 @@ def mock_pictures(count: int) -> heads.Pictures:
     return heads.Pictures(tokens, prompts, MOCK.size)
 
 
+@pytest.mark.usefixtures("whole_precision")
 def test_a_batch_in_parts_gives_the_gradients_of_the_whole(monkeypatch):
     gradients = []
     for cells in (1000, 40, 1):
@@ -258,7 +266,7 @@ def test_an_interrupted_run_ends_in_the_pictures_of_a_whole_one(capsys, card, tm
                             ((), 1), ((), 0)):
         code, told, said = ssd(capsys, *common, "--out", parts, *more)
         assert (code, told["drawn_now"]) == (0, drawn_now)
-        assert f"draws {drawn_now} pictures of 192x192 px" in said
+        assert f"draws {drawn_now} pictures of 384x384 px" in said
     backbone = load_backbone(card, "cpu")
     first, second = load_pictures(whole, backbone), load_pictures(parts, backbone)
     assert torch.equal(first.tokens, second.tokens) and first.tokens.dtype == torch.int16
@@ -286,21 +294,21 @@ def test_pictures_from_before_prompts_were_kept_have_their_captions_read(card, t
                        "captions": json.dumps(["a red sun"])})
     pictures = load_pictures(tmp_path, backbone)
     assert pictures.prompts[0].tolist() == backbone.tokenize("a red sun")
-    assert pictures.size == (192, 192)
+    assert pictures.size == (384, 384)
 
 
 @pytest.mark.parametrize(("flags", "said"), [
     (("--prompts", "{}/none.txt"), "none.txt: prompts cannot be read"),
     (("--prompts", "{}/blank.txt"), "blank.txt: holds no prompts"),
     (("--prompts", "{}/latin.txt"), "latin.txt: prompts cannot be read"),
-    (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 39 words"),
-    (("--size", "64"), "size '64'"), (("--size", "64x64"), "size 64x64: postcard draws 192x192"),
+    (("--prompts", "{}/long.txt"), "long.txt, line 3: the prompt has 40 words"),
+    (("--size", "64"), "size '64'"), (("--size", "64x64"), "size 64x64: postcard draws 384x384"),
     (("--pictures", "-1"), "pictures -1"), (("--batch", "-2"), "batch -2"),
     (("--cfg", "0.5"), "cfg 0.5"), (("--seed", "-1"), "seed -1")])
 def test_what_cannot_be_drawn_is_one_line(capsys, card, tmp_path, flags, said):
     (tmp_path / "blank.txt").write_text("\n \n")
     (tmp_path / "latin.txt").write_bytes("h\xe4user".encode("latin-1"))
-    (tmp_path / "long.txt").write_text("red\n\n" + "red " * 39)
+    (tmp_path / "long.txt").write_text("red\n\n" + "red house " * 20)
     flags = [flag.format(tmp_path) for flag in flags]
     code, _, line = ssd(capsys, "train", "self-distill", "--backbone", card, "--out",
                         tmp_path / "out", *flags)
@@ -333,7 +341,7 @@ def four(card, tmp_path_factory) -> Path:
     (("--data", "{}/foreign"), "drawn by another backbone than the loaded postcard"),
     (("--data", "{}/short"), "not a whole file of pictures"),
     (("--data", "{}/beyond"), "not a whole file of pictures"),
-    (("--data", "{}/sizes"), "size 64x64: postcard draws 192x192"),
+    (("--data", "{}/sizes"), "size 64x64: postcard draws 384x384"),
     (("--data", "{}/named"), "mine.safetensors: not a file of pictures")])
 def test_what_cannot_be_learnt_is_one_line(capsys, card, four, tmp_path, flags, said):
     spoil(four, tmp_path)

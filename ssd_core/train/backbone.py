@@ -1,7 +1,8 @@
 """Stage 2: the backbone. It learns to read captions, then next-token prediction over pictures.
 
 Captions are drawn anew at every use; one in ten is dropped, so that the branch without text exists
-for guidance. Matrices inside the decoder learn by Muon, everything else by AdamW.
+for guidance. Matrices inside the decoder learn by Muon, everything else by AdamW. The rate stays at
+its peak for most of the steps and then falls to zero, so that a run can be made longer later.
 """
 
 from __future__ import annotations
@@ -11,41 +12,49 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ..backbones import postcard
 from ..backbones.base import Backbone
+from ..backbones.codecs.codec import PictureCodec
 from ..backbones.codecs.vq import VQTokenizer
 from ..backbones.postcard import Postcard
-from ..files import read_safetensors, written_whole
+from ..errors import SSDError
+from ..files import read_safetensors
 from ..postcards import WORDS
+from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
 from .common import (
     Checkpoint,
-    cosine,
     descend,
     mixed_precision,
     muon_and_adamw,
+    option,
     set_rate,
     training_steps,
+    trapezoid,
 )
-from .data import HELD_OUT, fresh_caption, pictures, prompt_batch, scene_of, to_signed
-from .reading import SceneProbe, answers, heard_at_prompt, learn_to_read
+from .data import HELD_OUT, fresh_caption, painted_tokens, prompt_batch, scene_of
+from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
 
 
 @dataclass(frozen=True)
 class BackboneRecipe:
     out: Path
-    reading_steps: int = 800
-    reading_batch: int = 256
-    steps: int = 3600
+    start_from: str = option("", "A postcard to go on from, instead of fresh weights: a bundled "
+                                 "name, a file or a folder.")
+    reading_steps: int = 1500
+    reading_batch: int = 128
+    steps: int = 12000
+    cooldown: float = 0.3
     pictures: int = 24000
-    batch: int = 16
+    batch: int = 8
     probe_weight: float = 0.01
-    rate: float = 3e-3
+    cell_weight: float = 0.5
+    thing_weight: float = 2.0
+    rate: float = 2.5e-3
     drop_text: float = 0.1
     held_out: int = 128
     seed: int = 0
@@ -60,17 +69,6 @@ def load_codec(folder: Path) -> VQTokenizer:
     return codec.requires_grad_(False).eval()
 
 
-@torch.no_grad()
-def tokenised(codec: VQTokenizer, painted: np.ndarray, path: Path) -> torch.Tensor:
-    """int64 [n, R*C] tokens of painted pictures, kept in `path`."""
-    if not path.exists():
-        rows = [codec.encode(to_signed(painted[a : a + 64])).flatten(1).to(torch.int16).numpy()
-                for a in range(0, len(painted), 64)]
-        with written_whole(path) as temporary, open(temporary, "wb") as file:
-            np.save(file, np.concatenate(rows))
-    return torch.from_numpy(np.load(path)).long()
-
-
 def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """h_pre [B, R*C, d] of teacher-forced pictures: element c predicts cell c.
 
@@ -80,25 +78,52 @@ def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tenso
     return backbone(x)[:, prompts.shape[1] - 1 :]
 
 
-def loss_of(backbone: Postcard, prompts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy, nats a token."""
-    logits = backbone.logits(hidden_states(backbone, prompts, tokens))
-    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+def loss_of(backbone: Postcard, hidden: torch.Tensor, tokens: torch.Tensor,
+            weights: torch.Tensor | None = None) -> torch.Tensor:
+    """Cross-entropy of tokens [B, R*C] after states [B, R*C, d], nats a token.
+
+    The mean over all cells, each as often as weights [B, R*C] say.
+    """
+    logits = backbone.logits(hidden).flatten(0, 1)
+    if weights is None:
+        return F.cross_entropy(logits, tokens.flatten())
+    nll = F.cross_entropy(logits, tokens.flatten(), reduction="none")
+    return (nll * weights.flatten()).sum() / weights.sum()
 
 
-def start(recipe: BackboneRecipe, codec: VQTokenizer, generator: torch.Generator) -> Postcard:
-    """Fresh weights around the tokenizer of stage 1."""
-    backbone = Postcard(WORDS, len(codec.codebook))
-    backbone.initialise(generator)
-    backbone.picture_codec.load_state_dict(codec.state_dict())
+def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
+    """Fresh weights around the tokenizer of stage 1, or those of another postcard."""
+    if recipe.start_from:
+        backbone = load_backbone(recipe.start_from, recipe.device, "fp32")
+        require_postcard(backbone)
+        backbone.requires_grad_(True)
+    else:
+        codec = load_codec(recipe.out)
+        backbone = Postcard(WORDS, len(codec.codebook))
+        backbone.initialise(generator)
+        backbone.picture_codec.load_state_dict(codec.state_dict())
     backbone.picture_codec.requires_grad_(False)
     return backbone.to(recipe.device)
 
 
-def learn_to_draw(backbone: Postcard, probe: SceneProbe, tokens: torch.Tensor,
+def require_postcard(backbone: Backbone) -> None:
+    if not isinstance(backbone, Postcard):
+        raise SSDError(f"--start-from: {backbone.name} is not a postcard: name one, or leave it "
+                       "out")
+
+
+class Probes(nn.Module):
+    """Read-outs that steer training and are thrown away: the scene's, and the next cell's."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.scene, self.cell = SceneProbe(hidden), CellProbe(hidden)
+
+
+def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
                   recipe: BackboneRecipe, generator: torch.Generator) -> None:
-    """Next-token prediction over pictures [n, R*C], the probe still listening."""
-    model = nn.ModuleList((backbone, probe))
+    """Next-token prediction over pictures [n, R*C], the probes still listening."""
+    model = nn.ModuleList((backbone, probes))
     weights = [p for p in model.parameters() if p.requires_grad]
     inside = {id(p) for p in backbone.decoder.parameters()}
     optimizers = muon_and_adamw(backbone.decoder, [p for p in weights if id(p) not in inside],
@@ -108,45 +133,64 @@ def learn_to_draw(backbone: Postcard, probe: SceneProbe, tokens: torch.Tensor,
     for step in training_steps("backbone", recipe.steps, checkpoint, every=100,
                                report=lambda: f"nll {mean(recent):.3f}"):
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
-        drop = torch.rand(recipe.batch, generator=generator) < recipe.drop_text
-        prompts = prompt_batch(backbone, [fresh_caption(i, step) for i in pick.tolist()], drop)
-        told = torch.tensor([answers(scene_of(i)) for i in pick.tolist()])
-        set_rate(optimizers, cosine(step, recipe.steps, warmup=50))
+        factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
+        set_rate(optimizers, factor)
         backbone.refresh_tables()
-        with mixed_precision(recipe.device), heard_at_prompt(backbone) as heard:
-            loss = loss_of(backbone, prompts.to(recipe.device), tokens[pick].to(recipe.device))
-        scene = probe.loss(heard[0], told.to(recipe.device), ~drop.to(recipe.device))
-        descend(loss + recipe.probe_weight * scene, optimizers, weights)
-        recent.append(loss.item())
+        things = 1 + (recipe.thing_weight - 1) * factor  # in the end the true distribution
+        drawing, probing = losses(backbone, probes, pick.tolist(), tokens[pick], step, things,
+                                  recipe, generator)
+        descend(drawing + probing, optimizers, weights)
+        recent.append(drawing.item())
+
+
+def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.Tensor, draw: int,
+           things: float, recipe: BackboneRecipe,
+           generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of pictures [B, R*C]: cross-entropy in nats a token, and what the probes add to it.
+
+    Cells that show things are few and decide most claims: they count `things` times.
+    """
+    device = recipe.device
+    drop = torch.rand(len(seeds), generator=generator) < recipe.drop_text
+    prompts = prompt_batch(backbone, [fresh_caption(seed, draw) for seed in seeds], drop)
+    scenes = [scene_of(seed) for seed in seeds]
+    told = torch.tensor([answers(scene) for scene in scenes]).to(device)
+    labels = torch.stack([cell_labels(scene) for scene in scenes]).to(device)
+    weights = torch.where(labels > 0, things, 1.0)
+    with mixed_precision(device), heard_at_prompt(backbone) as heard:
+        hidden = hidden_states(backbone, prompts.to(device), tokens.to(device))
+        drawing = loss_of(backbone, hidden, tokens.to(device), weights)
+        cells = probes.cell.loss(hidden, labels)
+    scene = probes.scene.loss(heard[0], told, ~drop.to(device))
+    return drawing, recipe.probe_weight * scene + recipe.cell_weight * cells
 
 
 def train(recipe: BackboneRecipe) -> dict:
     """Train, save `backbone.safetensors` in recipe.out and return the held-out metrics."""
     generator = torch.Generator().manual_seed(recipe.seed)
-    codec = load_codec(recipe.out)
-    tokens = tokenised(codec, pictures(recipe.pictures, recipe.out),
-                       recipe.out / f"tokens-0-{recipe.pictures}.npy")
-    backbone = start(recipe, codec, generator)
-    probe = SceneProbe(backbone.hidden_size).to(recipe.device)
-    learn_to_read(backbone, probe, recipe.reading_steps, recipe.reading_batch, recipe.rate,
+    backbone = start(recipe, generator)
+    codec = backbone.picture_codec
+    tokens = painted_tokens(codec, recipe.pictures, recipe.out)
+    probes = Probes(backbone.hidden_size).to(recipe.device)
+    learn_to_read(backbone, probes.scene, recipe.reading_steps, recipe.reading_batch, recipe.rate,
                   recipe.out / "reading.ckpt", generator)
-    learn_to_draw(backbone, probe, tokens, recipe, generator)
+    learn_to_draw(backbone, probes, tokens, recipe, generator)
     postcard.save(backbone, recipe.out / "backbone.safetensors")
     return {"stage": "backbone", "reading_steps": recipe.reading_steps, "steps": recipe.steps,
             "pictures": recipe.pictures,
             "parameters": sum(p.numel() for n, p in backbone.named_parameters()
                               if not n.startswith("picture_codec")),
-            **held_out_metrics(backbone, probe, codec, recipe.out, recipe.held_out)}
+            **held_out_metrics(backbone, probes.scene, codec, recipe.out, recipe.held_out)}
 
 
 @torch.no_grad()
-def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: VQTokenizer, folder: Path,
+def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec, folder: Path,
                      count: int) -> dict:
     """NLL in nats a token on postcards never trained on, and what the probe reads of their text."""
-    painted = pictures(count, folder, HELD_OUT)
-    tokens = tokenised(codec, painted, folder / f"tokens-held-out-{count}.npy")
+    tokens = painted_tokens(codec, count, folder, HELD_OUT)
     backbone.refresh_tables()
-    losses, told_right = [], []
+    nll: list[float] = []
+    told_right: list[float] = []
     for a in range(0, count, 32):
         seeds = range(HELD_OUT + a, HELD_OUT + min(a + 32, count))
         text = torch.zeros(len(seeds), dtype=torch.bool)
@@ -154,8 +198,9 @@ def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: VQTokenizer, 
         told = torch.tensor([answers(scene_of(seed)) for seed in seeds])
         device = backbone.device
         with heard_at_prompt(backbone) as heard:
-            losses.append(loss_of(backbone, prompts.to(device),
-                                  tokens[a : a + 32].to(device)).item())
+            batch = tokens[a : a + 32].to(device)
+            hidden = hidden_states(backbone, prompts.to(device), batch)
+            nll.append(loss_of(backbone, hidden, batch).item())
         told_right.append(probe.share_told(heard[0], told.to(device)))
-    return {"held_out_pictures": count, "held_out_nll": mean(losses),
+    return {"held_out_pictures": count, "held_out_nll": mean(nll),
             "fields_read": mean(told_right)}

@@ -34,7 +34,7 @@ from .reading import SceneProbe, answers
 class ClassifierRecipe:
     out: Path
     steps: int = 1200
-    pictures: int = 24000
+    pictures: int = 6000
     batch: int = 32
     rate: float = 2e-3
     held_out: int = 256

@@ -49,6 +49,13 @@ def cosine(step: int, steps: int, warmup: int, floor: float = 0.0) -> float:
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
+def trapezoid(step: int, steps: int, warmup: int, cooldown: float) -> float:
+    """Factor on the peak learning rate: linear warm-up, a plateau, and a linear fall to zero over
+    the last `cooldown` (0..1) of the steps."""
+    falling = max(1.0, cooldown * steps)
+    return min(1.0, (step + 1) / warmup, (steps - step) / falling)
+
+
 def set_rate(optimizers: list[torch.optim.Optimizer], factor: float) -> None:
     for optimizer in optimizers:
         for group in optimizer.param_groups:

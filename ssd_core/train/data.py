@@ -1,7 +1,8 @@
-"""Painted postcards on disk: pictures once, captions drawn anew every time they are used."""
+"""Painted postcards on disk, as pixels or as tokens; captions are drawn anew for every use."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
+from ..backbones.codecs.codec import PictureCodec
 from ..files import written_whole
 from ..postcards.captions import describe
 from ..postcards.painter import paint
@@ -40,20 +42,39 @@ def paint_chunk(seeds: range) -> np.ndarray:
     return np.stack([paint(scene_of(seed)) for seed in seeds])
 
 
+def painted(count: int, first_seed: int) -> Iterator[np.ndarray]:
+    """Pictures of `count` seeds, painted on all cores, up to 64 at a time."""
+    end = first_seed + count
+    chunks = [range(a, min(a + 64, end)) for a in range(first_seed, end, 64)]
+    with ProcessPoolExecutor() as pool:
+        yield from tqdm(pool.map(paint_chunk, chunks), "paint", len(chunks), mininterval=2.0)
+
+
 def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
-    """uint8 [count, SIZE, SIZE, 3], painted on all cores and kept in `folder` for later stages."""
+    """uint8 [count, SIZE, SIZE, 3], kept in `folder` for later stages."""
     path = Path(folder) / f"pictures-{first_seed}-{count}.npy"
     if not path.exists():
-        end = first_seed + count
-        chunks = [range(a, min(a + 64, end)) for a in range(first_seed, end, 64)]
-        with written_whole(path) as temporary, ProcessPoolExecutor() as pool:
+        with written_whole(path) as temporary:
             out = np.lib.format.open_memmap(temporary, "w+", np.uint8, (count, SIZE, SIZE, 3))
-            painted = pool.map(paint_chunk, chunks)
-            for seeds, block in zip(tqdm(chunks, desc="paint", mininterval=2.0), painted,
-                                    strict=True):
-                out[seeds.start - first_seed : seeds.stop - first_seed] = block
+            done = 0
+            for block in painted(count, first_seed):
+                out[done : done + len(block)] = block
+                done += len(block)
             out.flush()
     return np.load(path, mmap_mode="r")
+
+
+@torch.no_grad()
+def painted_tokens(codec: PictureCodec, count: int, folder: Path,
+                   first_seed: int = 0) -> torch.Tensor:
+    """int64 [count, R*C]: pictures as tokens, kept in `folder`; their pixels would fill disks."""
+    path = Path(folder) / f"tokens-{first_seed}-{count}.npy"
+    if not path.exists():
+        rows = [codec.encode(to_signed(block)).flatten(1).to(torch.int16).numpy()
+                for block in painted(count, first_seed)]
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            np.save(file, np.concatenate(rows))
+    return torch.from_numpy(np.load(path)).long()
 
 
 def to_signed(batch: np.ndarray) -> torch.Tensor:

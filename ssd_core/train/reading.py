@@ -3,7 +3,8 @@
 A picture's tokens say little about its caption: which colour belongs to which thing decides a
 handful of cells out of 576. So a linear probe on the last prompt slot, half-way up the decoder,
 must tell the whole scene; captions alone are cheap, and the layers above find the scene told in one
-place. The probe goes on beside the pictures and is thrown away afterwards.
+place. While the backbone learns to draw, a second probe on its last states tells which thing covers
+the next cell. Both are thrown away afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +20,19 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
-from ..postcards.world import COLOURS, GROUNDS, KINDS, LIGHTS, PLACES, RIDGES, SKIES, TIMES, Scene
+from ..postcards.things import cells_of
+from ..postcards.world import (
+    COLOURS,
+    GROUNDS,
+    KINDS,
+    LIGHTS,
+    PATHS,
+    PLACES,
+    RIDGES,
+    SKIES,
+    TIMES,
+    Scene,
+)
 from .common import (
     Checkpoint,
     cosine,
@@ -34,16 +47,36 @@ from .data import HELD_OUT, fresh_caption, scene_of
 LAYERS = 3  # the probe reads what this many layers made of the prompt
 NONE = "none"
 FIELDS: tuple[tuple[str, ...], ...] = (
-    TIMES, SKIES, LIGHTS, (NONE, *PLACES), RIDGES, GROUNDS,
+    TIMES, SKIES, LIGHTS, (NONE, *PLACES), RIDGES, GROUNDS, PATHS,
     *[values for _ in PLACES for values in ((NONE, *KINDS), (NONE, *COLOURS))])
 
 
 def answers(scene: Scene) -> list[int]:
-    """The index of each field's true value: the scene's own six, then kind and colour by place."""
+    """The index of each field's true value: the scene's own, then kind and colour by place."""
     things = {thing.place: (thing.kind, thing.colour) for thing in scene.things}
-    told = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground]
+    told = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground,
+            scene.path]
     told += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
     return [values.index(value) for values, value in zip(FIELDS, told, strict=True)]
+
+
+def cell_labels(scene: Scene) -> torch.Tensor:
+    """int64 [R*C]: 0 where a cell shows no thing, else 1 + the kind's and colour's number."""
+    numbers = [1 + KINDS.index(thing.kind) * len(COLOURS) + COLOURS.index(thing.colour)
+               for thing in scene.things]
+    return torch.tensor([*numbers, 0])[torch.from_numpy(cells_of(scene)).flatten()]
+
+
+class CellProbe(nn.Module):
+    """A linear read-out of what covers the next cell from the decoder's last states."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1 + len(KINDS) * len(COLOURS), hidden))
+
+    def loss(self, states: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy in nats a cell; states: [B, R*C, d], labels: int64 [B, R*C]."""
+        return F.cross_entropy(F.linear(states, self.weight).flatten(0, 1), labels.flatten())
 
 
 class SceneProbe(nn.Module):

@@ -1,7 +1,9 @@
-"""Stage 1: the picture tokenizer. Autoencode, then quantise with a codebook that k-means starts.
+"""Stage 1: the picture tokenizer. Principal components, k-means, then a decoder that repairs.
 
-The codebook follows its latents by exponential moving average, and codes that fall out of use
-are put back on random latents, so that all of them earn their place.
+Squared error alone would average strokes away. So nothing is learned on the encoder's side: a code
+is the mean of patches that look alike, sharp as they are, and the decoder only learns what a patch
+gains from its neighbours. Half of the patches that choose the codes show things, which cover few
+cells of a postcard and decide most of its claims.
 """
 
 from __future__ import annotations
@@ -15,21 +17,34 @@ from statistics import mean
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from ..backbones.codecs.vq import PATCH, VQTokenizer
 from ..files import write_safetensors
 from ..postcards import SIZE, check, claims, postcard
-from .common import Checkpoint, cosine, descend, remember_rates, set_rate, training_steps
-from .data import HELD_OUT, pictures, to_signed
+from ..postcards.things import cells_of
+from .common import (
+    Checkpoint,
+    cosine,
+    descend,
+    mixed_precision,
+    remember_rates,
+    set_rate,
+    training_steps,
+)
+from .data import HELD_OUT, pictures, scene_of, to_signed
 
-FORMAT = "ssd-vq/1"
+FORMAT = "ssd-vq/2"
+WHITENING = 0.12  # the power of a component's variance that its scale is divided by
 
 
 @dataclass(frozen=True)
 class TokenizerRecipe:
     out: Path
-    steps: int = 2000
-    pictures: int = 6000
+    steps: int = 3000
+    pictures: int = 3000
+    patches: int = 240_000
+    rounds: int = 12
     batch: int = 32
     crop: int = 96
     rate: float = 2e-3
@@ -38,42 +53,60 @@ class TokenizerRecipe:
     device: str = "cpu"
 
 
-class Codebook:
-    """EMA statistics of a VQTokenizer's codes (decay 0.99, as in VQ-VAE-2's appendix)."""
+def patches_of(painted: np.ndarray, count: int, generator: torch.Generator) -> torch.Tensor:
+    """float32 [count, 3 * PATCH**2] in -1..1: as many that show things as others."""
+    groups: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+    each = -(-count // len(painted) // 2)
+    for seed, picture in enumerate(painted):
+        signed = to_signed(picture[None])
+        cells = F.pixel_unshuffle(signed, PATCH)[0].flatten(1).T
+        shows = torch.from_numpy(cells_of(scene_of(seed))).flatten() >= 0
+        for group, mask in zip(groups, (shows, ~shows), strict=True):
+            of_group = cells[mask]
+            group.append(of_group[torch.randperm(len(of_group), generator=generator)[:each]])
+    things, others = (torch.cat(group) for group in groups)
+    return torch.cat((things, others))[torch.randperm(len(things) + len(others),
+                                                      generator=generator)]
 
-    def __init__(self, model: VQTokenizer, decay: float = 0.99) -> None:
-        self.model, self.decay = model, decay
-        self.usage = torch.ones(len(model.codebook), device=model.codebook.device)
-        self.sums = model.codebook.detach().clone()
-        model.register_buffer("usage", self.usage)  # so that they come back with a checkpoint
-        model.register_buffer("sums", self.sums)
 
-    @torch.no_grad()
-    def start(self, latents: torch.Tensor, generator: torch.Generator) -> None:
-        """Ten rounds of k-means over latents [n, dim]."""
-        pick = torch.randperm(len(latents), generator=generator)[: len(self.model.codebook)]
-        book = latents[pick]
-        for _ in range(10):
-            owner = torch.cdist(latents, book).argmin(-1)
-            count = torch.bincount(owner, minlength=len(book)).float()[:, None]
-            book = torch.where(count > 0, torch.zeros_like(book).index_add_(0, owner, latents)
-                               / count.clamp(min=1), book)
-        self.model.codebook.copy_(book)
-        self.usage.fill_(1.0)
-        self.sums.copy_(book)
+def principal(patches: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The mean [pixels] of patches [n, pixels], their components [pixels, dim] and variances [dim],
+    the largest first."""
+    centre = patches.mean(0)
+    values, vectors = torch.linalg.eigh(torch.cov(patches.T))
+    return centre, vectors[:, -dim:].flip(1), values[-dim:].flip(0).clamp(min=1e-8)
 
-    @torch.no_grad()
-    def follow(self, latents: torch.Tensor, owner: torch.Tensor, revive: bool,
-               generator: torch.Generator) -> None:
-        """Move every code towards the mean of the latents [n, dim] it owns."""
-        count = torch.bincount(owner, minlength=len(self.usage)).float()
-        self.usage.lerp_(count, 1 - self.decay)
-        self.sums.lerp_(torch.zeros_like(self.sums).index_add_(0, owner, latents), 1 - self.decay)
-        dead = self.usage < 0.05
-        if revive and dead.any():
-            pick = torch.randint(len(latents), (int(dead.sum()),), generator=generator)
-            self.sums[dead], self.usage[dead] = latents[pick], 1.0
-        self.model.codebook.copy_(self.sums / self.usage.clamp(min=1e-3)[:, None])
+
+def kmeans(latents: torch.Tensor, codes: int, rounds: int,
+           generator: torch.Generator) -> torch.Tensor:
+    """Means [codes, dim] of latents [n, dim]; a mean without latents goes on a random one."""
+    def pick(count: int) -> torch.Tensor:
+        return latents[torch.randperm(len(latents), generator=generator)[:count]]
+
+    book = pick(codes)
+    for _ in range(rounds):
+        owner = torch.cat([torch.cdist(part, book).argmin(-1) for part in latents.split(8192)])
+        count = torch.bincount(owner, minlength=codes)
+        book = torch.zeros_like(book).index_add_(0, owner, latents) / count.clamp(min=1)[:, None]
+        book[count == 0] = pick(int((count == 0).sum()))
+    return book
+
+
+@torch.no_grad()
+def start(model: VQTokenizer, patches: torch.Tensor, rounds: int,
+          generator: torch.Generator) -> None:
+    """Components and codes from patches [n, pixels]; the decoder starts as a plain mosaic."""
+    codes, dim = model.codebook.shape
+    centre, components, variances = principal(patches, dim)
+    scale = variances ** WHITENING
+    project = (components / scale).T
+    model.encoder[1].weight.copy_(project[..., None, None])
+    model.encoder[1].bias.copy_(-project @ centre)
+    model.mosaic.weight.copy_((components * scale)[..., None, None])
+    model.mosaic.bias.copy_(centre)
+    model.codebook.copy_(kmeans((patches - centre) @ project.T, codes, rounds, generator))
+    nn.init.zeros_(model.repair[-1].weight)
+    nn.init.zeros_(model.repair[-1].bias)
 
 
 def crops(painted: np.ndarray, recipe: TokenizerRecipe, generator: torch.Generator) -> torch.Tensor:
@@ -86,60 +119,43 @@ def crops(painted: np.ndarray, recipe: TokenizerRecipe, generator: torch.Generat
         painted[i, y * PATCH : y * PATCH + c, x * PATCH : x * PATCH + c] for i, y, x in corners]))
 
 
-def loss_of(model: VQTokenizer, batch: torch.Tensor, book: Codebook | None, revive: bool,
-            generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Squared error, and what to add to it once the codebook is in use: the commitment term."""
-    z = model.encoder(batch)
-    if book is None:
-        return F.mse_loss(model.decoder(z), batch), z.new_zeros(())
-    tokens = model.nearest(z)
-    quantised = model.quantised(tokens)
-    commit = F.mse_loss(z, quantised.detach())
-    error = F.mse_loss(model.decoder(z + (quantised - z).detach()), batch)
-    book.follow(z.detach().permute(0, 2, 3, 1).flatten(0, 2), tokens.flatten(), revive, generator)
-    return error, 0.1 * commit
-
-
 def train(recipe: TokenizerRecipe) -> dict:
     """Train, save `tokenizer.safetensors` in recipe.out and return the held-out metrics."""
     torch.manual_seed(recipe.seed)
     generator = torch.Generator().manual_seed(recipe.seed)
     painted = pictures(recipe.pictures, recipe.out)
-    model = VQTokenizer().to(recipe.device)
-    model.codebook.requires_grad_(False)
-    book = Codebook(model)
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
-    checkpoint = Checkpoint(recipe.out / "tokenizer.ckpt", model, optimizers, generator)
-    free = recipe.steps // 8
-    recent: deque[float] = deque(maxlen=100)
-    for step in training_steps("tokenizer", recipe.steps, checkpoint,
-                               report=lambda: f"psnr {psnr_of(mean(recent)):.2f}"):
-        batch = crops(painted, recipe, generator).to(recipe.device)
-        if step == free:
-            book.start(latents_of(model, painted, recipe, generator), generator)
-        set_rate(optimizers, cosine(step, recipe.steps, warmup=100))
-        error, commitment = loss_of(model, batch, book if step >= free else None,
-                                    step < 0.8 * recipe.steps, generator)
-        descend(error + commitment, optimizers, weights)
-        recent.append(error.item())
+    model = VQTokenizer()
+    checkpoint = recipe.out / "tokenizer.ckpt"
+    if not checkpoint.exists():
+        start(model, patches_of(painted, recipe.patches, generator), recipe.rounds, generator)
+    learn_to_repair(model.to(recipe.device), painted, recipe, checkpoint, generator)
     save(model, recipe.out / "tokenizer.safetensors")
     return held_out_metrics(model.cpu(), recipe.held_out)
 
 
-@torch.no_grad()
-def latents_of(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRecipe,
-               generator: torch.Generator) -> torch.Tensor:
-    """[n, dim] latents of enough crops to start the codebook from."""
-    batches = (crops(painted, recipe, generator).to(recipe.device) for _ in range(8))
-    return torch.cat([model.encoder(b).permute(0, 2, 3, 1).flatten(0, 2) for b in batches])
+def learn_to_repair(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRecipe, path: Path,
+                    generator: torch.Generator) -> None:
+    """Squared error of what the decoder makes of the codes; codebook and encoder stay."""
+    weights = [*model.mosaic.parameters(), *model.repair.parameters()]
+    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
+    checkpoint = Checkpoint(path, model, optimizers, generator)
+    recent: deque[float] = deque(maxlen=100)
+    for step in training_steps("tokenizer", recipe.steps, checkpoint,
+                                report=lambda: f"psnr {psnr_of(mean(recent)):.2f}"):
+        batch = crops(painted, recipe, generator).to(recipe.device)
+        set_rate(optimizers, cosine(step, recipe.steps, warmup=100))
+        with torch.no_grad():
+            vectors = model.quantised(model.encode(batch))
+        with mixed_precision(recipe.device):
+            rebuilt = model.pixels(vectors)
+        error = F.mse_loss(rebuilt.float(), batch)
+        descend(error, optimizers, weights)
+        recent.append(error.item())
 
 
 def save(model: VQTokenizer, path: Path) -> None:
-    names = [n for n, _ in model.named_parameters()]
-    state = model.state_dict()
-    write_safetensors({n: state[n].float().cpu().contiguous() for n in names}, path,
-                      {"format": FORMAT})
+    write_safetensors({name: tensor.float().cpu().contiguous()
+                       for name, tensor in model.state_dict().items()}, path, {"format": FORMAT})
 
 
 def psnr_of(mse_signed: float) -> float:
