@@ -10,6 +10,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -18,6 +19,7 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
+from ..postcards.captions import fresh_prompt
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
@@ -106,6 +108,10 @@ class Backbone(nn.Module):
     def unknown_words(self, prompt: str) -> list[str]:
         """Words of a prompt that this backbone cannot use, with a reason unless simply unknown."""
         return []
+
+    def fresh_prompt(self, seed: int) -> str:
+        """A prompt for the dice beside a prompt box: a landscape that nobody has described yet."""
+        return fresh_prompt(np.random.default_rng(seed))
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Prompt ids of guidance's unconditional branch."""

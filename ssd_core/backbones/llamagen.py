@@ -19,7 +19,7 @@ from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
-from .prompts.imagenet import class_of
+from .prompts.imagenet import class_of, label_of
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import claimed, head_key
 from .reading.weights import (
@@ -96,6 +96,10 @@ class ClassLlamaGen(LlamaGen):
 
     def tokenize(self, prompt: str) -> list[int]:
         return [class_of(prompt, self.classes)]
+
+    def fresh_prompt(self, seed: int) -> str:
+        """A class."""
+        return label_of(seed % self.classes)
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [self.classes]

@@ -1,19 +1,20 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
-24 x 24 codes of 8 x 8 pixels, a closed vocabulary of words, prompts padded to one length (so that
-the branches of guidance share their positions, as in Janus-Pro), axial rotary angles plus learned
-row and column embeddings of the cell that a slot predicts.
+24 x 24 codes of 16 x 16 pixels, a closed vocabulary of words (synonyms and Chinese become words of
+it), prompts padded to one length (so that the branches of guidance share their positions, as in
+Janus-Pro), axial rotary angles plus learned row and column embeddings of the cell that a slot
+predicts.
 """
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
 
 from ..errors import SSDError
@@ -21,6 +22,7 @@ from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
 from ..model.processor import likes_columns
 from ..model.transformer import Decoder, DecoderShape, axial_angles
+from ..postcards.aliases import Said, said, without_repeats
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -28,23 +30,17 @@ from .codecs.vq import PATCH, VQTokenizer
 from .reading.checkpoint import Checkpoint
 
 FAMILY = "postcard"
-FORMAT = "ssd-postcard/1"
+FORMAT = "ssd-postcard/2"
+# The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
+EARLIER_FORMAT = "ssd-postcard/1"
+EARLIER = "260c97f2e664f4563e40983d1f87cfe03a1a1c56d165360b8bb4e58e3301bd06"
 GRID = Grid(24, 24)
 PROMPT_LENGTH = 40
-SPECIALS = ("<pad>", "<unknown>", "<start>", "<image>")
-PAD, UNKNOWN, START, IMAGE = range(len(SPECIALS))
+CODES = 4096
+SPECIALS = ("<pad>", "<start>", "<image>")
+PAD, START, IMAGE = range(len(SPECIALS))
 SHAPE = DecoderShape(layers=6, hidden=192, heads=3, kv_heads=3, head_dim=64, ffn=512,
                      rotary="interleaved")
-
-
-def word_tokenizer(words: tuple[str, ...]) -> Tokenizer:
-    """A closed vocabulary of lower-case words and punctuation marks."""
-    vocabulary = {word: i for i, word in enumerate((*SPECIALS, *words))}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unknown>"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    word = Regex(r"\w+(?:[-']\w+)*|[^\w\s]")
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(word, "removed", invert=True)
-    return tokenizer
 
 
 class Postcard(Backbone):
@@ -56,12 +52,12 @@ class Postcard(Backbone):
     prompt_limit = PROMPT_LENGTH - 2
     preset = presets.POSTCARD
 
-    def __init__(self, words: tuple[str, ...], codes: int = 512,
+    def __init__(self, words: tuple[str, ...], codes: int = CODES,
                  shape: DecoderShape = SHAPE) -> None:
         super().__init__()
         d, table = shape.hidden, lambda n: nn.Parameter(torch.empty(n, shape.hidden))
         self.words, self.codes = words, codes
-        self.tokenizer = word_tokenizer(words)
+        self.word_ids = {word: id_ for id_, word in enumerate(words, len(SPECIALS))}
         self.word_embedding = table(len(SPECIALS) + len(words))
         self.prompt_position = table(PROMPT_LENGTH)
         self.row_position, self.column_position = table(GRID.rows), table(GRID.columns)
@@ -105,23 +101,32 @@ class Postcard(Backbone):
             self.decoder.store_by_column()
         return self.eval()
 
+    def pieces_of(self, prompt: str) -> list[Said]:
+        """What a person typed, piece by piece; `words` is None where this vocabulary has none."""
+        plain = unicodedata.normalize("NFKC", prompt)  # full-width letters and marks, ligatures
+        return [piece if piece.words is not None and self.word_ids.keys() >= set(piece.words)
+                else Said(piece.typed, None) for piece in said(plain)]
+
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words outside the vocabulary, and words known only beside others with the phrases they
-        are known in: each once, in the prompt's order."""
-        encoding = self.tokenizer.encode(prompt)
-        said = [prompt[a:b] for a, b in encoding.offsets]
-        told = {n: said[n] for n, id_ in enumerate(encoding.ids) if id_ == UNKNOWN}
-        known = [n for n in range(len(said)) if n not in told]
-        for position, phrases in lonely([said[n].lower() for n in known]):
-            n = known[position]
-            told[n] = f"{said[n]} (known only in {quoted(phrases)})"
+        """What says nothing to the backbone, each piece once, in the prompt's order.
+
+        Words known only beside others come with the phrases they are known in.
+        """
+        pieces = self.pieces_of(prompt)
+        words = [(n, word) for n, piece in enumerate(pieces) for word in piece.words or ()]
+        told = {n: piece.typed for n, piece in enumerate(pieces) if piece.words is None}
+        for position, phrases in lonely([word for _, word in words]):
+            n = words[position][0]
+            told[n] = f"{pieces[n].typed} (known only in {quoted(phrases)})"
         return list(dict.fromkeys(told[n] for n in sorted(told)))
 
     def tokenize(self, prompt: str) -> list[int]:
-        ids = self.tokenizer.encode(prompt).ids
-        if len(ids) > self.prompt_limit:
-            raise SSDError(f"the prompt has {len(ids)} words and marks, {self.name} takes at most "
-                           f"{self.prompt_limit}: shorten it")
+        words = without_repeats(word for piece in self.pieces_of(prompt)
+                                for word in piece.words or ())
+        if len(words) > self.prompt_limit:
+            raise SSDError(f"the prompt has {len(words)} words and marks, {self.name} takes at "
+                           f"most {self.prompt_limit}: shorten it")
+        ids = [self.word_ids[word] for word in words]
         return [START, *ids, *[PAD] * (self.prompt_limit - len(ids)), IMAGE]
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
@@ -147,6 +152,9 @@ def claims(checkpoint: Checkpoint) -> bool:
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Postcard:
     """Read a file that `save` wrote; sizes are checked against the tensors themselves."""
     path = checkpoint.files[0]
+    if checkpoint.metadata.get("format") == EARLIER_FORMAT:
+        raise SSDError(f"{path}: the earlier postcard of 192x192 pixels, which this version cannot "
+                       "read: choose 'postcard', which is bundled")
     tensors, metadata = read_safetensors(path, FORMAT)
     try:
         shape = DecoderShape(**json.loads(metadata["shape"]))

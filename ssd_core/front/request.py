@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 
 from ..backbones.base import Backbone, Preset
+from ..backbones.postcard import EARLIER
 from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
@@ -93,6 +94,9 @@ class Request:
 
         Raises SSDError if backbone or heads are not those that the recipe names.
         """
+        if recipe["backbone"]["sha256"] == EARLIER != backbone.sha256:
+            raise SSDError("the recipe was made with the earlier postcard of 192x192 pixels, which "
+                           "is no longer part of the pack: draw its prompt anew")
         for what, here, there in (
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):

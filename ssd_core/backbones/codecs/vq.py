@@ -1,7 +1,8 @@
-"""The postcard's picture tokenizer: 8 x 8 pixels to one of K codes and back.
+"""The postcard's picture tokenizer: 16 x 16 pixels to one of K codes and back.
 
-All convolutions run on the coarse grid (space-to-depth in, depth-to-space out), which is what
-makes it train in minutes on a CPU.
+A token is a patch: its principal components, compared with a codebook. The decoder lays the
+codes' patches side by side and then repairs the seams. All convolutions run on the coarse grid
+(space-to-depth in, depth-to-space out), so that it trains in minutes on a CPU.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from torch import nn
 
 from .codec import PictureCodec
 
-PATCH = 8
+PATCH = 16
 
 
 class Residual(nn.Module):
@@ -29,22 +30,25 @@ class Residual(nn.Module):
 
 
 class VQTokenizer(PictureCodec):
-    """Encoder, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1."""
+    """Components, codebook [codes, dim] and decoder; pictures are [B, 3, H, W] in -1..1.
+
+    encoder: a patch to its principal components, partly whitened; mosaic: the way back;
+    repair: what the neighbouring codes add to a patch.
+    """
 
     patch = PATCH
 
-    def __init__(self, codes: int = 512, dim: int = 16, channels: int = 128) -> None:
+    def __init__(self, codes: int = 4096, dim: int = 64, channels: int = 128) -> None:
         super().__init__()
-        self.encoder = nn.Sequential(
-            nn.PixelUnshuffle(PATCH), nn.Conv2d(3 * PATCH**2, channels, 1), Residual(channels),
-            Residual(channels), nn.GroupNorm(8, channels), nn.Conv2d(channels, dim, 1))
+        pixels = 3 * PATCH**2
+        self.encoder = nn.Sequential(nn.PixelUnshuffle(PATCH), nn.Conv2d(pixels, dim, 1))
         self.codebook = nn.Parameter(torch.randn(codes, dim))
+        self.mosaic = nn.Conv2d(dim, pixels, 1)
         wide = 4 * channels
-        self.decoder = nn.Sequential(
+        self.repair = nn.Sequential(
             nn.Conv2d(dim, channels, 3, padding=1), Residual(channels), Residual(channels),
             Residual(channels), nn.GroupNorm(8, channels), nn.SiLU(),
-            nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, 3 * PATCH**2, 1),
-            nn.PixelShuffle(PATCH))
+            nn.Conv2d(channels, wide, 1), nn.SiLU(), nn.Conv2d(wide, pixels, 1))
 
     def nearest(self, z: torch.Tensor) -> torch.Tensor:
         """Latents [B, dim, R, C] -> codes [B, R, C] int64 of the nearest codebook rows."""
@@ -56,4 +60,4 @@ class VQTokenizer(PictureCodec):
         return self.nearest(self.encoder(pictures))
 
     def pixels(self, vectors: torch.Tensor) -> torch.Tensor:
-        return self.decoder(vectors)
+        return F.pixel_shuffle(self.mosaic(vectors) + self.repair(vectors), PATCH)

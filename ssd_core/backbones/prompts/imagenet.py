@@ -37,13 +37,25 @@ def class_of(prompt: str, classes: int) -> int:
     return found[0]
 
 
+def label_of(number: int) -> str:
+    """The names of a class, or its number where another class has the same."""
+    line = names()[number]
+    return line if classes_by_name()[line.lower()] == (number,) else str(number)
+
+
+@cache
+def names() -> list[str]:
+    """One line of names per class, in the order of their numbers."""
+    return NAMES.read_text(encoding="utf-8").splitlines()
+
+
 @cache
 def classes_by_name() -> dict[str, tuple[int, ...]]:
     """Class numbers by lower-case name, both whole lines and their parts.
 
     A line's first name takes precedence over the same word among other lines' further names.
     """
-    lines = [line.lower().split(", ") for line in NAMES.read_text(encoding="utf-8").splitlines()]
+    lines = [line.lower().split(", ") for line in names()]
     first: dict[str, tuple[int, ...]] = {}
     further: dict[str, tuple[int, ...]] = {}
     for number, (name, *others) in enumerate(lines):
