@@ -53,9 +53,10 @@ class Graph:
 def quick_start() -> Graph:
     graph = Graph(["save"])
     graph.note("Press **Run** and watch the postcard appear row by row on *SSD Sampler*.\n\n"
-               "Change the prompt or the seed. The postcard backbone knows houses, trees, towers, "
-               "tents, windmills, boats, balloons, colours, places, times of day and grounds. The "
-               "report lists words that it does not know.")
+               "Change the prompt or the seed, in English or Chinese. The postcard backbone knows "
+               "houses, castles, lighthouses, windmills, trees, boats and more, their colours and "
+               "places, the time of day, the weather and the land around. The report lists words "
+               "that it does not know.")
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7)
     graph.add("save", "SSD_SaveImage", 2, filename_prefix="SSD/postcard")
@@ -104,8 +105,8 @@ def grid_of_seeds() -> Graph:
     graph.note("Draws six seeds at once. Picture *n* is the picture of seed + *n*, so you can draw "
                "the one you like again by itself.")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt=SNOW, seed=100, batch_size=6)
-    graph.show("pictures", "sampler", 0, 2, "Seeds 100 to 105")
+    graph.sampler("sampler", 1, prompt=SNOW, seed=11, batch_size=6)
+    graph.show("pictures", "sampler", 0, 2, "Seeds 11 to 16")
     graph.tell("report", "sampler", 3, 2, "Report")
     return graph
 
@@ -129,6 +130,21 @@ def schedules_compared() -> Graph:
         graph.link(f"sampler_{rounds}", 2, f"accepted_{rounds}", "stats")
         graph.show(f"map_{rounds}", f"accepted_{rounds}", 0, 5, f"Acceptance, r = {rounds}")
         graph.tell(f"plan_{rounds}", f"schedule_{rounds}", 2, 1, f"Plan, r = {rounds}")
+    return graph
+
+
+def compare_methods() -> Graph:
+    graph = Graph(["sheet"])
+    graph.note("Six methods draw the same prompt with the same seed, one after the other. The "
+               "sheet says below each picture how many forward passes it took, how many seconds, "
+               "and what the method promises. Set a *draw* to **none** to leave it out, or "
+               "connect a method with knobs of its own.")
+    graph.loaders()
+    methods = {f"draw_{n}": name for n, name in enumerate(
+        ("ar", "exact", "sjd", "wave", "ssd", "rows"), 1)}
+    graph.sampler("compare", 1, kind="SSD_CompareMethods", prompt=PROMPT, seed=7, **methods)
+    graph.show("sheet", "compare", 0, 2, "Sheet")
+    graph.tell("table", "compare", 1, 2, "Table")
     return graph
 
 
@@ -164,4 +180,5 @@ def janus_pro() -> Graph:
 
 GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "3_keep_the_top_redo_the_rest": keep_the_top, "4_grid_of_seeds": grid_of_seeds,
-          "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro}
+          "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
+          "7_compare_methods": compare_methods}

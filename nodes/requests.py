@@ -48,7 +48,7 @@ def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
 
 
 def size_of(text: str) -> tuple[int, int] | None:
-    """(width, height) of the widget's "192x192"; None for auto."""
+    """(width, height) of the widget's "384x384"; None for auto."""
     width, _, height = text.partition("x")
     return (int(width), int(height)) if height else None
 

@@ -14,6 +14,7 @@ import torch
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
+from ssd_core.backbones.postcard import EARLIER
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.front.knobs import (
@@ -79,7 +80,7 @@ class Wish:
             return None
         width, _, height = self.size.partition("x")
         if not (width.isdecimal() and height.isdecimal() and len(self.size) < 12):
-            raise SSDError(f"size {self.size[:20]!r}: write width x height, for example 192x192")
+            raise SSDError(f"size {self.size[:20]!r}: write width x height, for example 384x384")
         return int(width), int(height)
 
     def guided(self, preset: Preset) -> bool:
@@ -208,11 +209,15 @@ def check(settings: Settings) -> None:
 
 
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
-    """The settings of a checked recipe; SSDError if the app does not accept them."""
+    """The settings of a checked recipe; SSDError if the app does not accept them.
+
+    Pictures of the earlier postcard are restored at the present one's size.
+    """
     width, height = recipe["size"]
+    earlier = recipe.get("backbone", {}).get("sha256") == EARLIER
     drawn = (one.name for one in sampling_knobs())
     own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
-                      "size": f"{width}x{height}",
+                      "size": "" if earlier else f"{width}x{height}",
                       "noise_version": f"{recipe['noise_version']}:{recipe['seed']}"})

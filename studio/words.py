@@ -36,6 +36,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "prompt": ("Prompt", "提示词"),
     "prompt_hint": ("What the picture should show", "画面中应有的内容"),
     "examples": ("Examples", "示例"),
+    "surprise": ("Surprise me", "给个灵感"),
     "negative": ("Negative prompt", "负面提示词"),
     "negative_hint": ("What should not appear", "不希望出现的内容"),
     "seed_hint": ("The same seed, prompt and settings give the same picture",
@@ -46,10 +47,10 @@ TABLE: dict[str, tuple[str, str]] = {
     "pictures_hint": ("Picture i uses seed + i", "第 i 张使用“种子 + i”"),
     "speed": ("Speed", "速度"),
     "speed_hint": ("Token by token: normal decoding, the slowest. Faithful: the same picture in "
-                   "far fewer forward passes. In fp32 every token is the same; in bf16 98 % were "
-                   "on average, 87 % at worst (postcard, CPU).",
-                   "逐词元：普通解码，最慢。忠实：用少得多的前向次数得到同一张图像。"
-                   "fp32 下每个词元都相同；bf16 下平均 98 % 相同，最差 87 %（postcard，CPU）。"),
+                   "fewer forward passes. In fp32 every token is the same; in bf16 rounding can "
+                   "change a token, and the picture goes on from there.",
+                   "逐词元：普通解码，最慢。忠实：用更少的前向次数得到同一张图像。"
+                   "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"),
     "stop_plain": ("Token by token", "逐词元"),
     "stop_faithful": ("Faithful", "忠实"),
     "speed_custom": ("(custom settings, none of the choices above)",

@@ -111,7 +111,7 @@ def test_compare_measures_what_is_identical(ssd):
     assert [r["verdict"] for r in run.json["results"]] == ["identical", "identical", "approximate"]
     assert run.json["results"][1]["identical_tokens"] == 1
     assert 0.5 <= run.json["identical_tokens"] < 1
-    assert Image.open(run.json["image"]).width > 3 * 192
+    assert Image.open(run.json["image"]).width > 3 * 384
     assert len(list(Path("c").glob("*.png"))) == 4
 
 
@@ -297,7 +297,7 @@ def test_a_recipe_that_lies_is_refused(ssd):
 
     info = PngInfo()
     info.add_text("ssd_recipe", '{"version": 1, "tokens": ' + "[" * 5000)
-    Image.new("RGB", (192, 192)).save("bad.png", pnginfo=info)
+    Image.new("RGB", (384, 384)).save("bad.png", pnginfo=info)
     run = ssd("generate", "a boat", "--keep", "bad.png", "--keep-rows", 3)
     assert run.code == 2 and "bad.png" in run.err and len(run.err.splitlines()) == 1
 

@@ -175,16 +175,18 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
+WORKERS = ("-n", "2", "--dist", "loadfile")
+
+
 def test_further_arguments_go_to_pytest(install, commands):
     assert install.main(["test", "-k", "plan"]) == 0
-    assert commands[-3][1:] == ["check", "."] and commands[-1][1:] == ["-q", "-k", "plan"]
+    assert commands[-3][1:] == ["check", "."] and commands[-1][1:] == ["-q", *WORKERS, "-k", "plan"]
     assert commands[-2][1:] == [str(install.ROOT / "tests" / "check_types.py")]
 
 
-def test_the_fast_lane_leaves_out_what_is_marked_slow_and_takes_two_workers(install, commands):
+def test_the_fast_lane_leaves_out_what_is_marked_slow(install, commands):
     assert install.main(["test", "--fast", "-k", "plan", "-n", "0"]) == 0
-    assert commands[-1][1:] == ["-q", "-m", "not slow", "-n", "2", "--dist", "loadfile",
-                                "-k", "plan", "-n", "0"]
+    assert commands[-1][1:] == ["-q", *WORKERS, "-m", "not slow", "-k", "plan", "-n", "0"]
 
 
 def test_failures_are_one_line(install, commands, monkeypatch, capsys):

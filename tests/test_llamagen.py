@@ -22,7 +22,7 @@ from support.tiny_image_models import (
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import llamagen
 from ssd_core.backbones.prompts.flan_t5 import cleaned
-from ssd_core.backbones.prompts.imagenet import class_of
+from ssd_core.backbones.prompts.imagenet import class_of, label_of
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
 
 PROMPTS = ["a red house", "trees"]
@@ -175,6 +175,10 @@ def test_prompt_ids_of_texts(texts):
 def test_texts_are_cleaned_as_captions_were(prompt, expected):
     """Expected strings are what the original's cleaning gave with ftfy 6.3 and bs4 4.15."""
     assert cleaned(prompt) == expected
+
+
+def test_every_class_has_a_label_that_names_it():
+    assert [class_of(label_of(number), 1000) for number in range(1000)] == list(range(1000))
 
 
 @pytest.mark.parametrize("prompt, number", [

@@ -85,7 +85,7 @@ def test_files_are_written(made):
     results = folder / "results"
     assert (results / "methods.md").read_text(encoding="utf-8") == text
     sheet = Image.open(results / "methods.jpg")
-    assert sheet.height == 192 * len(rows)
+    assert sheet.height == 384 * len(rows)
     for name in ("passes", "seconds"):
         assert Image.open(results / f"methods-{name}.png").width > 1000
         assert f"(methods-{name}.png)" in text

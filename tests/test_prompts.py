@@ -114,7 +114,8 @@ def scenes(caption: str) -> Iterator[Scene]:
     count = said.pop("count", None)
     assert count is None or count == ("one", "two", "three")[len(about) - 1]
     tables = {"time": w.TIMES, "sky": w.SKIES, "light": w.LIGHTS,
-              "light_place": ("none", *w.PLACES), "ridge": w.RIDGES, "ground": w.GROUNDS}
+              "light_place": ("none", *w.PLACES), "ridge": w.RIDGES, "ground": w.GROUNDS,
+              "path": w.PATHS}
     landscapes = product(*([said[k]] if k in said else v for k, v in tables.items()))
     ranges = {"kind": w.KINDS, "colour": w.COLOURS, "place": w.PLACES}
     kinds = [[Thing(*one) for one in product(*([thing[k]] if k in thing else v
@@ -148,14 +149,25 @@ def test_every_prompt_can_be_drawn(postcard, where, prompt):
 
 
 @pytest.mark.parametrize(("prompt", "told"), [
-    ("a green tree in the middle", ['green (known only in "green meadow")']),
-    ("two GREEN trees", ['GREEN (known only in "green meadow")', "trees"]),
-    ("a red sky , a red house", ['red (known only in "red house", "red tree", "red tower", ...)']),
+    ("a red sky , a red house", ['red (known only in "red house", "red houses", '
+                                 '"red church", ...)']),
+    ("a crimson sky", ['crimson (known only in "red house", "red houses", "red church", ...)']),
     ("a rocky beach", ['rocky (known only in "rocky peaks", "rocky mountains")']),
     ("in deep grass", ['deep (known only in "deep snow")']),
     ("snowy hills", ['snowy (known only in "snowy mountains", "snowy peaks")']),
-    ("green", ['green (known only in "green meadow")']),
-    ("a red wooden house in the green grass", ["wooden"]),
-    ("bare peaks , a golden castle , in a green meadow , under soft clouds", [])])
-def test_a_word_known_only_in_a_phrase_is_told_with_it(postcard, prompt, told):
+    ("GREEN", ['GREEN (known only in "green house", "green houses", "green church", ...)']),
+    ("a red wooden house , a unicorn", ["wooden", "unicorn"]),
+    ("红色的房子在左边，恐龙", ["恐", "龙"]),
+    ("a postcard of a hosue , two ships , a crimson home", []),
+    ("rocky peaks , a golden castle , in a grassy meadow , under soft clouds", [])])
+def test_what_says_nothing_is_told_with_the_phrases_it_is_known_in(postcard, prompt, told):
     assert postcard.unknown_words(prompt) == told
+
+
+@pytest.mark.parametrize(("prompt", "meant"), [
+    ("a crimson hosue on the left, at sunset", "a red house on the left , at sunset"),
+    ("红色的房子在左边", "red house on the left"),
+    ("a ship , a ship", "a boat , a boat"),
+    ("a unicorn and a red house", "a and a red house")])
+def test_other_words_for_a_thing_are_the_same_tokens(postcard, prompt, meant):
+    assert postcard.tokenize(prompt) == postcard.tokenize(meant)

@@ -100,7 +100,7 @@ def postcard():
     """A backbone that has pixels, and heads that a recipe can name."""
     backbone = tiny_postcard()
     backbone.sha256 = "a1" * 32
-    backbone.decode = lambda tokens: torch.zeros(len(tokens), 192, 192, 3)
+    backbone.decode = lambda tokens: torch.zeros(len(tokens), 384, 384, 3)
     heads = random_heads(backbone, 5, 3)
     heads.sha256 = "b2" * 32
     return backbone, heads
@@ -116,7 +116,7 @@ def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name,
     result = Result(request, stats={"passes": 5, "seconds": {"total": 1.0}})
     result.take(Rows(0, 24, keep))
     for index, recipe in enumerate(result.recipes()):
-        save_png(tmp_path / "x.png", torch.zeros(192, 192, 3), recipe)
+        save_png(tmp_path / "x.png", torch.zeros(384, 384, 3), recipe)
         again = Request.of_recipe(read_recipe(tmp_path / "x.png"), backbone, heads)
         alone = replace(request, sampling=replace(request.sampling, seed=7 + index), pictures=1,
                         keep=keep[index : index + 1] if rows else None)
@@ -243,7 +243,7 @@ def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_no
     with monkeypatch.context() as patch:
         patch.setattr(type(backbone), "decode", short_of_memory)
         assert (request.preview(print).palette.colours == GREY).all()
-    monkeypatch.setattr(type(backbone), "decode", lambda *_: torch.zeros(1, 192, 192, 3))
+    monkeypatch.setattr(type(backbone), "decode", lambda *_: torch.zeros(1, 384, 384, 3))
     assert (request.preview(print).palette.colours == 0).all()
 
 

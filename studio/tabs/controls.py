@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from html import escape
+from pathlib import Path
 
 import gradio as gr
 
@@ -30,12 +31,23 @@ from ..words import language_of, say
 from .common import method_choices
 
 EXAMPLES = [
-    "a red house on the left , a yellow boat on the right , on a lake , at sunset",
-    "a white tower in the middle , on the sandy beach , at night , under a starry sky",
-    "a purple tree on the left and a yellow tent on the right , in a green meadow , at noon",
+    "a red house on the left, a yellow boat on the right, on a lake, at sunset",
+    "a white lighthouse in the middle, on the sea, at night, under a starry sky",
+    "a blue windmill on the left, in a wheat field, under soft clouds, at noon",
+    "a purple castle in the middle, in the snow, before snowy peaks, at dawn",
+    "an orange balloon on the right, a green tree on the left, on a meadow, full of flowers",
+    "a pink church in the middle, by a winding river, before the woods, in thick fog",
+    "a yellow tent on the right, in the desert, at dusk, the sun is on the left",
+    "some white boats on the left, on a calm lake, rocky mountains, in the rain",
 ]
+THUMBNAILS = Path(__file__).parents[1] / "examples"  # 0.jpg of the first example, and so on
 KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
+
+
+def examples() -> list[list[str]]:
+    """A thumbnail and its prompt for each example."""
+    return [[str(THUMBNAILS / f"{n}.jpg"), prompt] for n, prompt in enumerate(EXAMPLES)]
 
 
 def takes_knobs(handler: Callable) -> Callable:
@@ -85,13 +97,15 @@ class Controls:
         return component
 
     def _words(self, t: gr.I18n, start: Settings) -> None:
-        prompt = self._add("prompt", gr.Textbox(
+        self._add("prompt", gr.Textbox(
             EXAMPLES[0], lines=2, max_lines=6, label=t("prompt"), info=t("prompt_hint"),
             elem_id="prompt"))
         self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
         self.note = gr.HTML(elem_id="note", js_on_load=None)
-        gr.Examples(EXAMPLES, prompt, label=t("examples"), elem_id="examples", cache_examples=False,
-                    api_visibility="private")
+        self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
+        shown = [gr.Image(visible=False), gr.Textbox(visible=False)]
+        self.examples = gr.Dataset(components=shown, samples=examples(), label=t("examples"),
+                                   elem_id="examples", samples_per_page=len(EXAMPLES))
         self._add("negative", gr.Textbox(start.negative, lines=1, label=t("negative"),
                                          info=t("negative_hint"), elem_id="negative"))
 
@@ -174,11 +188,19 @@ class Controls:
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
+        self.surprise.click(self.fresh_prompt, None, self.parts["prompt"], api_name="surprise",
+                            show_progress="hidden", queue=False)
+        self.examples.click(lambda chosen: chosen[1], self.examples, self.parts["prompt"],
+                            **private)
         both = [self.lock, self.metadata]
         gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
         self.speed.input(self.at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
                          trigger_mode="always_last", **private).then(
             self.tell, self.asked, self.told, **private)  # after all knobs are set
+
+    def fresh_prompt(self) -> str:
+        """What the dice of the prompt box say: words that the loaded backbone can draw."""
+        return self.services.library.current.backbone.fresh_prompt(random.getrandbits(32))
 
     @takes_knobs
     def tell(self, request: gr.Request, speed: int, *values: object) -> tuple:

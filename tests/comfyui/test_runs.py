@@ -98,7 +98,7 @@ def test_the_preview_tells_a_whole_story_that_ends_in_the_picture(client):
     assert {m["node"] for m in story} == {"3"} and len({m["run"] for m in story}) == 1
     indexes = [m["index"] for m in story if m["kind"] == "pass"]
     assert indexes == sorted(indexes)
-    canvas = np.zeros((192, 192, 3), np.uint8)
+    canvas = np.zeros((384, 384, 3), np.uint8)
     for message in (m for m in story if m["kind"] == "rows"):
         band = np.asarray(strip_pixels(message["strips"][0]))
         canvas[message["top"] : message["top"] + len(band)] = band
@@ -209,7 +209,7 @@ def test_kept_rows_and_encoded_pictures(client):
     # The decoder looks around: rows far above the seam are the same to within a rounding.
     assert np.abs(first[: seam - 48].astype(int) - redone[: seam - 48]).mean() < 3
     assert np.abs(first[seam:].astype(int) - redone[seam:]).mean() > 3
-    assert pictures(client, run, "10")[0].shape == (192, 192, 3)
+    assert pictures(client, run, "10")[0].shape == (384, 384, 3)
 
 
 def test_doctor_reports(client):

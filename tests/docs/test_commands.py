@@ -85,7 +85,7 @@ def test_examples_in_python_run(code, tmp_path, monkeypatch):
     names = {}
     exec(compile(code, "example", "exec"), names)  # noqa: S102
     if "backbone" in names:
-        assert names["picture"].shape == (1, 192, 192, 3)
+        assert names["picture"].shape == (1, 384, 384, 3)
 
 
 def test_wrong_commands_are_seen():

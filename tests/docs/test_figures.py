@@ -10,8 +10,6 @@ from support.documents import DOCS, ROOT, cells, table
 RESULTS = ROOT / "benchmarks" / "results"
 QUALITY = {row["method"]: row for row in json.loads((RESULTS / "postcard.json").read_text())}
 BF16, FP32 = "In bf16", "In fp32"
-XEON = "In fp32, on a processor with AMX (not used here)"
-OLDER = "In fp32, on an older processor, first weights"
 PASSES, FEWER, SECONDS, FASTER = range(4)  # columns of speed.md behind the name
 
 
@@ -56,10 +54,10 @@ def test_the_quality_of_a_method_is_as_measured(name, shown):
     table(DOCS / "results.md", "decoding | passes | fewer passes")).items())
 def test_the_speed_of_a_method_is_as_measured(name, shown):
     if name == "AR, seconds":
-        seconds = [rounded(SPEED[where]["AR"][SECONDS], 2) for where in (BF16, FP32, XEON, OLDER)]
+        seconds = [rounded(SPEED[where]["AR"][SECONDS], 2) for where in (BF16, FP32)]
         assert shown == ["576", "1", *seconds]
         return
-    times = [rounded(SPEED[where][name][FASTER], 1) for where in (BF16, FP32, XEON, OLDER)]
+    times = [rounded(SPEED[where][name][FASTER], 1) for where in (BF16, FP32)]
     row = SPEED[FP32][name]
     assert shown == [row[PASSES], rounded(row[FEWER], 1), *times]
 
@@ -73,7 +71,7 @@ MODES = {"`ar`": ("AR", "AR"), "`exact` (default), window 24": ("exact, window 2
 
 @pytest.mark.parametrize("mode, shown", by_name(table(ROOT / "README.md", "mode")).items())
 def test_the_table_of_the_readme_is_as_measured(mode, shown):
-    """Passes; times faster, from the slowest machine to the fastest; captions obeyed."""
+    """Passes; times faster, from the slower dtype to the faster; captions obeyed."""
     picture, clock = MODES[mode]
     times = sorted(Decimal(SPEED[where][clock][FASTER]) for where in SPEED)
     least, most = (rounded(str(times[end]), 1) for end in (0, -1))
@@ -102,5 +100,5 @@ def test_what_is_said_of_exact_is_as_measured():
 
 
 def test_what_the_readers_read():
-    assert set(SPEED) == {BF16, FP32, XEON, OLDER} and len(SPEED[FP32]) > 12
+    assert set(SPEED) == {BF16, FP32} and len(SPEED[FP32]) > 12
     assert rounded("8.35", 1) == "8.4" and rounded("2.419", 2) == "2.42"

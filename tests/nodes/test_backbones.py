@@ -260,7 +260,7 @@ def test_a_size_of_another_family_is_refused_by_the_backbone(pack, models):
 
 def test_sizes_of_all_families_are_offered(pack):
     offered = next(i.options for i in pack.schemas["SSD_Sampler"].inputs if i.id == "size")
-    assert offered[:2] == ["auto", "192x192"] and len(set(offered)) == len(offered)
+    assert offered[:2] == ["auto", "256x256"] and len(set(offered)) == len(offered)
     assert {"256x256", "384x384", "512x512", "768x768", "1024x1024", "720x720", "960x544",
             "1024x256"} <= set(offered)
 

@@ -246,27 +246,27 @@ def test_no_heads_is_a_choice(pack, backbone):
 
 
 def test_encode_and_decode_are_each_others_inverse_in_shape(pack, backbone):
-    image = torch.rand(2, 192, 192, 3)
+    image = torch.rand(2, 384, 384, 3)
     tokens, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, image=image)
     assert tokens.tokens.shape == (2, 24, 24) and rows == 24 and "as it is" in report
     assert pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)[0].shape == image.shape
 
 
 def test_encode_crops_the_middle_when_asked(pack, backbone):
-    image = torch.rand(1, 256, 320, 3)
+    image = torch.rand(1, 448, 512, 3)
     cut = pack.run("SSD_EncodeImage", backbone=backbone, image=image, fit="crop")
-    middle = pack.run("SSD_EncodeImage", backbone=backbone, image=image[:, 32:224, 64:256])
+    middle = pack.run("SSD_EncodeImage", backbone=backbone, image=image[:, 32:416, 64:448])
     assert torch.equal(cut[0].tokens, middle[0].tokens) and "middle" in cut[2]
 
 
 def test_encode_leaves_room_below_when_asked(pack, backbone):
     *_, rows, report = pack.run("SSD_EncodeImage", backbone=backbone, fit="extend below",
-                                image=torch.rand(1, 100, 192, 3))
+                                image=torch.rand(1, 200, 384, 3))
     assert rows == 12 and "12 of 24 rows" in report
 
 
 @pytest.mark.parametrize(("fit", "size"), [
-    ("refuse", (192, 256)), ("crop", (100, 256)), ("extend below", (100, 256))])
+    ("refuse", (384, 512)), ("crop", (200, 512)), ("extend below", (200, 512))])
 def test_encode_never_resizes(pack, backbone, fit, size):
     with pytest.raises(pack.error, match="scale it first"):
         pack.run("SSD_EncodeImage", backbone=backbone, fit=fit, image=torch.rand(1, *size, 3))

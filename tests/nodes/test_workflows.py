@@ -10,6 +10,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "workflows").glob("*.json"))
+SEEDED = ("SSD_Sampler", "SSD_Race", "SSD_CompareMethods")
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline"}
 
 
@@ -41,8 +42,8 @@ def widgets(pack, node: dict) -> list[str]:
     return names
 
 
-def test_there_are_six():
-    assert [p.stem[0] for p in FILES] == list("123456")
+def test_there_are_seven():
+    assert [p.stem[0] for p in FILES] == list("1234567")
 
 
 def test_nodes_are_ours_or_cores(pack, path):
@@ -93,7 +94,7 @@ def test_links_join_equal_types(pack, path):
 
 
 def test_seeds_stay_so_that_the_thumbnail_is_what_one_gets(path):
-    seeded = [n for n in own_nodes(read(path)) if n["type"] in ("SSD_Sampler", "SSD_Race")]
+    seeded = [n for n in own_nodes(read(path)) if n["type"] in SEEDED]
     assert seeded and all("fixed" in node["widgets_values"] for node in seeded)
 
 

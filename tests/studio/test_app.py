@@ -18,8 +18,10 @@ from test_downloaded import published  # noqa: E402
 
 from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
 from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
+from ssd_core.postcards import claims  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
+from studio.tabs.controls import EXAMPLES  # noqa: E402
 
 
 @pytest.fixture
@@ -86,6 +88,20 @@ def test_a_seed_that_was_set_is_used_and_an_unlocked_one_is_new_and_told_in_its_
     visitor.page.locator("#lock input").uncheck()
     visitor.draw()
     assert read_recipe(app.pictures[-1])["seed"] == int(box.input_value()) != int(rolled)
+
+
+def test_a_prompt_can_be_had_from_the_dice_and_from_the_examples(visitor):
+    page, box = visitor.page, visitor.page.locator("#prompt textarea")
+    before = box.input_value()
+    page.click("#surprise")
+    value = "document.querySelector('#prompt textarea').value"
+    page.wait_for_function(f"(before) => {value} !== before", arg=before)
+    assert claims(box.input_value()) and not page.locator("#note .studio-problem").count()
+    pictures = page.locator("#examples img")
+    assert pictures.count() == len(EXAMPLES) == 8
+    assert all(pictures.evaluate_all("all => all.map((one) => one.naturalWidth)"))
+    pictures.nth(3).click()
+    page.wait_for_function(f"(text) => {value} === text", arg=EXAMPLES[3])
 
 
 def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor):
@@ -163,7 +179,7 @@ def test_a_race_ends_with_a_divider_and_a_verdict(visitor, app):
     handle.press("ArrowLeft")
     assert float(handle.get_attribute("aria-valuenow")) < float(before)
     sheet = app.pictures[-1]
-    assert "race" in sheet.name and Image.open(sheet).width > 2 * 192
+    assert "race" in sheet.name and Image.open(sheet).width > 2 * 384
     assert tokens_of(app.pictures[-2]).equal(tokens_of(app.pictures[-3]))
 
 
@@ -267,7 +283,7 @@ def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
     visitor.draw()
     recipe = {**read_recipe(app.pictures[-1]), "prompt": "a tower", "seed": 77}
     path = tmp_path / "ComfyUI_00001_.png"
-    save_png(path, torch.zeros(192, 192, 3), recipe, {"workflow": "{}", "prompt": "{}"})
+    save_png(path, torch.zeros(384, 384, 3), recipe, {"workflow": "{}", "prompt": "{}"})
     visitor.tab("History")
     visitor.page.set_input_files("#history-drop input[type=file]", path)
     assert "Settings restored from ComfyUI_00001_.png" in visitor.told("history-status")
@@ -280,7 +296,7 @@ def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(v
     visitor.draw()
     recipe = {**read_recipe(app.pictures[-1]), "version": 1}
     path = tmp_path / "old.png"
-    save_png(path, torch.zeros(192, 192, 3), recipe)
+    save_png(path, torch.zeros(384, 384, 3), recipe)
     visitor.tab("History")
     visitor.page.set_input_files("#history-drop input[type=file]", path)
     assert "Settings restored" in visitor.told("history-status")
@@ -298,13 +314,13 @@ def bad_files(folder):
     text.write_text("this is no picture")
     yield text, "not a whole PNG"
     plain = folder / "plain.png"
-    Image.fromarray(np.zeros((192, 192, 3), np.uint8)).save(plain)
+    Image.fromarray(np.zeros((384, 384, 3), np.uint8)).save(plain)
     yield plain, "carries no recipe"
     cut = folder / "cut.png"
     cut.write_bytes(plain.read_bytes()[:-60])
     yield cut, "PNG"
     hostile = folder / "hostile.png"
-    save_png(hostile, torch.zeros(192, 192, 3), None, {"ssd_recipe": json.dumps(
+    save_png(hostile, torch.zeros(384, 384, 3), None, {"ssd_recipe": json.dumps(
         {"version": 1, "prompt": "<img src=x onerror=alert(1)>", "seed": "../../etc/passwd"})})
     yield hostile, "damaged"
 
@@ -328,7 +344,7 @@ def test_bad_uploads_get_one_line_and_the_app_goes_on(visitor, tmp_path):
 
 def test_an_upload_is_redone_below_the_line_that_was_dragged(visitor, tmp_path, app):
     path = tmp_path / "grey.png"
-    Image.new("RGB", (192, 192), (120, 140, 160)).save(path)
+    Image.new("RGB", (384, 384), (120, 140, 160)).save(path)
     visitor.tab("Redo from a row")
     visitor.page.set_input_files("#redo-upload input[type=file]", path)
     assert "encoded: it carries no recipe" in visitor.told("redo-told")

@@ -36,7 +36,7 @@ LEGAL = st.builds(
     drafts=st.sampled_from(["horizontal", "vertical"]),
     window=st.none() | st.integers(1, 99), cfg=st.none() | st.floats(1, 100),
     temperature=st.floats(0, 100), top_k=st.integers(0, 9), top_p=st.floats(0.1, 1),
-    size=st.none() | st.just("192x192"), noise_version=st.sampled_from(VERSIONS))
+    size=st.none() | st.just("384x384"), noise_version=st.sampled_from(VERSIONS))
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
 # Recipes
 
 RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg": 2.0,
-          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": 2, "size": [192, 192],
+          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": 2, "size": [384, 384],
           "knobs": {"k_h": 4, "k_v": 2, "rounds": 1, "incremental": 0, "acceptance": "coupled",
                     "draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": True}}
 
@@ -189,7 +189,7 @@ def test_a_recipe_gives_its_settings_back():
     settings = from_recipe(RECIPE)
     assert settings == Settings(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
-        fused_commit=True, cfg=2.0, size="192x192")
+        fused_commit=True, cfg=2.0, size="384x384")
 
 
 def test_the_noise_version_of_a_recipe_holds_for_its_seed_and_no_other():
