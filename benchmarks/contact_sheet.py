@@ -1,6 +1,6 @@
 """The contact sheet: painted postcards above, the backbone's own below, by AR and by SSD.
 
-    python benchmarks/contact_sheet.py --out docs/postcards.png
+    python benchmarks/contact_sheet.py --out docs/postcards.jpg
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--heads", default="postcard")
-    parser.add_argument("--columns", type=int, default=8)
+    parser.add_argument("--columns", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=Path("docs/postcards.png"))
+    parser.add_argument("--out", type=Path, default=Path("docs/postcards.jpg"))
     args = parser.parse_args()
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.heads, backbone)
@@ -37,7 +37,7 @@ def main() -> None:
         pictures = (backbone.decode(last.tokens) * 255).round().byte().cpu().numpy()
         strips.append(np.concatenate(list(pictures), axis=1))
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.concatenate(strips)).save(args.out, optimize=True)
+    Image.fromarray(np.concatenate(strips)).save(args.out, quality=85)
     for caption in captions:
         print(caption)
 
