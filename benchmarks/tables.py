@@ -68,7 +68,7 @@ PREDICTORS = [("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_pre+e", 
 TABLES = {
     "postcard": Table("Methods and rounds (the paper's Tables 1 and 5)", 256, (
         AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
-        Row("exact, window 24", Exact()), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
+        Row("exact, window 48", Exact(48)), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
         *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
         Row("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
     "predictor": Table("Predictor input and target, r = 0, 1,000 pictures (Table 3)", 64, (

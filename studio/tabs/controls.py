@@ -35,10 +35,10 @@ EXAMPLES = [
     "a white lighthouse in the middle, on the sea, at night, under a starry sky",
     "a blue windmill on the left, in a wheat field, under soft clouds, at noon",
     "a purple castle in the middle, in the snow, before snowy peaks, at dawn",
-    "an orange balloon on the right, a green tree on the left, on a meadow, full of flowers",
-    "a pink church in the middle, by a winding river, before the woods, in thick fog",
-    "a yellow tent on the right, in the desert, at dusk, the sun is on the left",
-    "some white boats on the left, on a calm lake, rocky mountains, in the rain",
+    "an orange balloon on the right, on a meadow, at noon",
+    "a pink church in the middle, before the woods, in thick fog",
+    "a yellow tent on the right, in the desert, at dusk",
+    "some white boats on the left, on a calm lake, in the rain",
 ]
 THUMBNAILS = Path(__file__).parents[1] / "examples"  # 0.jpg of the first example, and so on
 KNOBS = [f.name for f in fields(Settings)]
