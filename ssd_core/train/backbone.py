@@ -94,8 +94,7 @@ def loss_of(backbone: Postcard, hidden: torch.Tensor, tokens: torch.Tensor,
 def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
     """Fresh weights around the tokenizer of stage 1, or those of another postcard."""
     if recipe.start_from:
-        backbone = load_backbone(recipe.start_from, recipe.device, "fp32")
-        require_postcard(backbone)
+        backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
         backbone.requires_grad_(True)
     else:
         codec = load_codec(recipe.out)
@@ -106,10 +105,11 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
     return backbone.to(recipe.device)
 
 
-def require_postcard(backbone: Backbone) -> None:
+def require_postcard(backbone: Backbone) -> Postcard:
     if not isinstance(backbone, Postcard):
         raise SSDError(f"--start-from: {backbone.name} is not a postcard: name one, or leave it "
                        "out")
+    return backbone
 
 
 class Probes(nn.Module):

@@ -100,13 +100,17 @@ def start(model: VQTokenizer, patches: torch.Tensor, rounds: int,
     centre, components, variances = principal(patches, dim)
     scale = variances ** WHITENING
     project = (components / scale).T
-    model.encoder[1].weight.copy_(project[..., None, None])
-    model.encoder[1].bias.copy_(-project @ centre)
-    model.mosaic.weight.copy_((components * scale)[..., None, None])
-    model.mosaic.bias.copy_(centre)
+    set_convolution(model.encoder[1], project, -project @ centre)
+    set_convolution(model.mosaic, components * scale, centre)
     model.codebook.copy_(kmeans((patches - centre) @ project.T, codes, rounds, generator))
-    nn.init.zeros_(model.repair[-1].weight)
-    nn.init.zeros_(model.repair[-1].bias)
+    for weight in model.repair[-1].parameters():
+        nn.init.zeros_(weight)
+
+
+def set_convolution(layer: nn.Module, weight: torch.Tensor, bias: torch.Tensor) -> None:
+    """A 1 x 1 convolution's weight [out, in] and bias [out]."""
+    layer.get_parameter("weight").copy_(weight[..., None, None])
+    layer.get_parameter("bias").copy_(bias)
 
 
 def crops(painted: np.ndarray, recipe: TokenizerRecipe, generator: torch.Generator) -> torch.Tensor:
