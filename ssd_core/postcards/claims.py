@@ -15,8 +15,8 @@ _BREAKS = (",", ".", "and")
 class Claim:
     """One statement of a caption.
 
-    `attribute` is one of time, sky, light, light_place, ridge, ground, count, kind, colour and
-    place; the last three speak of the caption's thing number `thing`, the others of the scene.
+    `attribute` is one of time, sky, light, light_place, ridge, ground, path, count, kind, colour
+    and place; the last three speak of the caption's thing number `thing`, the others of the scene.
     """
 
     attribute: str
