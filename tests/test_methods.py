@@ -140,7 +140,7 @@ def a_row_stood(p: Pass) -> bool:
 def test_passes_are_as_planned(subject, name):
     """Exactly so while no round ended early, and never more."""
     backbone, _ = loaded(subject)
-    planned = plan(backbone, UNDER_TEST[name])
+    planned = plan(backbone, UNDER_TEST[name], heads=True)
     told = run(subject, name)
     assert told[0].plan == planned
     passes = told[-1].stats["passes"]
