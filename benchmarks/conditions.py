@@ -9,6 +9,9 @@ from pathlib import Path
 import torch
 
 import ssd_core
+from ssd_core.measure.tables import table
+
+__all__ = ["RESULTS", "conditions", "processor", "table"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -29,9 +32,3 @@ def conditions(device: torch.device) -> str:
     return (f"{datetime.date.today()}, {where}, {platform.system()}, Python "
             f"{platform.python_version()}, torch {torch.__version__}, ssd-decoding "
             f"{ssd_core.__version__}")
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

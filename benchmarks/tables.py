@@ -23,7 +23,7 @@ import methods_table
 from conditions import RESULTS, conditions, table
 from strips import SHOWN, sheet
 
-from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core import Sampling, SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
@@ -178,8 +178,11 @@ def main() -> None:
     unknown = set(args.tables) - set(titles)
     if unknown or not args.tables:
         parser.error(f"name one or more of {', '.join(titles)}")
-    for name in args.tables:
-        print(methods_table.run(args) if name == METHODS_TABLE else run(name, args))
+    try:
+        for name in args.tables:
+            print(methods_table.run(args) if name == METHODS_TABLE else run(name, args))
+    except SSDError as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -11,8 +11,11 @@ import torch
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
+from ssd_core import SSDError
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.promises import HELPFUL, NEEDED, heads_use
+from ssd_core.measure import plots, shards
+from ssd_core.measure.shards import Shards
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,8 +97,8 @@ def test_files_are_written(made):
 def test_a_run_goes_on_where_it_was_interrupted(script, made, monkeypatch):
     rows, _, folder = made
     decoded = []
-    honest = script.decode_all
-    monkeypatch.setattr(script, "decode_all", lambda *args: (decoded.append(args[2]),
+    honest = shards.decode_all
+    monkeypatch.setattr(shards, "decode_all", lambda *args: (decoded.append(args[2]),
                                                              honest(*args))[1])
     script.run(options(folder, no_plots=True))
     assert decoded == []
@@ -114,19 +117,19 @@ def test_batches_of_another_run_are_not_taken(script):
     backbone, heads = tiny_postcard(), random_heads(tiny_postcard())
     trial = script.Trial(backbone, PROMPTS, BATCH, script.Sampling(seed=5))
     other = script.Trial(backbone, PROMPTS, BATCH, script.Sampling(seed=6))
-    folders = {script.Bench.of(*asked, Path("runs")).folder for asked in (
+    folders = {Shards.of(*asked, Path("runs")).folder for asked in (
         (trial, None), (other, None),
         (script.Trial(backbone, PROMPTS, 1, script.Sampling(seed=5)), None))}
     assert len(folders) == 3
     more = script.Trial(backbone, PROMPTS + 1, BATCH, script.Sampling(seed=5))
-    assert script.Bench.of(more, heads, Path("a")).folder == script.Bench.of(
+    assert Shards.of(more, heads, Path("a")).folder == Shards.of(
         trial, heads, Path("a")).folder
 
 
 def test_what_cannot_run_is_left_out_with_its_reason(script):
     backbone = tiny_postcard()
     trial = script.Trial(backbone, 1, 1, script.Sampling(seed=5))
-    bench = script.Bench.of(trial, None, Path("runs"))
+    bench = Shards.of(trial, None, Path("runs"))
     for entry in script.entries([]):
         refused = bench.refused(entry)
         assert (refused is not None) >= (heads_use(entry.name) == NEEDED)
@@ -136,13 +139,12 @@ def test_what_cannot_run_is_left_out_with_its_reason(script):
 def test_without_matplotlib_one_line_says_so_before_anything_runs(script, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(script, "load_backbone", lambda *_, **__: pytest.fail("it ran"))
-    with pytest.raises(SystemExit, match="plots need matplotlib") as told:
+    with pytest.raises(SSDError, match="plots need matplotlib") as told:
         script.run(options(tmp_path))
     assert "\n" not in str(told.value)
 
 
-def test_labels_of_a_plot_do_not_cover_each_other(script, tmp_path):
-    plots = sys.modules["plots"]
+def test_labels_of_a_plot_do_not_cover_each_other(tmp_path):
     rows = [{"method": f"method {n}", "verdict": "approximate", "temperature": 1.0,
              "passes": 80 + n, "passes_se": 1.0, "caption_accuracy": 0.9,
              "caption_accuracy_se": 0.01} for n in range(5)]
@@ -163,7 +165,7 @@ def test_labels_of_a_plot_do_not_cover_each_other(script, tmp_path):
 def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
     backbone = tiny_postcard()
     trial = script.Trial(backbone, 2, 2, script.Sampling(seed=5))
-    bench = script.Bench.of(trial, None, tmp_path)
+    bench = Shards.of(trial, None, tmp_path)
     entry = script.entries([])[0]
     first = bench.decoded(entry, 0)
     assert torch.equal(first.tokens, bench.decoded(entry, 0).tokens)

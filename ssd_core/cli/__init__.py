@@ -19,6 +19,7 @@ from . import (
     download,
     evaluate,
     fit,
+    frontier,
     generate,
     methods,
     plan,
@@ -35,7 +36,8 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
 for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"),
-                     (bench, "bench"), (evaluate, "evaluate"), (methods, "methods"),
+                     (bench, "bench"), (evaluate, "evaluate"),
+                     (frontier, "frontier"), (methods, "methods"),
                      (backbones, "backbones"), (download, "download"), (fit, "fit"),
                      (convert, "convert")):
     app.command(name)(takes_groups(module.command))

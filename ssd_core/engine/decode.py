@@ -141,7 +141,7 @@ def check_needs(method: Resolved, backbone: Backbone, heads: DraftHeads | None) 
     if heads is None:
         raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
                        "or use rows or exact, which need none")
-    heads.require(*needed)
+    heads.require(*needed, method.needs_row_drafter())
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -3,11 +3,13 @@
 SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
 the cell d rows below. The backbone's own norm and image head turn the estimate into the draft
 distribution. A `Space` names input and target: [h_pre; e] -> h_pre, or another row of Table 3.
+A file may also hold a row drafter (row_drafter.py), beside the heads or alone.
 """
 
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from ..backbones.base import Backbone
 from ..backbones.postcard import EARLIER
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
+from .row_drafter import RowDrafter
 
 FORMAT = "ssd-heads/1"
 HORIZONTAL, VERTICAL = "horizontal", "vertical"
@@ -106,13 +109,14 @@ class DraftHead(nn.Module):
 
 
 class DraftHeads(nn.Module):
-    """k_h horizontal and k_v vertical heads of one backbone."""
+    """k_h horizontal and k_v vertical heads of one backbone; `row`, its drafter, or None."""
 
     def __init__(self, hidden: int, k_h: int, k_v: int, metadata: dict | None = None,
-                 space: Space = Space()) -> None:  # noqa: B008
+                 space: Space = Space(), row: bool = False) -> None:  # noqa: B008
         super().__init__()
         self.horizontal = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_h))
         self.vertical = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_v))
+        self.row = RowDrafter(hidden) if row else None
         self.metadata, self.space = metadata or {}, space
         self.sha256 = ""
 
@@ -124,16 +128,26 @@ class DraftHeads(nn.Module):
     def k_v(self) -> int:
         return len(self.vertical)
 
+    def without_row(self) -> DraftHeads:
+        """The same heads, sharing their weights, without the row drafter."""
+        bare = copy(self)
+        bare._modules = {**self._modules, "row": None}
+        return bare
+
     def require_backbone(self, backbone: Backbone) -> None:
         """Raise SSDError if these heads were made for another backbone."""
         sizes = {len(head.norm) for head in (*self.horizontal, *self.vertical)}
+        sizes |= {self.row.hidden} if self.row is not None else set()
         made_for = self.metadata.get("backbone_sha256", backbone.sha256)
         if sizes - {backbone.hidden_size} or made_for != backbone.sha256:
             raise SSDError(f"these heads were made for another backbone, not for the "
                            f"loaded {backbone.name}: load them with load_heads(path, backbone)")
 
-    def require(self, k_h: int, k_v: int) -> None:
-        """Raise SSDError if a schedule needs more heads than there are."""
+    def require(self, k_h: int, k_v: int, row: bool = False) -> None:
+        """Raise SSDError if a schedule needs more heads than there are, or a row drafter."""
+        if row and self.row is None:
+            raise SSDError("drafter row: the loaded heads hold no row drafter; choose drafter "
+                           "heads, or train one with 'python -m ssd_core train heads --kind row'")
         for knob, asked, there in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):
             if asked > there:
                 raise SSDError(f"{knob} {asked}: the loaded heads reach {there}; "
@@ -146,6 +160,7 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
     metadata = {"format": FORMAT, "backbone": backbone.name, "backbone_sha256": backbone.sha256,
                 "hidden_size": backbone.hidden_size, "codes": backbone.codes,
                 "directions": [HORIZONTAL, VERTICAL], "offsets": offsets,
+                "row": heads.row is not None,
                 **asdict(heads.space), **training}
     tensors = {k: v.detach().half().cpu().contiguous() for k, v in heads.state_dict().items()}
     write_safetensors(tensors, path, {
@@ -154,19 +169,25 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
 
 def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
     """Read heads made for exactly this backbone; raise SSDError that names any mismatch."""
+    return stored_heads(path, backbone).to(backbone.device, backbone.dtype)
+
+
+def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
+    """As `read_heads`, but on the CPU and in the file's own dtype."""
     tensors, metadata = read_safetensors(path, FORMAT)
     _require_match(path, metadata, backbone)
     try:
         offsets = json.loads(metadata["offsets"])
         with torch.device("meta"):  # skips initialisation and leaves torch's RNG alone
             heads = DraftHeads(backbone.hidden_size, len(offsets[HORIZONTAL]),
-                               len(offsets[VERTICAL]), metadata, space_of(metadata))
+                               len(offsets[VERTICAL]), metadata, space_of(metadata),
+                               json.loads(metadata.get("row", "false")))
         heads.load_state_dict(tensors, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: damaged draft heads ({str(error).splitlines()[0]}): "
                        f"get or train them again") from error
     heads.sha256 = sha256_of(tensors)
-    return heads.to(backbone.device, backbone.dtype).requires_grad_(False).eval()
+    return heads.requires_grad_(False).eval()
 
 
 def space_of(metadata: dict[str, str]) -> Space:

@@ -3,27 +3,31 @@
 All heads learn from the same teacher pass but are independent of one another. A tenth of the
 prompts is dropped, so that the branch without text drafts as well. States are computed from tokens
 batch by batch and never kept. Other losses and the other predictors of the paper's Table 3 are
-choices of the recipe.
+choices of the recipe. With `kind` "row" the row drafter learns instead (train/row.py); each kind
+leaves in the file what the other put there.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from ..backbones.base import Backbone
-from ..engine.heads import HORIZONTAL, VERTICAL, DraftHeads, Space, save_heads
+from ..engine.heads import HORIZONTAL, VERTICAL, DraftHeads, Space, save_heads, stored_heads
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.sampling import guide
 from ..weights.load import HEADS_FILE, load_backbone
+from . import row
 from .common import (
     REQUIRED,
     Checkpoint,
@@ -41,6 +45,7 @@ from .common import (
 from .drawn import Pictures, load_pictures
 from .teacher import branch, teach
 
+KINDS = ("heads", "row")
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
 CELLS_AT_ONCE = 16 * 576  # of all pictures in a teacher pass; larger batches go in parts
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes that is measured
@@ -56,6 +61,8 @@ class HeadsRecipe:
     backbone: str = option("", "Bundled name, file or folder. Default: --out.")
     data: str = option("", "Folder in which train self-distill drew. Default: --out.",
                        "--data", "--drawn")
+    kind: str = option("heads", "heads: horizontal and vertical draft heads. row: the row drafter, "
+                                "whose cells see their neighbours. Both fit in one file.")
     k_h: int = option(5, "Horizontal heads.")
     k_v: int = option(3, "Vertical heads.")
     source: str = option("h_pre+e", "What goes in: h_pre+e, h_pre, h_post+e, h_post, e.")
@@ -80,6 +87,7 @@ class HeadsRecipe:
 
 
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Learn = Callable[[Pictures, list[bool]], float]  # adds a batch's gradients, returns its loss
 
 
 def offsets(heads: DraftHeads, columns: int):
@@ -114,6 +122,10 @@ def check(recipe: HeadsRecipe) -> None:
     """SSDError for what makes no sense, before anything is loaded."""
     if recipe.loss not in LOSSES:
         raise SSDError(f"loss {recipe.loss!r}: choose one of {', '.join(LOSSES)}")
+    if recipe.kind not in KINDS:
+        raise SSDError(f"kind {recipe.kind!r}: choose one of {', '.join(KINDS)}")
+    if recipe.kind == "row":
+        require_defaults(recipe, "k_h", "k_v", "source", "target", "loss")
     Space(recipe.source, recipe.target)
     for name, least in (("k_h", 0), ("k_v", 0), ("pictures", 0), ("held_out", 0), ("rate", 0),
                         ("epochs", 1), ("batch", 1)):
@@ -126,6 +138,13 @@ def check(recipe: HeadsRecipe) -> None:
             raise SSDError(f"{name} {getattr(recipe, name)}: must lie in 0 .. 1")
 
 
+def require_defaults(recipe: HeadsRecipe, *names: str) -> None:
+    """SSDError for what was set though the row drafter has no such thing."""
+    for field in fields(recipe):
+        if field.name in names and getattr(recipe, field.name) != field.default:
+            raise SSDError(f"{field.name} belongs to draft heads: leave it out with --kind row")
+
+
 def require_room(recipe: HeadsRecipe, grid: Grid) -> None:
     """SSDError where a head would reach beyond the picture."""
     for name, most in (("k_h", grid.columns - 1), ("k_v", grid.rows - 1)):
@@ -135,13 +154,37 @@ def require_room(recipe: HeadsRecipe, grid: Grid) -> None:
 
 
 def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -> DraftHeads:
-    """Fresh heads in float32, each the identity on the state that it is given."""
-    require_room(recipe, backbone.grid)
-    heads = DraftHeads(backbone.hidden_size, recipe.k_h, recipe.k_v,
-                       space=Space(recipe.source, recipe.target))
-    for _, head, _ in offsets(heads, backbone.grid.columns):
-        head.initialise(generator)
+    """Fresh heads or a fresh row drafter in float32, beside what the recipe's file has already."""
+    there = in_file(recipe, backbone)
+    if recipe.kind == "row":
+        heads = there or DraftHeads(backbone.hidden_size, 0, 0)
+        heads.row = row.fresh_drafter(backbone.hidden_size, generator)
+    else:
+        require_room(recipe, backbone.grid)
+        heads = DraftHeads(backbone.hidden_size, recipe.k_h, recipe.k_v,
+                           space=Space(recipe.source, recipe.target))
+        heads.row = there.row if there else None
+        for _, head, _ in offsets(heads, backbone.grid.columns):
+            head.initialise(generator)
     return heads.to(backbone.device)
+
+
+def in_file(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
+    """What an earlier run left in the recipe's file for this backbone, in float32.
+
+    New draft heads replace a file of another backbone; a row drafter is not put into one.
+    """
+    if not recipe.file.exists():
+        return None
+    with suppress(SSDError) if recipe.kind == "heads" else nullcontext():
+        return stored_heads(recipe.file, backbone).float()
+    return None
+
+
+def learning(recipe: HeadsRecipe, heads: DraftHeads) -> nn.Module:
+    """The part that this run trains."""
+    parts = [heads.row] if recipe.kind == "row" else [heads.horizontal, heads.vertical]
+    return nn.ModuleList(parts).requires_grad_()
 
 
 def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
@@ -155,10 +198,12 @@ def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
 def cost(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, pictures: int,
          steps: int) -> str:
     """One line on what training will take."""
-    total = sum(weight.numel() for weight in heads.parameters())
+    total = sum(weight.numel() for weight in learning(recipe, heads).parameters())
     number = heads.k_h + heads.k_v
+    what = (f"a row drafter of {total / 1e6:.1f}M parameters" if recipe.kind == "row" else
+            f"{number} heads of {total / number / 1e6:.1f}M parameters")
     cells = steps * recipe.batch * backbone.grid.cells
-    return (f"{number} heads of {total / number / 1e6:.1f}M parameters for {backbone.name}: "
+    return (f"{what} for {backbone.name}: "
             f"{steps:,} steps of {recipe.batch} pictures out of {pictures:,}, {cells:,} tokens "
             f"whose states the backbone computes again; about {gigabytes(LEARNING_BYTES * total)} "
             f"of memory beside the backbone, {gigabytes(DISK_BYTES * total)} in "
@@ -166,7 +211,7 @@ def cost(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, pictures: i
 
 
 def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
-    """Train, save the recipe's file and return held-out acceptance by offset."""
+    """Train, save the recipe's file and return held-out acceptance by offset, or of rows."""
     check(recipe)
     folder = recipe.file.parent
     backbone = load_backbone(recipe.backbone or folder, recipe.device, recipe.dtype)
@@ -175,35 +220,50 @@ def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
     there = len(drawn) - min(recipe.held_out, len(drawn) // 4)
     shown, held_out = min(recipe.pictures or there, there), drawn.pick(range(there, len(drawn)))
     generator, steps = torch.Generator().manual_seed(recipe.seed), steps_of(recipe, shown)
+    recipe = replace(recipe, rate=recipe.rate or (1e-4 if backbone.hidden_size >= LARGE else 1e-3))
     heads = start(recipe, backbone, generator)
     say(cost(recipe, heads, backbone, shown, steps))
-    scale = mean_size(backbone, drawn.pick(range(min(8, len(drawn)))))
-    measure = partial(distance, loss=recipe.loss, scale=scale, heads=heads, backbone=backbone)
-    descend(recipe, heads, backbone, drawn.pick(range(shown)), steps, generator, measure)
+    pictures = drawn.pick(range(shown))
+    if recipe.kind == "row":
+        descend(recipe, heads, pictures, steps, generator,
+                partial(row.learn, heads, backbone, generator=generator))
+        summary = {**training_of(heads), "row_pictures": shown, "row_steps": steps}
+    else:
+        scale = mean_size(backbone, drawn.pick(range(min(8, len(drawn)))))
+        measure = partial(distance, loss=recipe.loss, scale=scale, heads=heads, backbone=backbone)
+        descend(recipe, heads, pictures, steps, generator,
+                partial(learn, heads, backbone, measure=measure))
+        summary = {"scale": scale, "loss": recipe.loss, "pictures": shown, "steps": steps}
     heads.requires_grad_(False).eval()
     if recipe.target == "e" and len(held_out):
         heads.space = replace(heads.space, variance=variance(heads, backbone, held_out))
-    summary = {"scale": scale, "loss": recipe.loss, "pictures": shown, "steps": steps}
     save_heads(heads, recipe.file, backbone, summary)
-    return {"stage": "heads", **asdict(heads.space), **summary,
+    return {"stage": "heads", "kind": recipe.kind, **asdict(heads.space), **summary,
             **acceptance(heads, backbone, held_out)}
 
 
-def descend(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: Pictures,
-            steps: int, generator: torch.Generator, measure: Measure) -> None:
+def training_of(heads: DraftHeads) -> dict[str, str]:
+    """What an earlier run of `train heads` wrote about itself."""
+    return {key: heads.metadata[key] for key in ("scale", "loss", "pictures", "steps")
+            if key in heads.metadata}
+
+
+def descend(recipe: HeadsRecipe, heads: DraftHeads, drawn: Pictures, steps: int,
+            generator: torch.Generator, learn: Learn) -> None:
     """All steps, from where a checkpoint beside the file left off."""
-    rate = recipe.rate or (1e-4 if backbone.hidden_size >= LARGE else 1e-3)
-    weights = list(heads.parameters())
-    optimizers = remember_rates([torch.optim.AdamW(weights, rate, betas=(0.9, 0.95),
+    model = learning(recipe, heads)
+    weights = list(model.parameters())
+    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, betas=(0.9, 0.95),
                                                    weight_decay=0.01)])
-    checkpoint = Checkpoint(recipe.file.with_suffix(".ckpt"), heads, optimizers, generator)
+    suffix = ".row.ckpt" if recipe.kind == "row" else ".ckpt"
+    checkpoint = Checkpoint(recipe.file.with_suffix(suffix), model, optimizers, generator)
     recent: deque[float] = deque(maxlen=100)
     for step in training_steps("heads", steps, checkpoint,
                                report=lambda: f"loss {mean(recent):.3f}"):
         pick = torch.randint(len(drawn), (recipe.batch,), generator=generator)
         drop = torch.rand(recipe.batch, generator=generator) < recipe.drop_text
         set_rate(optimizers, cosine(step, steps, warmup=20, floor=recipe.floor))
-        recent.append(learn(heads, backbone, drawn.pick(pick.tolist()), drop.tolist(), measure))
+        recent.append(learn(drawn.pick(pick.tolist()), drop.tolist()))
         take_step(optimizers, weights)
 
 
@@ -269,20 +329,28 @@ def acceptance(heads: DraftHeads, backbone: Backbone,
     for hidden, embedding in teacher_parts(backbone, drawn):
         for name, head, step in offsets(heads, backbone.grid.columns):
             estimate = head(hidden[:, :-step], embedding[:, :-step])
-            overlap = overlaps(heads, backbone, estimate, hidden[:, step:])
+            overlap = overlaps(backbone, partial(code_logits, heads, backbone), estimate,
+                               hidden[:, step:])
             each[name] = each.get(name, []) + overlap.tolist()
+        if heads.row is not None:
+            estimate = row.last_estimate(heads, backbone.grid, hidden, embedding)
+            each["row"] = each.get("row", []) + overlaps(
+                backbone, backbone.logits, estimate.to(backbone.dtype), hidden).tolist()
     return {"acceptance": {name: mean(values) for name, values in each.items()},
             "acceptance_se": {name: stdev(values) / len(values)**0.5 if len(values) > 1 else 0.0
                               for name, values in each.items()}}
 
 
-def overlaps(heads: DraftHeads, backbone: Backbone, estimate: torch.Tensor,
-             hidden: torch.Tensor) -> torch.Tensor:
-    """Mean over cells of sum(min(p, q)) [B], from estimates and exact states [2B, n, d]."""
+def overlaps(backbone: Backbone, logits_of: Callable[[torch.Tensor], torch.Tensor],
+             estimate: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    """Mean over cells of sum(min(p, q)) [B], from estimates and exact states [2B, n, d].
+
+    logits_of: the draft's logits from its estimates.
+    """
     cells = max(1, NUMBERS_AT_ONCE // (len(hidden) * backbone.codes))
     shared = []
     for guess, exact in zip(estimate.split(cells, 1), hidden.split(cells, 1), strict=True):
-        draft_probs = guided_probs(backbone, code_logits(heads, backbone, guess))
+        draft_probs = guided_probs(backbone, logits_of(guess))
         target_probs = guided_probs(backbone, backbone.logits(exact.to(backbone.dtype)))
         shared.append(torch.minimum(draft_probs, target_probs).sum(-1))
     return torch.cat(shared, 1).mean(-1)

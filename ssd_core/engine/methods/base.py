@@ -75,6 +75,10 @@ class Resolved(Method):
         """(k_h, k_v) that the heads must provide, or None if the method needs no heads."""
         return None
 
+    def needs_row_drafter(self) -> bool:
+        """Whether the heads' file must hold a row drafter."""
+        return False
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         raise NotImplementedError
 
@@ -127,20 +131,30 @@ def require_codebook(method: Method, backbone: Backbone) -> None:
 # Drafting
 
 
-def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
-                 acceptance: str = "residual", choice: str = "sample") -> None:
-    """Sample tokens from draft_probs [B, n, V] and write them from slot `start` on.
+def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
+                   choice: str = "sample") -> torch.Tensor | None:
+    """E [B, n, V] that picks the drafts in slots start..stop-1; None: the likeliest token is taken.
 
     `coupled` uses the slots' fixed noise, so that a good draft is already AR's token.
     """
-    slots = state.noise.slots[start : start + draft_probs.shape[1]]
     if choice == "argmax":
-        tokens = draft_probs.argmax(-1)
-    elif acceptance == "coupled":
-        tokens = choose(draft_probs, state.noise.choosing(start, start + len(slots)))
-    else:
-        tokens = choose(draft_probs, state.noise.exponential(Purpose.DRAFT, 0, slots))
-    state.write(start, tokens)
+        return None
+    if acceptance == "coupled":
+        return state.noise.choosing(start, stop)
+    return state.noise.exponential(Purpose.DRAFT, 0, state.noise.slots[start:stop])
+
+
+def picked(probs: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+    """Tokens [B, n] sampled from probs [B, n, V], or the likeliest ones without noise."""
+    return probs.argmax(-1) if noise is None else choose(probs, noise)
+
+
+def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
+                 acceptance: str = "residual", choice: str = "sample") -> None:
+    """Pick tokens from draft_probs [B, n, V] and write them from slot `start` on."""
+    stop = start + draft_probs.shape[1]
+    noise = drafting_noise(state, start, stop, acceptance, choice)
+    state.write(start, picked(draft_probs, noise))
 
 
 def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ import torch
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
+from .row_drafts import carry_over, draft_by_row, has_row_drafter
 from .window import Windowed, known, sliding_window
 
 
@@ -36,7 +37,11 @@ class Exact(Windowed):
 
 
 class FirstGuess:
-    """Fills slots that enter the window: from the vertical head, or else with the token above."""
+    """Fills slots that enter the window.
+
+    By the row drafter, else from the vertical head, else with the token above. A slot that the last
+    pass has chosen already keeps its token.
+    """
 
     def __init__(self, state: DecodeState) -> None:
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
@@ -47,10 +52,13 @@ class FirstGuess:
         entering = int((stop - self.guessed).max())
         if entering > 0:
             fresh = slots[:, -min(entering, slots.shape[1]):]
-            tokens = self._tokens(state, fresh, frontier)
             old = fresh < self.guessed[:, None]
-            state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
-            self.guessed = torch.maximum(self.guessed, stop)
+            if has_row_drafter(state):
+                draft_by_row(state, fresh, state.noise.choosing_at(fresh), old.sum(-1))
+            else:
+                tokens = self._tokens(state, fresh, frontier)
+                state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
+        self.guessed = torch.maximum(self.guessed, stop + 1)
 
     def _tokens(self, state: DecodeState, slots: torch.Tensor,
                 frontier: torch.Tensor) -> torch.Tensor:
@@ -69,16 +77,21 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
              least: int = 1) -> torch.Tensor:
     """Sample slots + 1 again; return how many guesses from the front on were already right.
 
-    At least so many that the frontier moves on by `least`: those stay as they were fed.
+    At least so many that the frontier moves on by `least`: those stay as they were fed. With a row
+    drafter, tokens behind the first change are chosen once more, in view of the change.
     """
     ahead = slots + 1
     held, final = state.codes_at(ahead), known(ahead, frontier)
-    tokens = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
-    tokens = torch.where(final, held, tokens)
+    noise = state.noise.choosing_at(ahead)
+    tokens = torch.where(final, held, choose(state.target_probs_at(ahead), noise))
     same = (tokens == held)[:, :-1]
     state.note_acceptance("verify/1", same, ahead[:, :-1])
     right = same.long().cumprod(-1).sum(-1)
     stood = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
-    kept = state.noise.slots[: slots.shape[1]] < stood[:, None]
-    state.write_at(ahead, torch.where(kept, held, tokens))
+    place = state.noise.slots[: slots.shape[1]]
+    tokens = torch.where(place < stood[:, None], held, tokens)
+    if has_row_drafter(state):  # nothing before the first change needs a second thought
+        carry_over(state, ahead, tokens, final | (place <= stood[:, None]), noise)
+    else:
+        state.write_at(ahead, tokens)
     return stood

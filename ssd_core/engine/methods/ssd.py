@@ -25,6 +25,7 @@ from .base import (
     Resolved,
     commit,
     drafted_cells,
+    drafting_noise,
     group_bounds,
     group_passes,
     group_slots,
@@ -37,6 +38,7 @@ from .base import (
     vertical_states,
 )
 from .knobs import cells_drafted, knob, verification_rounds
+from .row_drafts import draft_by_row
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,9 @@ class SSD(RowSchedule):
     draft_temperature: float = knob(
         1.0, "Temperature of the drafts, multiplied by the sampling temperature.", above=0,
         high=10, step=0.05)
+    drafter: str = knob(
+        "heads", "heads: the paper's draft heads, every cell on its own. row: the row drafter, "
+                 "whose cells see their neighbours.", choices=("heads", "row"))
     name: ClassVar[str] = "ssd"
     uses_heads: ClassVar[bool] = True
 
@@ -206,15 +211,32 @@ class ResolvedSSD(ResolvedSchedule, SSD):
     """SSD with all knobs set."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
+        if self.needs_row_drafter():
+            return 0, 0
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
 
+    def needs_row_drafter(self) -> bool:
+        return self.drafter == "row"
+
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        estimate = horizontal_states(state, begin, end)
-        return self._drafted(state, estimate, begin + 1, end)
+        if self.needs_row_drafter():
+            return self._drafted_by_row(state, begin + 1, end)
+        return self._drafted(state, horizontal_states(state, begin, end), begin + 1, end)
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        estimate = vertical_states(state, start, rows)
-        return self._drafted(state, estimate, start, start + rows * state.grid.width)
+        stop = start + rows * state.grid.width
+        if self.needs_row_drafter():
+            if exact := state.stale >= start:  # else a fused commit is still pending
+                state.choose(start)
+            return self._drafted_by_row(state, start, stop, int(exact))
+        return self._drafted(state, vertical_states(state, start, rows), start, stop)
+
+    def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
+                        held: int = 0) -> torch.Tensor:
+        slots = state.noise.slots[start:stop].expand(state.pictures, -1)
+        noise = drafting_noise(state, start, stop, self.acceptance, self.draft_choice)
+        return draft_by_row(state, slots, noise, torch.full_like(slots[:, 0], held),
+                            self.draft_temperature)
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:

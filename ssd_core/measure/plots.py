@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
-from ssd_core.front.sheet import CHIPS, OTHER_CHIP
+from ..errors import SSDError
+from ..front.sheet import CHIPS, OTHER_CHIP
 
 MARKERS = "os^Dv"  # by temperature, the lowest first
-MISSING = ("plots need matplotlib: run pip install matplotlib, or leave them out with --no-plots")
+MISSING = "plots need matplotlib: run pip install matplotlib, or leave them out with --no-plots"
 # Places of a label around its point, in points: the first that covers nothing is taken.
 PLACES = [(8, 8, "left"), (8, -8, "left"), (-8, 8, "right"), (-8, -8, "right"),
           (9, 0, "left"), (-9, 0, "right"), (8, 18, "left"), (-8, 18, "right"),
@@ -16,15 +18,22 @@ PLACES = [(8, 8, "left"), (8, -8, "left"), (-8, 8, "right"), (-8, -8, "right"),
 
 
 def require_matplotlib() -> None:
-    """End the program with one line if matplotlib is missing."""
+    """SSDError if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise SystemExit(MISSING) from None
+        raise SSDError(MISSING) from None
 
 
-def plot(rows: list[dict], key: str, unit: str, path: Path) -> None:
-    """Share of claims obeyed against rows[...][key], both with errors; a PNG."""
+CLAIMS = ("caption_accuracy", "share of a caption's claims obeyed")
+
+
+def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, str] = CLAIMS,
+         named: Collection[str] | None = None, ringed: Collection[str] = ()) -> None:
+    """A quality of rows (key and words) against rows[...][key], both with errors; a PNG.
+
+    named: the methods whose points get their label; None: all. ringed: those with a ring.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6.4), dpi=144, layout="constrained")
@@ -32,20 +41,22 @@ def plot(rows: list[dict], key: str, unit: str, path: Path) -> None:
     temperatures = sorted({row["temperature"] for row in rows})
     for row in rows:
         point, _, bars = axes.errorbar(
-            row[key], row["caption_accuracy"], row["caption_accuracy_se"], row[f"{key}_se"],
+            row[key], row[quality[0]], row[f"{quality[0]}_se"], row[f"{key}_se"],
             color=ink(row["verdict"]), markersize=8, elinewidth=1,
             fmt=MARKERS[temperatures.index(row["temperature"]) % len(MARKERS)])
         for bar in bars:
             bar.set_alpha(0.35)
+        if row["method"] in ringed:
+            axes.plot(row[key], row[quality[0]], "o", markersize=15, fillstyle="none", color="#333")
     plain_log(axes)
     axes.set_xlabel(f"{unit} (logarithmic)")
-    axes.set_ylabel("share of a caption's claims obeyed")
+    axes.set_ylabel(quality[1])
     axes.grid(alpha=0.2)
     axes.margins(0.12)
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, rows, temperatures)
-    name_points(figure, axes, rows, key)
-    figure.savefig(path)
+    name_points(figure, axes, rows, key, quality[0], named)
+    figure.savefig(path, format="png")
 
 
 def plain_log(axes) -> None:
@@ -77,12 +88,13 @@ def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
                 loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
 
 
-def name_points(figure, axes, rows: list[dict], key: str) -> None:
-    """A label beside every point, where it covers no other one, if there is such a place."""
+def name_points(figure, axes, rows: list[dict], key: str, quality: str = CLAIMS[0],
+                named: Collection[str] | None = None) -> None:
+    """A label beside every named point, where it covers no other one, if there is such a place."""
     figure.draw_without_rendering()
-    taken = [box for row in rows for box in boxes_around(axes, row, key)]
-    for row in rows:
-        at = row[key], row["caption_accuracy"]
+    taken = [box for row in rows for box in boxes_around(axes, row, key, quality)]
+    for row in (row for row in rows if named is None or row["method"] in named):
+        at = row[key], row[quality]
         for x, y, side in PLACES:
             text = axes.annotate(row["method"], at, (x, y), textcoords="offset points", ha=side,
                                  va="center", fontsize=8, color=ink(row["verdict"]))
@@ -94,13 +106,13 @@ def name_points(figure, axes, rows: list[dict], key: str) -> None:
         taken.append(box)
 
 
-def boxes_around(axes, row: dict, key: str, reach: float = 6.0) -> list:
+def boxes_around(axes, row: dict, key: str, quality: str, reach: float = 6.0) -> list:
     """The pixels of a point and of its error along x."""
     from matplotlib.transforms import Bbox
 
-    at, error, claims = row[key], row[f"{key}_se"], row["caption_accuracy"]
-    x, y = axes.transData.transform((at, claims))
-    ends = [axes.transData.transform((max(at + sign * error, at / 10), claims))[0]
+    at, error, height = row[key], row[f"{key}_se"], row[quality]
+    x, y = axes.transData.transform((at, height))
+    ends = [axes.transData.transform((max(at + sign * error, at / 10), height))[0]
             for sign in (-1, 1)]
     return [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach),
             Bbox.from_extents(ends[0], y - 1, ends[1], y + 1)]

@@ -1,0 +1,93 @@
+"""The row drafter: one small network that drafts along the raster and sees both neighbours.
+
+Draft heads look at one cell, so the cells of a drafted row do not know of each other. The row
+drafter estimates h of a cell from [h; e] of the cells above it and of the cells to its left, where
+h of a drafted neighbour is its own estimate and e belongs to the token chosen there. It drafts all
+cells at once and repeats that a few times, so that every cell sees what its neighbours became: the
+cost of a draft is `SWEEPS` small passes, whatever the width of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..model.grid import Grid
+
+# (row, column) of the neighbours, relative to the cell: above from left to right, then to the left
+NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (-1, 2), (-1, 3), (0, -1), (0, -2))
+ABOVE, LEFT = NEIGHBOURS.index((-1, 0)), NEIGHBOURS.index((0, -1))
+SWEEPS = 4
+WIDEST = 512  # inner width where the backbone's is larger, so that a draft stays cheap
+Choose = Callable[[torch.Tensor], torch.Tensor]
+
+
+class SwiGLU(nn.Module):
+    """x + W2(silu(W1 n) * W3 n), n = RMSNorm(x), inner width 2w."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.Parameter(torch.ones(width))
+        self.w13 = nn.Parameter(torch.empty(4 * width, width))
+        self.w2 = nn.Parameter(torch.empty(width, 2 * width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n = F.rms_norm(x, x.shape[-1:], self.norm, 1e-6)
+        gate, up = F.linear(n, self.w13).chunk(2, dim=-1)
+        return x + F.linear(F.silu(gate) * up, self.w2)
+
+
+class RowDrafter(nn.Module):
+    """Estimates h of a cell from [h; e] of its `NEIGHBOURS`.
+
+    A neighbour that lies outside the picture, or is not known yet, adds a learned vector instead.
+    """
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        count, width = len(NEIGHBOURS), min(hidden, WIDEST)
+        self.mix = nn.Parameter(torch.empty(count, hidden))  # of the neighbours' h, by component
+        self.w_in = nn.Parameter(torch.empty(width, count * 2 * hidden))
+        self.missing = nn.Parameter(torch.empty(count, width))
+        self.blocks = nn.ModuleList(SwiGLU(width) for _ in range(2))
+        self.out = nn.Parameter(torch.empty(hidden, width))
+
+    @property
+    def hidden(self) -> int:
+        return self.mix.shape[1]
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Start as the identity on h of the cell above."""
+        for name, weight in self.named_parameters():
+            if weight.dim() > 1:
+                zero = name in ("mix", "missing", "out") or name.endswith("w2")
+                std = 0.0 if zero else weight.shape[1] ** -0.5
+                nn.init.normal_(weight, std=std, generator=generator)
+        with torch.no_grad():
+            self.mix[ABOVE] = 1
+
+    def forward(self, hidden: torch.Tensor, embedding: torch.Tensor,
+                known: torch.Tensor) -> torch.Tensor:
+        """h, e [..., 7, d] of the neighbours, known [..., 7] bool -> the estimate [..., d]."""
+        there = known[..., None]
+        parts = (F.rms_norm(x, x.shape[-1:], eps=1e-6) * there for x in (hidden, embedding))
+        x = F.linear(torch.cat(list(parts), dim=-1).flatten(-2), self.w_in)
+        x = x + (~known).to(x.dtype) @ self.missing
+        for block in self.blocks:
+            x = block(x)
+        return (hidden * there * self.mix).sum(-2) + F.linear(x, self.out)
+
+
+def neighbours(grid: Grid, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Slots [..., 7] of the neighbours of slots [...], and which of them lie in the picture.
+
+    Slots outside the picture come as slot 0.
+    """
+    offsets = torch.tensor(NEIGHBOURS, device=slots.device)
+    row = slots[..., None] // grid.width + offsets[:, 0]
+    column = slots[..., None] % grid.width + offsets[:, 1]
+    inside = (row >= 0) & (column >= 0) & (column < grid.columns)
+    return torch.where(inside, row * grid.width + column, 0), inside

@@ -1,0 +1,149 @@
+"""Quality against cost: many settings of the methods on the same prompts, for tables and plots.
+
+Cost is told three ways: forward passes, seconds on this machine, and seconds modelled for a card,
+where a pass takes as long as its launches or as reading the weights, whichever is longer. Passes
+are those measured here; the model only prices them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, SJD, SSD, Exact, Method, Rolling, Rows, Wave
+from ..files import written_whole
+from .evaluate import Decoded
+from .plots import CLAIMS, plot
+from .shards import ALL, HEADS, NONE, Entry, Shards
+from .tables import table
+
+BUDGETS = (32, 40, 48, 64, 77, 100)
+WINDOWS = (24, 48, 96)
+ROUNDS = (0, 1, 2, 3)
+PAPER = (AR(), *(SSD(k_h=5, k_v=1, rounds=r) for r in ROUNDS))
+LAUNCH = 5e-6  # seconds
+
+
+@dataclass(frozen=True)
+class Card:
+    """A backbone on a card: bytes of weights a second pass reads, launches of a pass."""
+
+    name: str
+    bandwidth: float  # bytes a second that copying reaches
+    weights: float  # bytes
+    ar_launches: int
+    other_launches: int
+
+    def seconds(self, passes: float, method: str) -> float:
+        """Modelled seconds of a picture that takes so many passes."""
+        launches = self.ar_launches if method == AR.name else self.other_launches
+        return passes * max(launches * LAUNCH, self.weights / self.bandwidth)
+
+
+# Launches as counted for one picture with guidance; see docs/results.md.
+CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, 13.8e9, 554, 740),
+         Card("Janus-Pro-7B, H200", 4.6e12, 13.8e9, 554, 740))
+
+
+def entries(heads: DraftHeads | None) -> list[Entry]:
+    """AR, the paper's settings, and every other setting that these heads allow."""
+    kinds = [NONE]
+    if heads is not None and heads.k_v:
+        kinds.append(HEADS if heads.row is not None else ALL)
+    if heads is not None and heads.row is not None:
+        kinds.append(ALL)
+    windows = [Entry(method, kind) for kind in kinds for method in (
+        *map(Exact, WINDOWS), *(Rolling(budget=budget) for budget in BUDGETS))]
+    return [Entry(PAPER[0], NONE), *([Entry(one) for one in PAPER[1:]] if ALL in kinds else []),
+            *map(Entry, by_row(heads)), *windows, *(Entry(one, NONE) for one in headless())]
+
+
+def by_row(heads: DraftHeads | None) -> list[Method]:
+    """SSD with rows by the row drafter, its commits fused or not."""
+    if heads is None or heads.row is None:
+        return []
+    plain = [SSD(k_v=1, rounds=r, drafter="row") for r in ROUNDS]
+    return [*plain, *(SSD(k_v=1, rounds=r, drafter="row", fused_commit=True) for r in ROUNDS[1:])]
+
+
+def headless() -> list[Method]:
+    return [Rows(k_v=1, rounds=1), Rows(k_v=1, rounds=2), Wave(4, 1), Wave(9, 8), SJD(window=48)]
+
+
+def is_paper(entry: Entry) -> bool:
+    """Whether this is AR or a setting of the paper."""
+    return entry.method in PAPER
+
+
+def front(rows: Sequence[dict], cost: str) -> list[str]:
+    """Labels of the rows that no other row beats in claims at the same cost or less."""
+    best, kept = -1.0, []
+    for row in sorted(rows, key=lambda row: (row[cost], -row["caption_accuracy"])):
+        if row["caption_accuracy"] > best:
+            best = row["caption_accuracy"]
+            kept.append(row["method"])
+    return kept
+
+
+# The page
+
+
+HEAD = ["decoding", "promise", "passes", "claims", "objects", "NLL", "same as AR",
+        "seconds a picture here", *(f"modelled: {card.name}" for card in CARDS)]
+AXES = (("passes", "passes", "forward passes"), ("seconds", "seconds_each", "seconds a picture"),
+        ("card", "card_seconds", f"modelled seconds a picture ({CARDS[0].name})"))
+QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a token")),
+             ("objects", ("object_accuracy", "share of things with kind, colour and place right")),
+             ("same", ("identical_tokens", "share of tokens that are AR's")))
+
+
+def priced(rows: Sequence[dict]) -> list[dict]:
+    """The rows with `modelled`, seconds by card, and the first card's as a key for plots."""
+    out = []
+    for row in rows:
+        seconds = {card.name: card.seconds(row["passes"], row["name"]) for card in CARDS}
+        first = CARDS[0].seconds(1, row["name"])
+        out.append({**row, "modelled": seconds, "card_seconds": first * row["passes"],
+                    "card_seconds_se": first * row["passes_se"]})
+    return out
+
+
+def line(row: dict) -> list[str]:
+    def number(name: str, digits: int) -> str:
+        return f"{row[name]:.{digits}f} ± {row[name + '_se']:.{digits}f}"
+    same = f"{100 * row['identical_tokens']:.0f} %"
+    return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
+            number("object_accuracy", 3), number("nll", 3), same, number("seconds_each", 2),
+            *(f"{one:.2f}" for one in row["modelled"].values())]
+
+
+def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
+    """Markdown: the table, the front by passes and the plots' names."""
+    best = ", ".join(front(rows, "passes"))
+    pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
+    return (f"# Quality against cost\n\n{about} ± one standard error. Modelled seconds price the "
+            "passes counted here for another backbone: a pass takes as long as its launches (5 "
+            "microseconds each) or as reading the weights. Rings mark AR and the paper's own "
+            f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
+            f"claims in as few passes: {best}.\n\n{pictures}\n")
+
+
+def write(shards: Shards, found: Mapping[Entry, Decoded], out: Path, about: str,
+          plots: bool = True) -> list[dict]:
+    """Write frontier.json, frontier.md and the plots into `out`; return the rows."""
+    rows, drawn = priced(shards.measured(found)), []
+    paper = {shards.label(entry) for entry in found if is_paper(entry)}
+    for name, cost, unit in AXES if plots else ():
+        named = paper | set(front(rows, cost))
+        for quality, axis in QUALITIES:
+            drawn.append(f"frontier-{quality}-{name}.png")
+            with written_whole(out / drawn[-1]) as temporary:
+                plot(rows, cost, unit, temporary, axis, named, paper)
+    for suffix, text in (("json", json.dumps(rows, indent=1) + "\n"),
+                         ("md", page(rows, about, drawn))):
+        with written_whole(out / f"frontier.{suffix}") as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return rows

@@ -1,0 +1,91 @@
+"""The row drafter, by smooth L1 to the frozen backbone's own states and a little divergence.
+
+Every step unrolls the sweeps of decoding: the first sweep sees only the cells above, the others see
+what the one before estimated at the left, with the picture's own tokens. Now and then a cell at the
+left has its exact state, as behind the front of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+
+from ..backbones.base import Backbone
+from ..engine.heads import DraftHeads
+from ..engine.row_drafter import NEIGHBOURS, SWEEPS, RowDrafter, neighbours
+from ..model.grid import Grid
+from .common import mixed_precision
+from .drawn import Pictures
+from .teacher import branch, teach
+
+DIVERGENCE = 0.05  # weight of KL(p, q) beside smooth L1
+EXACT = 0.2  # share of cells whose exact state their neighbours see
+NUMBERS_AT_ONCE = 1 << 27  # of all neighbours' h and e in one part of a batch
+AT_LEFT = torch.tensor([row == 0 for row, _ in NEIGHBOURS])
+
+
+def fresh_drafter(hidden: int, generator: torch.Generator) -> RowDrafter:
+    drafter = RowDrafter(hidden)
+    drafter.initialise(generator)
+    return drafter
+
+
+def sweeps(drafter: RowDrafter, grid: Grid, hidden: torch.Tensor, embedding: torch.Tensor,
+           exact: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Estimates [B, R*C, d] after every sweep, from h and e [B, R*C, d] of finished pictures.
+
+    exact: [B, R*C] bool, the cells that show their neighbours their true h.
+    """
+    cells = torch.arange(grid.cells, device=hidden.device)
+    around, inside = neighbours(Grid(grid.rows, grid.columns), cells)
+    at_left = AT_LEFT.to(hidden.device)
+    seen_embedding, seen = embedding[:, around], hidden[:, around]
+    unknown = at_left & ~exact[:, around]
+    yield (estimate := drafter(seen, seen_embedding, inside & ~unknown))
+    for _ in range(1, SWEEPS):
+        told = estimate.detach().to(hidden.dtype)[:, around]
+        yield (estimate := drafter(torch.where(unknown[..., None], told, seen), seen_embedding,
+                                   inside.expand_as(unknown)))
+
+
+def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[bool],
+          generator: torch.Generator) -> float:
+    """Add a batch's gradients to the row drafter; its loss, the mean over sweeps."""
+    assert heads.row is not None
+    total, without_text, grid = 0.0, iter(drop), backbone.grid
+    for part in batch.parts(most_at_once(backbone)):
+        prompts = [branch(backbone, ids.tolist(), next(without_text)) for ids in part.prompts]
+        hidden, embedding = teach(backbone, prompts, part.tokens)
+        exact = torch.rand(hidden.shape[:2], generator=generator).to(hidden.device) < EXACT
+        with mixed_precision(str(backbone.device)):
+            estimates = list(sweeps(heads.row, grid, hidden, embedding, exact))
+        losses = [F.smooth_l1_loss(estimate.float(), hidden) for estimate in estimates]
+        loss = torch.stack(losses).mean() + DIVERGENCE * divergence(backbone, estimates[-1], hidden)
+        loss = loss * (len(part) / len(batch))
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+def divergence(backbone: Backbone, estimate: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    """KL(p, q) in nats a token, of states [B, n, d]."""
+    draft = backbone.logits(estimate.to(backbone.dtype)).float().log_softmax(-1)
+    target = backbone.logits(hidden.to(backbone.dtype)).float().softmax(-1)
+    return F.kl_div(draft, target, reduction="none").sum(-1).mean()
+
+
+def most_at_once(backbone: Backbone) -> int:
+    """Pictures in one part of a batch."""
+    numbers = backbone.grid.cells * len(NEIGHBOURS) * 2 * backbone.hidden_size
+    return max(1, min(NUMBERS_AT_ONCE // numbers, 16))
+
+
+def last_estimate(heads: DraftHeads, grid: Grid, hidden: torch.Tensor,
+                  embedding: torch.Tensor) -> torch.Tensor:
+    """Estimates [B, R*C, d] after all sweeps, no cell at the left exact."""
+    assert heads.row is not None
+    exact = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
+    *_, estimate = sweeps(heads.row, grid, hidden, embedding, exact)
+    return estimate

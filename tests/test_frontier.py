@@ -1,0 +1,103 @@
+"""`ssd frontier`: the sweep, its prices, its files, and going on after an interruption."""
+
+import json
+import sys
+
+import pytest
+import torch
+from PIL import Image
+from support.mock_backbone import random_heads, tiny_postcard
+
+from ssd_core import load_backbone, methods
+from ssd_core.backbones import postcard
+from ssd_core.cli import main
+from ssd_core.engine.heads import DraftHeads, save_heads
+from ssd_core.measure import frontier, shards
+from ssd_core.measure.shards import ALL, HEADS, NONE
+from ssd_core.train.row import fresh_drafter
+
+
+def full_heads(backbone) -> DraftHeads:
+    heads = random_heads(backbone)
+    heads.row = fresh_drafter(backbone.hidden_size, torch.Generator().manual_seed(0))
+    return heads.requires_grad_(False)
+
+
+def test_the_sweep_holds_ar_and_the_papers_settings_once_each():
+    backbone = tiny_postcard()
+    for heads in (None, random_heads(backbone), full_heads(backbone)):
+        entries = frontier.entries(heads)
+        assert len(set(entries)) == len(entries) and entries[0].method == methods.AR()
+        paper = [entry for entry in entries if frontier.is_paper(entry)]
+        assert len(paper) == (1 if heads is None else 5)
+        kinds = {entry.drafts for entry in entries}
+        assert kinds == ({NONE} if heads is None else {NONE, ALL} if heads.row is None
+                         else {NONE, HEADS, ALL})
+
+
+def test_rows_with_and_without_the_row_drafter_use_what_they_say():
+    backbone = tiny_postcard()
+    heads = full_heads(backbone)
+    bare = heads.without_row()
+    assert bare.row is None and heads.row is not None
+    assert bare.vertical[0] is heads.vertical[0] and bare.k_h == heads.k_h
+
+
+def test_a_pass_costs_its_launches_or_its_bytes():
+    small = frontier.Card("small", 1e12, 1e9, 500, 700)
+    assert small.seconds(100, "ar") == pytest.approx(100 * 500 * 5e-6)
+    assert small.seconds(100, "ssd") == pytest.approx(100 * 700 * 5e-6)
+    large = frontier.Card("large", 1e12, 14e9, 500, 700)
+    assert large.seconds(100, "ar") == large.seconds(100, "ssd") == pytest.approx(1.4)
+
+
+def test_the_front_is_what_nothing_beats():
+    rows = [{"method": name, "passes": passes, "caption_accuracy": claims}
+            for name, passes, claims in (("slow", 100, 0.9), ("waste", 120, 0.8),
+                                         ("fast", 10, 0.5), ("worse", 10, 0.4), ("mid", 50, 0.9))]
+    assert frontier.front(rows, "passes") == ["fast", "mid"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny postcard with heads and a row drafter."""
+    folder = tmp_path_factory.mktemp("tiny")
+    postcard.save(tiny_postcard(), folder / "backbone.safetensors")
+    backbone = load_backbone(folder, "cpu")
+    save_heads(full_heads(backbone), folder / "heads.safetensors", backbone, {})
+    return folder
+
+
+@pytest.mark.slow
+def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    few = [shards.Entry(methods.AR(), NONE), shards.Entry(methods.SSD(k_h=5, k_v=1, rounds=2)),
+           shards.Entry(methods.Exact(48)), shards.Entry(methods.Exact(48), NONE),
+           shards.Entry(methods.SSD(drafter="row", k_v=1, rounds=2))]
+    monkeypatch.setattr(frontier, "entries", lambda heads: few)
+    command = ["frontier", "--backbone", str(folder), "--out", str(tmp_path), "--prompts", "2",
+               "--batch", "2", "--json"]
+    assert main(command) == 0
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
+    assert [row["name"] for row in rows] == ["ar", "ssd", "exact", "exact", "ssd"]
+    assert rows[2]["method"].endswith("row drafter") and rows[3]["method"].endswith("no heads")
+    assert all(row["identical_tokens"] == 1 for row in rows if row["verdict"] == "identical")
+    text = (tmp_path / "frontier.md").read_text(encoding="utf-8")
+    assert all(f"| {row['method']} |" in text for row in rows)
+    for plot in tmp_path.glob("*.png"):
+        assert Image.open(plot).width > 1000 and f"({plot.name})" in text
+    assert len(list(tmp_path.glob("*.png"))) == 12
+    monkeypatch.setattr(shards, "decode_all", lambda *_: pytest.fail("a batch was drawn again"))
+    assert main([*command, "--no-plots"]) == 0
+
+
+@pytest.mark.parametrize("flags", [["--prompts", "0"], ["--batch", "0"]])
+def test_no_prompts_are_refused(flags, capsys):
+    assert main(["frontier", *flags]) == 2
+    assert "prompts and batch must be at least 1" in capsys.readouterr().err
+
+
+def test_without_matplotlib_one_line_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["frontier"]) == 2
+    assert "plots need matplotlib" in capsys.readouterr().err
