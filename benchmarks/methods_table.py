@@ -25,7 +25,7 @@ from ssd_core.files import written_whole
 from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.measure.evaluate import Decoded, Trial
 from ssd_core.measure.plots import plot, require_matplotlib
-from ssd_core.measure.shards import ALL, NONE, Entry, Shards
+from ssd_core.measure.shards import Entry, Shards
 
 TITLE = "All methods at their own settings, with plots"
 PROMPTS = 256
@@ -36,9 +36,9 @@ HEAD = ["decoding", "promise", "passes", "fewer", "faster", "accepted", "caption
 def entries(temperatures: Sequence[float]) -> list[Entry]:
     """AR first; at raised temperatures the methods that need no heads, without them."""
     names = sorted(METHODS, key=lambda name: name != AR.name)
-    own = [Entry(METHODS[name](), NONE if heads_use(name) == UNUSED else ALL) for name in names]
-    bare = [Entry(METHODS[name](), NONE) for name in names if heads_use(name) == HELPFUL]
-    warm = [Entry(METHODS[name](), NONE, temperature) for temperature in temperatures
+    own = [Entry(METHODS[name](), heads_use(name) != UNUSED) for name in names]
+    bare = [Entry(METHODS[name](), False) for name in names if heads_use(name) == HELPFUL]
+    warm = [Entry(METHODS[name](), False, temperature) for temperature in temperatures
             for name in names if heads_use(name) != NEEDED]
     return [*own, *bare, *warm]
 

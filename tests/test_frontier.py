@@ -4,43 +4,27 @@ import json
 import sys
 
 import pytest
-import torch
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
 from ssd_core import load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
-from ssd_core.engine.heads import DraftHeads, save_heads
+from ssd_core.engine.heads import save_heads
 from ssd_core.measure import frontier, shards
-from ssd_core.measure.shards import ALL, HEADS, NONE
-from ssd_core.train.row import fresh_drafter
-
-
-def full_heads(backbone) -> DraftHeads:
-    heads = random_heads(backbone)
-    heads.row = fresh_drafter(backbone.hidden_size, torch.Generator().manual_seed(0))
-    return heads.requires_grad_(False)
 
 
 def test_the_sweep_holds_ar_and_the_papers_settings_once_each():
     backbone = tiny_postcard()
-    for heads in (None, random_heads(backbone), full_heads(backbone)):
+    for heads in (None, random_heads(backbone), random_heads(backbone, row=True)):
         entries = frontier.entries(heads)
         assert len(set(entries)) == len(entries) and entries[0].method == methods.AR()
         paper = [entry for entry in entries if frontier.is_paper(entry)]
         assert len(paper) == (1 if heads is None else 5)
-        kinds = {entry.drafts for entry in entries}
-        assert kinds == ({NONE} if heads is None else {NONE, ALL} if heads.row is None
-                         else {NONE, HEADS, ALL})
-
-
-def test_rows_with_and_without_the_row_drafter_use_what_they_say():
-    backbone = tiny_postcard()
-    heads = full_heads(backbone)
-    bare = heads.without_row()
-    assert bare.row is None and heads.row is not None
-    assert bare.vertical[0] is heads.vertical[0] and bare.k_h == heads.k_h
+        assert any(entry.heads for entry in entries) == (heads is not None)
+        by_row = [entry for entry in entries if getattr(entry.method, "drafter", None) == "row"]
+        assert bool(by_row) == (heads is not None and heads.row is not None)
+        assert all(entry.heads for entry in by_row)
 
 
 def test_a_pass_costs_its_launches_or_its_bytes():
@@ -64,15 +48,15 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiny")
     postcard.save(tiny_postcard(), folder / "backbone.safetensors")
     backbone = load_backbone(folder, "cpu")
-    save_heads(full_heads(backbone), folder / "heads.safetensors", backbone, {})
+    save_heads(random_heads(backbone, row=True), folder / "heads.safetensors", backbone, {})
     return folder
 
 
 @pytest.mark.slow
 def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
-    few = [shards.Entry(methods.AR(), NONE), shards.Entry(methods.SSD(k_h=5, k_v=1, rounds=2)),
-           shards.Entry(methods.Exact(48)), shards.Entry(methods.Exact(48), NONE),
+    few = [shards.Entry(methods.AR(), False), shards.Entry(methods.SSD(k_h=5, k_v=1, rounds=2)),
+           shards.Entry(methods.Exact(48, "row")), shards.Entry(methods.Exact(48), False),
            shards.Entry(methods.SSD(drafter="row", k_v=1, rounds=2))]
     monkeypatch.setattr(frontier, "entries", lambda heads: few)
     command = ["frontier", "--backbone", str(folder), "--out", str(tmp_path), "--prompts", "2",
@@ -80,7 +64,8 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert main(command) == 0
     rows = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
     assert [row["name"] for row in rows] == ["ar", "ssd", "exact", "exact", "ssd"]
-    assert rows[2]["method"].endswith("row drafter") and rows[3]["method"].endswith("no heads")
+    assert rows[2]["method"].startswith("exact drafter=row")
+    assert rows[3]["method"].endswith("no heads")
     assert all(row["identical_tokens"] == 1 for row in rows if row["verdict"] == "identical")
     text = (tmp_path / "frontier.md").read_text(encoding="utf-8")
     assert all(f"| {row['method']} |" in text for row in rows)

@@ -37,6 +37,10 @@ UNDER_TEST = {
     "exact": methods.Exact(),
     "exact-3": methods.Exact(window=3),
     "rolling-9": methods.Rolling(budget=9),
+    "ssd-row": methods.SSD(k_v=2, rounds=1, incremental=1, drafter="row"),
+    "ssd-row-fused": methods.SSD(k_v=1, rounds=1, drafter="row", fused_commit=True),
+    "exact-row": methods.Exact(3, "row"),
+    "rolling-row": methods.Rolling(window=3, budget=200, drafter="row"),
     "rolling-3": methods.Rolling(window=3, budget=200),
     "jacobi-2": methods.Jacobi(window=2),
     "hawk-tree": methods.Hawk(4, 2, 1, 2, 14),
@@ -71,7 +75,7 @@ def loaded(subject: str):
         backbone = tiny_postcard()
     else:
         backbone = MockBackbone(Grid(5, 6, subject.startswith("row-end")), codes=12)
-    return backbone, random_heads(backbone)
+    return backbone, random_heads(backbone, row=True)
 
 
 @cache
@@ -184,7 +188,7 @@ def test_planned_passes_are_those_of_the_run_on_every_small_grid(grid, method, k
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accept, "residual", never)
         patch.setattr(accept, "coupled", never)
-        told = events(backbone, method, heads=random_heads(backbone),
+        told = events(backbone, method, heads=random_heads(backbone, row=True),
                       keep=torch.zeros(1, grid.rows, grid.columns, dtype=torch.long),
                       keep_rows=kept)
     assert told[-1].stats["passes"] == told[0].plan.passes
@@ -197,7 +201,7 @@ def test_planned_passes_are_taken_when_nothing_converges(name, monkeypatch):
     monkeypatch.setattr(accept, "coupled", never)
     for grid in (Grid(4, 6), Grid(4, 6, True), Grid(1, 5), Grid(5, 1), Grid(5, 2, True)):
         backbone = MockBackbone(grid)
-        told = events(backbone, UNDER_TEST[name], WORDS, heads=random_heads(backbone))
+        told = events(backbone, UNDER_TEST[name], WORDS, heads=random_heads(backbone, row=True))
         assert told[-1].stats["passes"] == plan(backbone, UNDER_TEST[name]).passes, str(grid)
 
 
@@ -226,7 +230,7 @@ def test_nothing_is_drawn_from_a_state_that_no_pass_has_written(name, poisoned):
     backbones = [MockBackbone(grid) for grid in grids]
 
     def drawn():
-        return [tokens(backbone, HOLDING[name], WORDS, heads=random_heads(backbone))
+        return [tokens(backbone, HOLDING[name], WORDS, heads=random_heads(backbone, row=True))
                 for backbone in backbones]
 
     clean = drawn()
@@ -288,7 +292,7 @@ def test_keeping_ones_own_rows_continues_as_before(subject, name):
 def scene(row_end: bool):
     """A grid of at least 50 slots; its heads."""
     backbone = MockBackbone(Grid(6, 9, row_end), codes=16, seed=3)
-    return backbone, random_heads(backbone)
+    return backbone, random_heads(backbone, row=True)
 
 
 PEOPLE = ("cat", "a dog", "two red birds", "ox", "cat", "fly")
@@ -401,7 +405,7 @@ def test_perfect_drafts_need_few_passes():
     """A head that knows the answer is believed: constant codes, drafted and accepted as a block."""
     backbone = MockBackbone(Grid(4, 6), codes=4)
     backbone.head.zero_()  # every code equally likely wherever one looks: q = p
-    heads = random_heads(backbone)
+    heads = random_heads(backbone, row=True)
     told = events(backbone, methods.Strict(k_h=5), heads=heads)
     assert told[-1].stats["passes"] == 1 + 4  # prefill, then six more cells a pass
     assert told[-1].stats["acceptance"] == {"verify/1": 1.0}

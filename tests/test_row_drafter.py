@@ -16,22 +16,19 @@ from ssd_core.train import heads, row, self_distill
 from ssd_core.train.drawn import load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
+from ssd_core.train.teacher import teach
 
 WORDS = ("a sun", "two houses")
+ROW_METHODS = (methods.SSD(drafter="row"), methods.Exact(drafter="row"),
+               methods.Rolling(budget=9, drafter="row"))
 GRIDS = (Grid(5, 6, True), Grid(4, 7), Grid(1, 5), Grid(3, 1))
 
 
-def drafter_of(hidden: int, seed: int = 1) -> RowDrafter:
+def drafter_of(hidden: int) -> RowDrafter:
     """One that says something: its last matrix is not zero."""
-    drafter = row.fresh_drafter(hidden, generator := torch.Generator().manual_seed(seed))
+    drafter = row.fresh_drafter(hidden, generator := torch.Generator().manual_seed(1))
     torch.nn.init.normal_(drafter.out, std=0.1, generator=generator)
     return drafter.requires_grad_(False)
-
-
-def with_drafter(backbone, k_h: int = 5, k_v: int = 3) -> DraftHeads:
-    drafts = random_heads(backbone, k_h, k_v)
-    drafts.row = drafter_of(backbone.hidden_size)
-    return drafts
 
 
 def test_a_fresh_drafter_is_the_identity_on_h_of_the_cell_above():
@@ -65,15 +62,15 @@ def test_neighbours_lie_where_they_should(grid):
 def test_exact_draws_ars_picture_with_a_row_drafter(grid, window, seed, cfg):
     backbone = MockBackbone(grid, codes=12)
     sampling = Sampling(seed=seed, cfg=cfg)
-    drawn = tokens(backbone, methods.Exact(min(window, grid.slots)), WORDS,
-                   heads=with_drafter(backbone), sampling=sampling)
+    drawn = tokens(backbone, methods.Exact(min(window, grid.slots), "row"), WORDS,
+                   heads=random_heads(backbone, row=True), sampling=sampling)
     assert drawn.equal(tokens(backbone, methods.AR(), WORDS, sampling=sampling))
 
 
 @given(st.sampled_from(GRIDS[:2]), st.integers(1, 3), st.integers(0, 99), st.booleans())
 def test_coupled_ssd_converges_to_ars_picture_with_a_row_drafter(grid, k_h, seed, alone):
     backbone, sampling = MockBackbone(grid, codes=12), Sampling(seed=seed)
-    drafts = with_drafter(backbone, *((0, 0) if alone else (5, 3)))
+    drafts = random_heads(backbone, *((0, 0) if alone else (5, 3)), row=True)
     method = methods.SSD(k_h=k_h, k_v=1, rounds=grid.columns, acceptance="coupled", drafter="row")
     assert tokens(backbone, method, WORDS, heads=drafts, sampling=sampling).equal(
         tokens(backbone, methods.AR(), WORDS, sampling=sampling))
@@ -85,32 +82,66 @@ def test_coupled_ssd_converges_to_ars_picture_with_a_row_drafter(grid, k_h, seed
 def test_ssd_takes_the_planned_passes_with_a_row_drafter(knobs):
     backbone = MockBackbone(Grid(5, 6, True), codes=12)
     method = methods.SSD(**{"k_v": 2, **knobs}, drafter="row")
-    told = events(backbone, method, WORDS, heads=with_drafter(backbone), sampling=Sampling(seed=4))
+    heads, sampling = random_heads(backbone, row=True), Sampling(seed=4)
+    told = events(backbone, method, WORDS, heads=heads, sampling=sampling)
     assert told[-1].stats["passes"] <= told[0].plan.passes
     other = replace(method, drafter="heads")
-    assert not told[-1].tokens.equal(tokens(backbone, other, WORDS, heads=with_drafter(backbone),
-                                            sampling=Sampling(seed=4)))
+    assert not told[-1].tokens.equal(tokens(backbone, other, WORDS, heads=heads, sampling=sampling))
 
 
 def test_a_picture_does_not_depend_on_its_batch():
     backbone = MockBackbone(Grid(5, 6), codes=12)
-    drafts, sampling = with_drafter(backbone), Sampling(seed=3, cfg=2.0)
-    for method in (methods.Exact(9), methods.Rolling(budget=9), methods.SSD(drafter="row")):
+    drafts, sampling = random_heads(backbone, row=True), Sampling(seed=3, cfg=2.0)
+    for method in (methods.Exact(9, "row"), *ROW_METHODS):
         both = tokens(backbone, method, WORDS, heads=drafts, sampling=sampling)
         alone = tokens(backbone, method, WORDS[:1], heads=drafts, sampling=sampling)
         assert both[:1].equal(alone)
 
 
-def test_a_file_without_a_row_drafter_is_named():
+@pytest.mark.parametrize("method", ROW_METHODS, ids=lambda method: method.name)
+def test_what_lacks_is_named(method):
     backbone = MockBackbone(Grid(4, 4))
     with pytest.raises(SSDError, match="train heads --kind row"):
-        tokens(backbone, methods.SSD(drafter="row"), WORDS, heads=random_heads(backbone))
+        tokens(backbone, method, WORDS, heads=random_heads(backbone))
+    with pytest.raises(SSDError, match="none are loaded"):
+        tokens(backbone, method, WORDS)
+
+
+def knowing_drafter(backbone) -> RowDrafter:
+    """One that has learnt from pictures of this backbone."""
+    pictures = tokens(backbone, methods.AR(), WORDS * 24, sampling=Sampling(seed=100))
+    hidden, embedding = teach(backbone, [backbone.tokenize(word) for word in WORDS * 24], pictures)
+    drafter = row.fresh_drafter(backbone.hidden_size, torch.Generator().manual_seed(0))
+    optimizer = torch.optim.AdamW(drafter.parameters(), 4e-3)
+    for _ in range(150):
+        estimates = row.sweeps(drafter, backbone.grid, hidden, embedding,
+                               torch.zeros(hidden.shape[:2], dtype=torch.bool))
+        sum(torch.nn.functional.smooth_l1_loss(one, hidden) for one in estimates).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return drafter.requires_grad_(False)
+
+
+@pytest.mark.slow
+def test_exact_foresees_what_a_change_does_to_the_next_cells():
+    """A drafter that knows the backbone saves passes; one that guesses at random does not."""
+    backbone = MockBackbone(Grid(6, 8), codes=12)
+    heads = random_heads(backbone)
+    passes = []
+    for drafter in (knowing_drafter(backbone), drafter_of(backbone.hidden_size)):
+        heads.row = drafter
+        passes.append(sum(events(backbone, methods.Exact(16, "row"), WORDS, heads=heads,
+                                 sampling=Sampling(seed=seed))[-1].stats["passes"]
+                          for seed in range(6)))
+    plain = sum(events(backbone, methods.Exact(16), WORDS, heads=heads, sampling=Sampling(
+        seed=seed))[-1].stats["passes"] for seed in range(6))
+    assert passes[0] < 0.95 * plain and passes[0] < 0.95 * passes[1]
 
 
 @pytest.mark.parametrize("k", [0, 2])
 def test_a_file_keeps_the_drafter_beside_the_heads_or_alone(tmp_path, k):
     backbone = MockBackbone(Grid(3, 4))
-    drafts = with_drafter(backbone, k, k)
+    drafts = random_heads(backbone, k, k, row=True)
     save_heads(drafts, tmp_path / "heads.safetensors", backbone, {})
     found = read_heads(tmp_path / "heads.safetensors", backbone)
     assert (found.k_h, found.k_v) == (k, k) and found.row is not None
@@ -167,7 +198,7 @@ def test_it_learns_and_leaves_the_heads_in_the_file_alone(drawn, tmp_path):
 def test_sweeps_of_training_are_those_of_decoding():
     """With all tokens held, what decoding estimates is what training shows."""
     backbone = MockBackbone(Grid(4, 5), codes=12)
-    drafts, generator = with_drafter(backbone), torch.Generator().manual_seed(3)
+    drafts, generator = random_heads(backbone, row=True), torch.Generator().manual_seed(3)
     hidden = torch.randn(1, 20, backbone.hidden_size, generator=generator)
     embedding = backbone.embed(torch.randint(12, (1, 20), generator=generator))
     estimate = row.last_estimate(drafts, backbone.grid, hidden, embedding)

@@ -9,7 +9,6 @@ A file may also hold a row drafter (row_drafter.py), beside the heads or alone.
 from __future__ import annotations
 
 import json
-from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -127,12 +126,6 @@ class DraftHeads(nn.Module):
     @property
     def k_v(self) -> int:
         return len(self.vertical)
-
-    def without_row(self) -> DraftHeads:
-        """The same heads, sharing their weights, without the row drafter."""
-        bare = copy(self)
-        bare._modules = {**self._modules, "row": None}
-        return bare
 
     def require_backbone(self, backbone: Backbone) -> None:
         """Raise SSDError if these heads were made for another backbone."""

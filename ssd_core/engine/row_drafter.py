@@ -72,13 +72,13 @@ class RowDrafter(nn.Module):
     def forward(self, hidden: torch.Tensor, embedding: torch.Tensor,
                 known: torch.Tensor) -> torch.Tensor:
         """h, e [..., 7, d] of the neighbours, known [..., 7] bool -> the estimate [..., d]."""
-        there = known[..., None]
-        parts = (F.rms_norm(x, x.shape[-1:], eps=1e-6) * there for x in (hidden, embedding))
-        x = F.linear(torch.cat(list(parts), dim=-1).flatten(-2), self.w_in)
+        hidden, embedding = (x.masked_fill(~known[..., None], 0) for x in (hidden, embedding))
+        parts = [F.rms_norm(x, x.shape[-1:], eps=1e-6) for x in (hidden, embedding)]
+        x = F.linear(torch.cat(parts, dim=-1).flatten(-2), self.w_in)
         x = x + (~known).to(x.dtype) @ self.missing
         for block in self.blocks:
             x = block(x)
-        return (hidden * there * self.mix).sum(-2) + F.linear(x, self.out)
+        return (hidden * self.mix).sum(-2) + F.linear(x, self.out)
 
 
 def neighbours(grid: Grid, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -56,8 +56,9 @@ class Record:
 OWN = Record()
 
 
-def key_of(window: int, heads: bool) -> str:
-    return f"exact/{window}/{'heads' if heads else 'none'}"
+def key_of(method: Exact, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
+    drafter = method.drafter if heads else "none"
+    return f"exact/{method.width(backbone.grid, device)}/{drafter}"
 
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
@@ -65,7 +66,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
     """Record a finished run, if it is of the kind that plans estimate: `exact`, plain sampling."""
     plain = (sampling.temperature, sampling.top_k, sampling.top_p) == (1.0, 0, 1.0)
     if isinstance(method, Exact) and plain and not keep_rows and backbone.sha256:
-        key = key_of(method.width(backbone.grid, backbone.device.type), heads)
+        key = key_of(method, backbone, heads, backbone.device.type)
         each = stats["passes_each"]
         OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
 
@@ -75,7 +76,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     """Estimated passes of a run, or None if nothing is known."""
     if not isinstance(method, Exact):
         return None
-    grid, key = backbone.grid, key_of(method.width(backbone.grid, device), heads)
+    grid, key = backbone.grid, key_of(method, backbone, heads, device)
     own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
     known = own[0] if own else bundled_for(backbone).get(key)
     if known is None:

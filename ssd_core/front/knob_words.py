@@ -111,8 +111,8 @@ KNOB_WORDS: dict[str, Words] = {
                         "最后确定的单元格之后，多少个单元格有多个候选。"),
     "budget": Words("Budget: most forward passes (rolling)", "预算：前向次数上限（rolling）",
                     "整张图像最多用多少次前向：预算越小越快，修正也越少。"),
-    "drafter": Words("Drafted by (ssd)", "由谁起草（ssd）",
-                     "heads：论文的草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
+    "drafter": Words("Drafted by (ssd, exact, rolling)", "由谁起草（ssd、exact、rolling）",
+                     "heads：草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -17,7 +17,7 @@ from ..engine.methods import AR, SJD, SSD, Exact, Method, Rolling, Rows, Wave
 from ..files import written_whole
 from .evaluate import Decoded
 from .plots import CLAIMS, plot
-from .shards import ALL, HEADS, NONE, Entry, Shards
+from .shards import Entry, Shards
 from .tables import table
 
 BUDGETS = (32, 40, 48, 64, 77, 100)
@@ -50,23 +50,24 @@ CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, 13.8e9, 554, 740),
 
 def entries(heads: DraftHeads | None) -> list[Entry]:
     """AR, the paper's settings, and every other setting that these heads allow."""
-    kinds = [NONE]
-    if heads is not None and heads.k_v:
-        kinds.append(HEADS if heads.row is not None else ALL)
-    if heads is not None and heads.row is not None:
-        kinds.append(ALL)
-    windows = [Entry(method, kind) for kind in kinds for method in (
-        *map(Exact, WINDOWS), *(Rolling(budget=budget) for budget in BUDGETS))]
-    return [Entry(PAPER[0], NONE), *([Entry(one) for one in PAPER[1:]] if ALL in kinds else []),
-            *map(Entry, by_row(heads)), *windows, *(Entry(one, NONE) for one in headless())]
+    drafters = [] if heads is None else ["heads"] * (heads.k_v > 0) + ["row"] * (
+        heads.row is not None)
+    paper = PAPER[1:] if "heads" in drafters else ()
+    by_row = by_row_drafter() if "row" in drafters else ()
+    return [Entry(PAPER[0], False), *map(Entry, paper), *map(Entry, by_row),
+            *(Entry(one, False) for one in [*windows("heads"), *headless()]),
+            *(Entry(one) for drafter in drafters for one in windows(drafter))]
 
 
-def by_row(heads: DraftHeads | None) -> list[Method]:
+def by_row_drafter() -> list[Method]:
     """SSD with rows by the row drafter, its commits fused or not."""
-    if heads is None or heads.row is None:
-        return []
     plain = [SSD(k_v=1, rounds=r, drafter="row") for r in ROUNDS]
     return [*plain, *(SSD(k_v=1, rounds=r, drafter="row", fused_commit=True) for r in ROUNDS[1:])]
+
+
+def windows(drafter: str) -> list[Method]:
+    return [*(Exact(window, drafter) for window in WINDOWS),
+            *(Rolling(budget=budget, drafter=drafter) for budget in BUDGETS)]
 
 
 def headless() -> list[Method]:

@@ -29,29 +29,23 @@ from ..model.sampling import Sampling
 from ..train.common import Say, silent
 from .evaluate import Decoded, Trial, decode_all, with_errors
 
-ALL, HEADS, NONE = "all", "heads", "none"
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A row to measure. drafts: from ALL that is loaded, the HEADS without row drafter, or NONE."""
+    """A row to measure: a method, with or without heads."""
 
     method: Method
-    drafts: str = ALL
+    heads: bool = True
     temperature: float = 1.0
 
     @property
     def name(self) -> str:
         return self.method.name
 
-    def label(self, backbone: Backbone, row_drafter: bool = False) -> str:
-        """For tables and plots. row_drafter: whether the loaded heads have one."""
-        told = ""
-        if heads_use(self.name) == HELPFUL:
-            told = {ALL: ", row drafter" if row_drafter else "", HEADS: ", heads",
-                    NONE: ", no heads"}[self.drafts]
+    def label(self, backbone: Backbone) -> str:
+        bare = ", no heads" if not self.heads and heads_use(self.name) == HELPFUL else ""
         warm = "" if self.temperature == 1 else f", T = {self.temperature:g}"
-        return label(self.method.resolved(backbone.preset)) + told + warm
+        return label(self.method.resolved(backbone.preset)) + bare + warm
 
 
 @dataclass
@@ -72,13 +66,10 @@ class Shards:
         return cls(trial, heads, runs / digest)
 
     def label(self, entry: Entry) -> str:
-        row_drafter = self.heads is not None and self.heads.row is not None
-        return entry.label(self.trial.backbone, row_drafter)
+        return entry.label(self.trial.backbone)
 
     def heads_for(self, entry: Entry) -> DraftHeads | None:
-        if self.heads is None or entry.drafts == NONE:
-            return None
-        return self.heads if entry.drafts == ALL else self.heads.without_row()
+        return self.heads if entry.heads else None
 
     def sampling(self, entry: Entry, start: int = 0) -> Sampling:
         own = self.trial.sampling
@@ -96,7 +87,7 @@ class Shards:
     def decoded(self, entry: Entry, start: int) -> Decoded:
         """One batch, from the folder if it is there."""
         own = entry.method.resolved(self.trial.backbone.preset)
-        key = hashlib.sha256(repr((own, entry.drafts)).encode()).hexdigest()[:8]
+        key = hashlib.sha256(repr((own, entry.heads)).encode()).hexdigest()[:8]
         path = self.folder / f"{entry.name}-T{entry.temperature:g}-{key}" / f"{start}.npz"
         if not path.exists():
             self.decode(entry, start, path)
@@ -132,8 +123,7 @@ class Shards:
             row = self.trial.row(decoded, ar.tokens.to(backbone.device))
             own = entry.method.resolved(backbone.preset)
             rows.append({"method": self.label(entry), "name": entry.name,
-                         "heads": entry.drafts != NONE, "drafts": entry.drafts,
-                         "temperature": entry.temperature,
+                         "heads": entry.heads, "temperature": entry.temperature,
                          "verdict": verdict(own, backbone.dtype, row["identical_tokens"]),
                          **row, **speeds(decoded, ar)})
         return rows

@@ -84,13 +84,17 @@ def mock_drafter(target: Backbone) -> Drafter:
     return Drafter(small, target, up, down).requires_grad_(False)
 
 
-def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1) -> DraftHeads:
+def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1,
+                 row: bool = False) -> DraftHeads:
     """Heads that start from the identity and are a little off, each in its own way."""
-    heads = DraftHeads(backbone.hidden_size, k_h, k_v)
+    heads = DraftHeads(backbone.hidden_size, k_h, k_v, row=row)
     generator = torch.Generator().manual_seed(seed)
     for head in (*heads.horizontal, *heads.vertical):
         head.initialise(generator)
         nn.init.normal_(head.w2, std=0.1, generator=generator)
+    if heads.row is not None:
+        heads.row.initialise(generator)
+        nn.init.normal_(heads.row.out, std=0.1, generator=generator)
     return heads.requires_grad_(False)
 
 

@@ -77,7 +77,7 @@ class Resolved(Method):
 
     def needs_row_drafter(self) -> bool:
         """Whether the heads' file must hold a row drafter."""
-        return False
+        return getattr(self, "drafter", None) == "row"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         raise NotImplementedError

@@ -12,38 +12,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
 
+from ...model.grid import Grid
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
-from .row_drafts import carry_over, draft_by_row, has_row_drafter
+from .knobs import drafted_by
+from .row_drafts import carry_over, draft_by_row
 from .window import Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
 class Exact(Windowed):
-    """Samples a whole window of cells again in every pass."""
+    """Samples a whole window of cells again in every pass.
 
+    With drafter "row" a cell that enters is drafted by the row drafter, and what a pass changed is
+    carried over to the cells behind it before the next pass.
+    """
+
+    drafter: str = drafted_by()
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
 
+    def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
+        return (0, 0) if self.needs_row_drafter() else None
+
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, guess = self.width(state.grid, state.tokens.device.type), FirstGuess(state)
-        yield from sliding_window(state, first_row * state.grid.width, window, guess, rechoose)
+        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        yield from sliding_window(state, first_row * state.grid.width, window,
+                                  FirstGuess(state, by_row), partial(rechoose, by_row=by_row))
 
 
 class FirstGuess:
     """Fills slots that enter the window.
 
-    By the row drafter, else from the vertical head, else with the token above. A slot that the last
-    pass has chosen already keeps its token.
+    By the row drafter, or else from the vertical head, or with the token above. A slot that the
+    last pass has chosen already keeps its token.
     """
 
-    def __init__(self, state: DecodeState) -> None:
+    def __init__(self, state: DecodeState, by_row: bool) -> None:
+        self.by_row = by_row
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
 
     def __call__(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor) -> None:
@@ -53,7 +66,7 @@ class FirstGuess:
         if entering > 0:
             fresh = slots[:, -min(entering, slots.shape[1]):]
             old = fresh < self.guessed[:, None]
-            if has_row_drafter(state):
+            if self.by_row:
                 draft_by_row(state, fresh, state.noise.choosing_at(fresh), old.sum(-1))
             else:
                 tokens = self._tokens(state, fresh, frontier)
@@ -74,11 +87,11 @@ class FirstGuess:
 
 
 def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _: None,
-             least: int = 1) -> torch.Tensor:
+             least: int = 1, by_row: bool = False) -> torch.Tensor:
     """Sample slots + 1 again; return how many guesses from the front on were already right.
 
-    At least so many that the frontier moves on by `least`: those stay as they were fed. With a row
-    drafter, tokens behind the first change are chosen once more, in view of the change.
+    At least so many that the frontier moves on by `least`: those stay as they were fed. With
+    by_row, tokens behind the first change are chosen once more, in view of the change.
     """
     ahead = slots + 1
     held, final = state.codes_at(ahead), known(ahead, frontier)
@@ -90,7 +103,7 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
     stood = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
     place = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(place < stood[:, None], held, tokens)
-    if has_row_drafter(state):  # nothing before the first change needs a second thought
+    if by_row:  # nothing before the first change needs a second thought
         carry_over(state, ahead, tokens, final | (place <= stood[:, None]), noise)
     else:
         state.write_at(ahead, tokens)

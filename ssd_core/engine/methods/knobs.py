@@ -7,7 +7,8 @@ from typing import Any
 from ...model.grid import LONGEST_SIDE
 from ...model.knobs import knob
 
-__all__ = ["cells_drafted", "codes_pooled", "knob", "variation_bound", "verification_rounds"]
+__all__ = ["cells_drafted", "codes_pooled", "drafted_by", "knob", "variation_bound",
+           "verification_rounds"]
 
 
 def cells_drafted() -> Any:
@@ -33,3 +34,9 @@ def variation_bound(default: float) -> Any:
     """The knob `delta` of LANTERN and MuLo-SD."""
     return knob(default, "Most probability that a draft may borrow from similar codes.", low=0,
                 high=1, step=0.05)
+
+
+def drafted_by() -> Any:
+    """Draft heads, or the row drafter of the same file."""
+    return knob("heads", "heads: draft heads, every cell on its own. row: the row drafter, whose "
+                         "cells see their neighbours.", choices=("heads", "row"))

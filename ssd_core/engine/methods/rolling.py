@@ -18,7 +18,7 @@ from ..plan import Plan
 from ..state import DecodeState
 from .base import make_plan, require
 from .exact import FirstGuess, rechoose
-from .knobs import knob
+from .knobs import drafted_by, knob
 from .window import Windowed, cheapest_window, sliding_window
 
 
@@ -28,6 +28,7 @@ class Rolling(Windowed):
 
     budget: int = knob(72, "Most forward passes for a whole picture: a smaller budget is faster "
                            "and repairs less.", low=2, shown="basic")
+    drafter: str = drafted_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "approximate"
@@ -40,6 +41,9 @@ class Rolling(Windowed):
         own = max(cheapest_window(grid, device), 2 * self.least(grid))
         return min(self.window or own, grid.slots)
 
+    def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
+        return (0, 0) if self.needs_row_drafter() else None
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         least = self.least(grid)
         require(((not self.window or self.window <= grid.slots,
@@ -51,7 +55,7 @@ class Rolling(Windowed):
         return make_plan(grid, first_row, None, 1 + -(-(slots - 1) // least), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window = self.width(state.grid, state.tokens.device.type)
-        judge = partial(rechoose, least=self.least(state.grid))
-        yield from sliding_window(state, first_row * state.grid.width, window, FirstGuess(state),
-                                  judge)
+        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        judge = partial(rechoose, least=self.least(state.grid), by_row=by_row)
+        yield from sliding_window(state, first_row * state.grid.width, window,
+                                  FirstGuess(state, by_row), judge)

@@ -40,10 +40,6 @@ class Drafting:
         self.state.hidden[self.every_row, self.both] = hidden.to(self.state.hidden.dtype)
 
 
-def has_row_drafter(state: DecodeState) -> bool:
-    return state.heads is not None and state.heads.row is not None
-
-
 def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | None,
                  held: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """Draft consecutive slots [B, n] with the row drafter; write tokens and their estimates of h.

@@ -37,7 +37,7 @@ from .base import (
     sample_draft,
     vertical_states,
 )
-from .knobs import cells_drafted, knob, verification_rounds
+from .knobs import cells_drafted, drafted_by, knob, verification_rounds
 from .row_drafts import draft_by_row
 
 
@@ -197,9 +197,7 @@ class SSD(RowSchedule):
     draft_temperature: float = knob(
         1.0, "Temperature of the drafts, multiplied by the sampling temperature.", above=0,
         high=10, step=0.05)
-    drafter: str = knob(
-        "heads", "heads: the paper's draft heads, every cell on its own. row: the row drafter, "
-                 "whose cells see their neighbours.", choices=("heads", "row"))
+    drafter: str = drafted_by()
     name: ClassVar[str] = "ssd"
     uses_heads: ClassVar[bool] = True
 
@@ -215,9 +213,6 @@ class ResolvedSSD(ResolvedSchedule, SSD):
             return 0, 0
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
 
-    def needs_row_drafter(self) -> bool:
-        return self.drafter == "row"
-
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         if self.needs_row_drafter():
             return self._drafted_by_row(state, begin + 1, end)
@@ -226,9 +221,8 @@ class ResolvedSSD(ResolvedSchedule, SSD):
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
         stop = start + rows * state.grid.width
         if self.needs_row_drafter():
-            if exact := state.stale >= start:  # else a fused commit is still pending
-                state.choose(start)
-            return self._drafted_by_row(state, start, stop, int(exact))
+            state.choose(start)  # the cells behind it are drafted in view of its token
+            return self._drafted_by_row(state, start, stop, held=1)
         return self._drafted(state, vertical_states(state, start, rows), start, stop)
 
     def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
