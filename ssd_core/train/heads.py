@@ -183,8 +183,9 @@ def in_file(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
 
 def learning(recipe: HeadsRecipe, heads: DraftHeads) -> nn.Module:
     """The part that this run trains."""
-    parts = [heads.row] if recipe.kind == "row" else [heads.horizontal, heads.vertical]
-    return nn.ModuleList(parts).requires_grad_()
+    if recipe.kind == "row" and heads.row is not None:
+        return heads.row.requires_grad_()
+    return nn.ModuleList((heads.horizontal, heads.vertical)).requires_grad_()
 
 
 def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
