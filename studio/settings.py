@@ -111,9 +111,14 @@ class Stop:
     knobs: Mapping[str, Any] = field(default_factory=dict)
 
 
-# From slowest to fastest. SSD's schedules are not among them: on postcard, with 2 to 4 rounds,
-# they break or double things (docs/results.md), and exact takes about as many passes.
-STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}))
+def rolling(fewer: float) -> dict[str, Any]:
+    """A budget of passes, whatever the size of the picture."""
+    return {"method": "rolling", "window": None, "budget": None, "fewer": fewer}
+
+
+# From slowest to fastest.
+STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}),
+         Stop("balanced", rolling(8.0)), Stop("fast", rolling(14.0)))
 
 
 def stop_of(settings: Settings) -> int | None:

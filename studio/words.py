@@ -48,11 +48,15 @@ TABLE: dict[str, tuple[str, str]] = {
     "speed": ("Speed", "速度"),
     "speed_hint": ("Token by token: normal decoding, the slowest. Faithful: the same picture in "
                    "fewer forward passes. In fp32 every token is the same; in bf16 rounding can "
-                   "change a token, and the picture goes on from there.",
+                   "change a token, and the picture goes on from there. Balanced: a similar "
+                   "picture in an eighth of the passes. Fast: in a fourteenth; details suffer.",
                    "逐词元：普通解码，最慢。忠实：用更少的前向次数得到同一张图像。"
-                   "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"),
+                   "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"
+                   "均衡：前向次数为八分之一，画面相近。快速：十四分之一，细节会受损。"),
     "stop_plain": ("Token by token", "逐词元"),
     "stop_faithful": ("Faithful", "忠实"),
+    "stop_balanced": ("Balanced", "均衡"),
+    "stop_fast": ("Fast", "快速"),
     "speed_custom": ("(custom settings, none of the choices above)",
                      "（自定义设置，不属于以上任何一档）"),
     "expert": ("Expert settings", "专家设置"),

@@ -41,3 +41,12 @@ def test_a_larger_budget_comes_nearer_to_ar():
 def test_a_window_too_narrow_for_the_budget_is_refused():
     with pytest.raises(SSDError, match="moves on 9 cells a pass; raise the window or the budget"):
         ran(methods.Rolling(window=5, budget=5))
+
+
+@given(st.floats(1, 40), st.integers(1, 12), st.integers(1, 12))
+def test_without_a_budget_the_passes_are_a_share_of_ars(fewer, rows, columns):
+    grid = Grid(rows, columns)
+    told = plan(grid, methods.Rolling(fewer=fewer))
+    assert told.passes_max <= max(2, told.ar_passes / fewer)
+    own = plan(grid, methods.Rolling(fewer=fewer, budget=grid.cells + 1))
+    assert own.passes_max == plan(grid, methods.Exact(1)).passes_max

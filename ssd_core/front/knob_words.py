@@ -111,11 +111,14 @@ KNOB_WORDS: dict[str, Words] = {
                         "最后确定的单元格之后，多少个单元格有多个候选。"),
     "budget": Words("Budget: most forward passes (rolling)", "预算：前向次数上限（rolling）",
                     "整张图像最多用多少次前向：预算越小越快，修正也越少。"),
+    "fewer": Words("Fewer: how many times fewer passes (rolling)", "少多少倍前向（rolling）",
+                   "整张图像的前向次数至多是 AR 的几分之一；给出预算时以预算为准。"),
     "drafter": Words("Drafted by (ssd, exact, rolling)", "由谁起草（ssd、exact、rolling）",
                      "heads：草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+    "AR's passes divided by the knob fewer": "AR 的前向次数除以 fewer",
     "the backbone's own": "用主干模型自己的值",
     "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",

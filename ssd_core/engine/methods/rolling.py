@@ -26,8 +26,11 @@ from .window import Windowed, cheapest_window, sliding_window
 class Rolling(Windowed):
     """Takes at most `budget` passes for a whole picture, fewer where rows are kept."""
 
-    budget: int = knob(72, "Most forward passes for a whole picture: a smaller budget is faster "
-                           "and repairs less.", low=2, shown="basic")
+    budget: int | None = knob(
+        None, "Most forward passes for a whole picture: a smaller budget is faster and repairs "
+              "less.", low=2, shown="basic", own="AR's passes divided by the knob fewer")
+    fewer: float = knob(8.0, "How many times fewer passes than AR a picture takes at most; a "
+                             "budget comes first.", low=1, high=1000, step=0.5, shown="basic")
     drafter: str = drafted_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True
@@ -35,7 +38,11 @@ class Rolling(Windowed):
 
     def least(self, grid: Grid) -> int:
         """The cells that every pass moves on by: enough to keep the budget."""
-        return max(1, -(-(grid.slots - 1) // (self.budget - 1)))
+        return max(1, -(-(grid.slots - 1) // (self.most_passes(grid) - 1)))
+
+    def most_passes(self, grid: Grid) -> int:
+        """The budget for a whole picture."""
+        return self.budget or max(2, int(grid.cells / self.fewer))
 
     def width(self, grid: Grid, device: str) -> int:
         own = max(cheapest_window(grid, device), 2 * self.least(grid))
@@ -49,8 +56,8 @@ class Rolling(Windowed):
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),
                  (not self.window or self.window >= least,
-                  f"window {self.window}: a budget of {self.budget} passes moves on {least} cells "
-                  f"a pass; raise the window or the budget")))
+                  f"window {self.window}: a budget of {self.most_passes(grid)} passes moves on "
+                  f"{least} cells a pass; raise the window or the budget")))
         slots = (grid.rows - first_row) * grid.width
         return make_plan(grid, first_row, None, 1 + -(-(slots - 1) // least), None)
 
