@@ -128,23 +128,32 @@ def ribbons(rng: np.random.Generator, field: np.ndarray, brush: Brush,
     return Strokes(*layers[:, CELL:-CELL])
 
 
+@cache
+def _dab_stamps(radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Coverage and relief [2 CELL, 2, 2, 2 CELL] of a dab: pixel row, shift down, right, column."""
+    axis = np.arange(-_REACH, CELL + _REACH, dtype=np.float32) - (CELL - 1) / 2
+    shift = np.array((-3.0, 3.0))
+    dy = axis[:, None, None, None] - shift[:, None, None]
+    dx = axis - shift[:, None]
+    away = np.hypot(dx, dy)
+    form = np.clip(-(dx + 1.6 * dy) / (1.6 * radius), -1, 1)
+    return (np.clip((radius - away) / 1.4 + 0.5, 0, 1),
+            0.7 * form + 0.3 * np.cos(away * (2 * np.pi / 4.2)))
+
+
 def dabs(rng: np.random.Generator, brush: Brush, radius: float = 9.5,
          bands: range = range(CELLS)) -> Strokes:
     """Round dabs, one a cell, as leaves are painted; tones hold from cell to cell as in ribbons."""
     tones, _ = _tones(rng, brush, None)
-    shift = rng.integers(0, 2, (2, CELLS, CELLS)) * 6.0 - 3.0
+    down, right = rng.integers(0, 2, (2, CELLS, CELLS))
     layers = np.zeros((3, SIZE + 2 * CELL, SIZE + 2 * CELL), dtype=np.float32)
-    axis = np.arange(-_REACH, CELL + _REACH, dtype=np.float32) - (CELL - 1) / 2
+    covers, bristles = _dab_stamps(radius)
     for band in bands:
         for odd in (0, 1):
             cells = np.arange(odd, CELLS, 2)
-            dy = axis[:, None, None] - shift[0, band, cells][None, :, None]
-            dx = axis[None, None, :] - shift[1, band, cells][None, :, None]
-            away = np.hypot(dx, dy)
-            cover = np.clip((radius - away) / 1.4 + 0.5, 0, 1)
-            tone = np.broadcast_to(tones[band, cells][None, :, None], away.shape)
-            form = np.clip(-(dx + 1.6 * dy) / (1.6 * radius), -1, 1)
-            bristle = 0.7 * form + 0.3 * np.cos(away * (2 * np.pi / 4.2))
+            stamp = down[band, cells], right[band, cells]
+            cover, bristle = covers[:, stamp[0], stamp[1]], bristles[:, stamp[0], stamp[1]]
+            tone = np.broadcast_to(tones[band, cells][None, :, None], cover.shape)
             new = np.stack((tone > 0, tone < 0, bristle)).astype(np.float32)
             top = band * CELL + CELL - _REACH
             left = odd * CELL + CELL - _REACH
