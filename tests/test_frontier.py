@@ -74,6 +74,9 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert len(list(tmp_path.glob("*.png"))) == 12
     monkeypatch.setattr(shards, "decode_all", lambda *_: pytest.fail("a batch was drawn again"))
     assert main([*command, "--no-plots"]) == 0
+    assert main([*command, "--no-plots", "--methods", "exact:window=48:drafter=row"]) == 0
+    some = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
+    assert [row["name"] for row in some] == ["ar", "exact"]
 
 
 @pytest.mark.parametrize("flags", [["--prompts", "0"], ["--batch", "0"]])
