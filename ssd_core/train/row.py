@@ -20,7 +20,7 @@ from .common import mixed_precision
 from .drawn import Pictures
 from .teacher import branch, teach
 
-DIVERGENCE = 0.05  # weight of KL(p, q) beside smooth L1
+DIVERGENCE = 0.5  # weight of KL(p, q) beside smooth L1
 EXACT = 0.2  # share of cells whose exact state their neighbours see
 NUMBERS_AT_ONCE = 1 << 27  # of all neighbours' h and e in one part of a batch
 AT_LEFT = torch.tensor([row == 0 for row, _ in NEIGHBOURS])
