@@ -8,14 +8,19 @@ Each is the first picture from seed 0 on that shows all its prompt claims.
 from __future__ import annotations
 
 import argparse
+import sys
 from itertools import count
+from pathlib import Path
 
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.files import written_whole
 from ssd_core.postcards import check, claims
-from studio.tabs.controls import EXAMPLES, THUMBNAILS
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from studio.tabs.controls import EXAMPLES, THUMBNAILS  # noqa: E402
 
 SIDE, AT_ONCE = 192, 8  # px; pictures drawn at a time
 

@@ -118,7 +118,7 @@ def rolling(fewer: float) -> dict[str, Any]:
 
 # From slowest to fastest.
 STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}),
-         Stop("balanced", rolling(8.0)), Stop("fast", rolling(14.0)))
+         Stop("balanced", rolling(8.0)), Stop("fast", rolling(12.0)))
 
 
 def stop_of(settings: Settings) -> int | None:

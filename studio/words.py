@@ -49,10 +49,11 @@ TABLE: dict[str, tuple[str, str]] = {
     "speed_hint": ("Token by token: normal decoding, the slowest. Faithful: the same picture in "
                    "fewer forward passes. In fp32 every token is the same; in bf16 rounding can "
                    "change a token, and the picture goes on from there. Balanced: a similar "
-                   "picture in an eighth of the passes. Fast: in a fourteenth; details suffer.",
+                   "picture in at most an eighth of the passes. Fast: in a twelfth; details "
+                   "suffer.",
                    "逐词元：普通解码，最慢。忠实：用更少的前向次数得到同一张图像。"
                    "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"
-                   "均衡：前向次数为八分之一，画面相近。快速：十四分之一，细节会受损。"),
+                   "均衡：前向次数至多八分之一，画面相近。快速：至多十二分之一，细节会受损。"),
     "stop_plain": ("Token by token", "逐词元"),
     "stop_faithful": ("Faithful", "忠实"),
     "stop_balanced": ("Balanced", "均衡"),
