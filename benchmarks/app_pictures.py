@@ -95,6 +95,7 @@ def main() -> None:
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
         phone.wait_for_selector("#plan p", timeout=PATIENCE)
+        lock(phone, 7)
         draw(phone)
         phone.evaluate("document.querySelector('#tabs').scrollIntoView()")
         save(phone, args.out / "phone.png", whole=False)
