@@ -448,7 +448,7 @@ def outcome(method, heads=None, prompts=("a sun",), **options):
 
 SSD_KNOBS = {"k_h": (3, 2), "k_v": (1, 2), "rounds": (1, 3), "acceptance": ("residual", "coupled"),
              "draft_choice": ("sample", "argmax"), "draft_temperature": (1.0, 0.5),
-             "fused_commit": (False, True)}
+             "fused_commit": (False, True), "drafter": ("heads", "row")}
 
 
 @pytest.mark.parametrize("knob", SSD_KNOBS)
@@ -481,6 +481,8 @@ def test_knobs_of_ssd_are_live(knob):
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, draft="copy")),
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, acceptance="coupled")),
     (methods.Rows(3, 1, 2), methods.Rows(3, 1, 2, fused_commit=True)),
+    (methods.Rolling(fewer=4), methods.Rolling(fewer=7)),
+    (methods.Rolling(fewer=4), methods.Rolling(fewer=4, drafter="row")),
     (methods.Wave(2, 3), methods.Wave(3, 3)),
     (methods.Wave(2, 3), methods.Wave(2, 2)),
     (methods.Wave(2, 3), methods.Wave(2, 3, "residual")),

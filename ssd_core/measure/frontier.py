@@ -134,7 +134,7 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
 
 def write(shards: Shards, found: Mapping[Entry, Decoded], out: Path, about: str,
           plots: bool = True) -> list[dict]:
-    """Write frontier.json, frontier.md and the plots into `out`; return the rows."""
+    """Write the page, its rows as JSON and the plots into `out`; return the rows."""
     rows, drawn = priced(shards.measured(found)), []
     paper = {shards.label(entry) for entry in found if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
