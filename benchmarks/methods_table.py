@@ -2,9 +2,7 @@
 
     python benchmarks/tables.py methods --prompts 256
 
-Every method decodes a batch before the next batch begins, so a machine that slows down slows all of
-them. Each batch is kept below RUNS/methods: a run that was interrupted continues there. Remove that
-folder when a method's code has changed.
+Each batch is kept below RUNS/methods, as ssd_core/measure/shards.py tells.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.measure.evaluate import Decoded, Trial
 from ssd_core.measure.plots import plot, require_matplotlib
 from ssd_core.measure.shards import Entry, Shards
+from ssd_core.measure.tables import with_error
 
 TITLE = "All methods at their own settings, with plots"
 PROMPTS = 256
@@ -44,8 +43,7 @@ def entries(temperatures: Sequence[float]) -> list[Entry]:
 
 
 def line(row: dict) -> list[str]:
-    def number(name: str, digits: int, times: str = "") -> str:
-        return f"{row[name]:.{digits}f}{times} ± {row[name + '_se']:.{digits}f}"
+    number = partial(with_error, row)
     accepted = f"{mean(row['acceptance'].values()):.2f}" if row["acceptance"] else "-"
     return [row["method"], row["verdict"], number("passes", 0),
             number("step_acceleration", 1, "x"), number("wall_clock_acceleration", 1, "x"),

@@ -17,6 +17,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
+from functools import partial
 from pathlib import Path
 
 import methods_table
@@ -29,6 +30,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
 from ssd_core.files import written_whole
 from ssd_core.measure.evaluate import Trial
+from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
 
 HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
@@ -125,8 +127,7 @@ def heads_for(row: Row, backbone: Backbone, bundled: str, runs: Path) -> DraftHe
 
 
 def line(row: dict) -> list[str]:
-    def measured(name: str, digits: int) -> str:
-        return f"{row[name]:.{digits}f} ± {row[name + '_se']:.{digits}f}"
+    measured = partial(with_error, row)
     return [row["method"], f"{row['passes']:.0f}", measured("nll", 3),
             measured("caption_accuracy", 3), measured("object_accuracy", 3),
             measured("frechet", 1), measured("entropy", 2),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..engine.heads import DraftHeads
@@ -18,7 +19,7 @@ from ..files import written_whole
 from .evaluate import Decoded
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards
-from .tables import table
+from .tables import table, with_error
 
 BUDGETS = (32, 40, 48, 64, 77, 100)
 WINDOWS = (24, 48, 96)
@@ -106,15 +107,13 @@ def priced(rows: Sequence[dict]) -> list[dict]:
     out = []
     for row in rows:
         seconds = {card.name: card.seconds(row["passes"], row["name"]) for card in CARDS}
-        first = CARDS[0].seconds(1, row["name"])
-        out.append({**row, "modelled": seconds, "card_seconds": first * row["passes"],
-                    "card_seconds_se": first * row["passes_se"]})
+        out.append({**row, "modelled": seconds, "card_seconds": seconds[CARDS[0].name],
+                    "card_seconds_se": CARDS[0].seconds(row["passes_se"], row["name"])})
     return out
 
 
 def line(row: dict) -> list[str]:
-    def number(name: str, digits: int) -> str:
-        return f"{row[name]:.{digits}f} ± {row[name + '_se']:.{digits}f}"
+    number = partial(with_error, row)
     same = f"{100 * row['identical_tokens']:.0f} %"
     return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
             number("object_accuracy", 3), number("nll", 3), same, number("seconds_each", 2),

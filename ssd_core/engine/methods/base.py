@@ -73,7 +73,7 @@ class Resolved(Method):
 
     def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
         """(k_h, k_v) that the heads must provide, or None if the method needs no heads."""
-        return None
+        return (0, 0) if self.needs_row_drafter() else None
 
     def needs_row_drafter(self) -> bool:
         """Whether the heads' file must hold a row drafter."""

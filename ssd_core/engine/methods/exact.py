@@ -17,7 +17,6 @@ from typing import ClassVar
 
 import torch
 
-from ...model.grid import Grid
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
@@ -38,9 +37,6 @@ class Exact(Windowed):
     name: ClassVar[str] = "exact"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "identical"
-
-    def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
-        return (0, 0) if self.needs_row_drafter() else None
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()

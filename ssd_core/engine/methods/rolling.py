@@ -48,9 +48,6 @@ class Rolling(Windowed):
         own = max(cheapest_window(grid, device), 2 * self.least(grid))
         return min(self.window or own, grid.slots)
 
-    def heads_needed(self, grid: Grid) -> tuple[int, int] | None:
-        return (0, 0) if self.needs_row_drafter() else None
-
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         least = self.least(grid)
         require(((not self.window or self.window <= grid.slots,
