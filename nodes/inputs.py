@@ -17,13 +17,13 @@ from ..ssd_core.engine.methods import SSD
 from ..ssd_core.front.knobs import described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .schedules import AUTO, CUSTOM, OWN, PRESETS
+from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS
 from .types import BackboneType, HeadsType, TokensType
 from .widgets import first, later
 
 AUTO_SIZE = "auto"
 SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
-PRESETS_OWN = {"own": f"the preset's own (preset '{AUTO}' does not use it)"}
+PRESETS_OWN = {"own": f"the preset's own ({', '.join(FASTER)} do not use it)"}
 
 
 def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
@@ -33,14 +33,15 @@ def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io
 def heads() -> io.Input:
     return HeadsType.Input(
         "heads", optional=True,
-        tooltip=f"From Load Draft Heads. Preset '{AUTO}' needs none. Without them an SSD schedule "
-                "runs as 'rows', which needs no heads, and the node says so.")
+        tooltip=f"From Load Draft Heads. {', '.join(FASTER)} need none. Without them an SSD "
+                "schedule runs as 'rows', which needs no heads, and the node says so.")
 
 
 def preset() -> io.Input:
-    return io.Combo.Input("preset", options=PRESETS, default=AUTO,
-                          tooltip=f"{AUTO} = AR's picture in fewer forward passes, identical in "
-                                  f"fp32; right for every backbone. '{OWN}' = the connected "
+    return io.Combo.Input("preset", options=PRESETS, default=FAITHFUL,
+                          tooltip="; ".join(f"{title} = {speed.promise}"
+                                            for title, speed in FASTER.items())
+                                  + f". These suit every backbone. '{OWN}' = the connected "
                                   "backbone's own SSD schedule; the names below it = the "
                                   f"paper's; {CUSTOM} = your numbers; r and i may be 0.")
 

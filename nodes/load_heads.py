@@ -58,4 +58,4 @@ def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
         return f"Draft heads: {named(path)}, made for {name}."
     misfit = folders.shelf().misfit(backbone.path, backbone.module.sha256)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
-            "without: preset 'auto' of SSD Sampler needs none.")
+            "without: the preset Faithful of SSD Sampler needs none.")

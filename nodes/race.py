@@ -27,7 +27,7 @@ class Race(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
                 MethodType.Input("method_b", optional=True,
-                                 tooltip="Right. Default: what preset 'auto' of SSD "
+                                 tooltip="Right. Default: what preset Faithful of SSD "
                                          "Sampler draws with."),
                 *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
                 *inputs.more_sampling()],
@@ -50,9 +50,10 @@ class Race(io.ComfyNode):
                 method_a: Method | None = None, method_b: Method | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
+        racing = (method_a or AR(), method_b or schedules.method_of(schedules.FAITHFUL))
         runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
                                                 negative, size), backbone, heads)
-                for method in (method_a or AR(), method_b or schedules.method_of(schedules.AUTO))]
+                for method in racing]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]
         return io.NodeOutput(*(run.output for run in runs), sheet(runs), "\n\n".join(texts), ui=ui)

@@ -10,18 +10,21 @@ from typing import Any
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.backbones.presets import PAPER
-from ..ssd_core.engine.methods import METHODS, PAPER_PRESETS, SSD, Exact, Method, default_method
+from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.knobs import all_knobs, described
 from ..ssd_core.front.labels import plan_text
+from ..ssd_core.front.speeds import DEFAULT, SPEEDS
 from ..ssd_core.front.workflow import WIDGETS
 from .widgets import values_of
 
-AUTO, OWN, CUSTOM = "auto", "SSD for this backbone", "custom"
+OWN, CUSTOM = "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
-PRESETS = [AUTO, OWN, *NAMED, CUSTOM]
+FASTER = {speed.title: speed for speed in SPEEDS.values() if speed.method != AR()}
+FAITHFUL = SPEEDS[DEFAULT].title
+PRESETS = [*FASTER, OWN, *NAMED, CUSTOM]
 BASELINES = [name for name in METHODS if name != SSD.name]
 
 
@@ -33,8 +36,8 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
     """
     if preset not in PRESETS:
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    if preset == AUTO:
-        return default_method()
+    if preset in FASTER:
+        return FASTER[preset].method
     knobs = values_of(described(SSD), widgets, zero_is_own=preset != CUSTOM)
     own = {f.name: getattr(NAMED.get(preset), f.name, None) for f in fields(Preset)}
     return SSD(**{**{one.name: own[one.name] for one in described(SSD) if one.name in own},
@@ -42,14 +45,14 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def idle_knobs(preset: str, widgets: Mapping[str, Any]) -> str | None:
-    """A note on numbers that were set although preset `auto` does not use them, or None."""
+    """A note on numbers that were set although the preset does not use them, or None."""
     given = values_of(described(SSD), widgets, zero_is_own=True)
     usual = {one.name: one.default for one in described(SSD)}
     idle = [f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
             if value != usual[name]]
-    if preset != AUTO or not idle:
+    if preset not in FASTER or not idle:
         return None
-    return (f"preset {AUTO} does not use {', '.join(idle)}: choose '{OWN}' or '{CUSTOM}' to draw "
+    return (f"preset {preset} does not use {', '.join(idle)}: choose '{OWN}' or '{CUSTOM}' to draw "
             "with them")
 
 

@@ -26,6 +26,7 @@ from ssd_core.front.knobs import (
 )
 from ssd_core.front.recipe import is_int, method_of
 from ssd_core.front.request import Request
+from ssd_core.front.speeds import SPEEDS
 from ssd_core.model.knobs import require_legal, typed
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
@@ -103,22 +104,24 @@ Settings = make_dataclass(
 # Speed
 
 
+PACE = ("window", "budget", "fewer")  # the knobs that a speed sets, of those its method has
+
+
 @dataclass(frozen=True)
 class Stop:
     """A choice of speed: its name, and the knobs that it sets."""
 
     name: str
-    knobs: Mapping[str, Any] = field(default_factory=dict)
+    knobs: Mapping[str, Any]
 
 
-def rolling(fewer: float) -> dict[str, Any]:
-    """A budget of passes, whatever the size of the picture."""
-    return {"method": "rolling", "window": None, "budget": None, "fewer": fewer}
+def stop(name: str, method: Method) -> Stop:
+    pace = {f.name: getattr(method, f.name) for f in fields(method) if f.name in PACE}
+    return Stop(name, {"method": method.name, **pace})
 
 
 # From slowest to fastest.
-STOPS = (Stop("plain", {"method": "ar"}), Stop("faithful", {"method": "exact", "window": None}),
-         Stop("balanced", rolling(8.0)), Stop("fast", rolling(12.0)))
+STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 
 
 def stop_of(settings: Settings) -> int | None:

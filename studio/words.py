@@ -14,6 +14,7 @@ from ssd_core.front.knob_words import KNOB_WORDS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.front.promises import CHINESE as CHINESE_PROMISES
 from ssd_core.front.promises import promise
+from ssd_core.front.speeds import SPEEDS
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 
@@ -54,10 +55,7 @@ TABLE: dict[str, tuple[str, str]] = {
                    "逐词元：普通解码，最慢。忠实：用更少的前向次数得到同一张图像。"
                    "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"
                    "均衡：前向次数至多八分之一，画面相近。快速：至多十二分之一，细节会受损。"),
-    "stop_plain": ("Token by token", "逐词元"),
-    "stop_faithful": ("Faithful", "忠实"),
-    "stop_balanced": ("Balanced", "均衡"),
-    "stop_fast": ("Fast", "快速"),
+    **{f"stop_{name}": (speed.title, speed.chinese) for name, speed in SPEEDS.items()},
     "speed_custom": ("(custom settings, none of the choices above)",
                      "（自定义设置，不属于以上任何一档）"),
     "expert": ("Expert settings", "专家设置"),

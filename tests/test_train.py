@@ -1,5 +1,7 @@
 """The recipe from end to end at toy length: every stage runs, resumes, and feeds the next one."""
 
+import itertools
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone
 
-from ssd_core import Grid, SSDError, load_backbone, load_heads
+from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
-from ssd_core.engine.methods import AR, SSD, Exact
+from ssd_core.engine.methods import AR, SSD, Exact, MuLo
 from ssd_core.measure.evaluate import code_entropy, evaluate, objects, with_errors
 from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import COLOURS, KINDS, PLACES
-from ssd_core.train import backbone, common, heads, reading, self_distill, tokenizer
+from ssd_core.train import backbone, common, heads, mulo, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine, trapezoid
 from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
 
@@ -146,6 +148,34 @@ def test_a_backbone_goes_on_from_weights_that_are_there(folder, tmp_path):
     backbone.train(recipe)
     before, after = (load_backbone(path, "cpu").state_dict() for path in (folder[0], tmp_path))
     assert all(torch.equal(before[name], after[name]) for name in before), "nothing was learnt yet"
+
+
+def test_a_postcard_of_fewer_cells_drafts_for_the_whole_one(folder, tmp_path):
+    shutil.copytree(folder[0], tmp_path, dirs_exist_ok=True)
+    backbone.train(backbone.BackboneRecipe(
+        tmp_path / "small", tokenizer=str(tmp_path), side=12, layers=2, hidden=64, steps=1,
+        pictures=4, batch=2, reading_steps=1, reading_batch=4, held_out=2))
+    small = load_backbone(tmp_path / "small", "cpu")
+    assert (small.grid, small.size, small.hidden_size) == (Grid(12, 12), (192, 192), 64)
+    mulo.train(mulo.MuloRecipe(tmp_path, drafter=str(tmp_path / "small"), steps=1, batch=2,
+                               width=8, blocks=1, device="cpu"))
+    *_, told = generate(load_backbone(tmp_path, "cpu"), "a red house", MuLo(tau=0))
+    assert told.tokens.shape == (1, 24, 24) and told.stats["drafter_passes"] == 12 * 12 - 1
+
+
+@pytest.mark.parametrize(("wrong", "told"), [
+    ({"side": 5}, "side 5: choose 24, 12"), ({"side": 0}, "side 0"), ({"hidden": 100}, "of 64"),
+    ({"hidden": 0}, "hidden 0"), ({"layers": 1}, "layers 1: must be at least 2")])
+def test_shapes_that_no_postcard_has_are_refused(tmp_path, wrong, told):
+    with pytest.raises(SSDError, match=told):
+        backbone.shape_of(backbone.BackboneRecipe(tmp_path, **wrong))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cell_of_a_smaller_picture_shows_what_any_of_its_cells_shows(seed):
+    whole, half = (reading.cell_labels(scene_of(seed), side).view(side, side) for side in (24, 12))
+    for y, x in itertools.product(range(12), repeat=2):
+        assert half[y, x] == whole[2 * y : 2 * y + 2, 2 * x : 2 * x + 2].max()
 
 
 def test_only_a_postcard_can_be_gone_on_from():

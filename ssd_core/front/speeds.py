@@ -1,0 +1,30 @@
+"""Speeds by the names that people choose them by, the same in every host. Knows no host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..engine.methods import AR, Exact, Method, Rolling, default_method
+
+
+@dataclass(frozen=True)
+class Speed:
+    """A choice of speed: its names in English and Chinese, its method, and what it promises."""
+
+    title: str
+    chinese: str
+    method: Method
+    promise: str
+
+
+# From slowest to fastest; none needs draft heads.
+SPEEDS = {
+    "plain": Speed("Token by token", "逐词元", AR(), "normal decoding, the slowest"),
+    "faithful": Speed("Faithful", "忠实", Exact(),
+                      "the picture of normal decoding in fewer forward passes, identical in fp32"),
+    "balanced": Speed("Balanced", "均衡", Rolling(fewer=8.0),
+                      "a similar picture in at most an eighth of the passes"),
+    "fast": Speed("Fast", "快速", Rolling(fewer=12.0),
+                  "at most a twelfth of the passes; details suffer"),
+}
+DEFAULT = next(name for name, speed in SPEEDS.items() if speed.method == default_method())
