@@ -70,7 +70,7 @@ small_subject = pytest.mark.parametrize("subject", [s for s in SUBJECTS if s != 
 def loaded(subject: str):
     """(backbone, heads) of a subject."""
     if subject == "postcard":
-        backbone = tiny_postcard()
+        backbone = tiny_postcard(grid=Grid(10, 12))
     else:
         backbone = MockBackbone(Grid(5, 6, subject.startswith("row-end")), codes=12)
     return backbone, random_heads(backbone, row=True)

@@ -159,7 +159,7 @@ def test_a_drafter_for_another_backbone_is_refused():
 def drawn(tmp_path_factory):
     """A tiny postcard and eight pictures of its own."""
     folder = tmp_path_factory.mktemp("drawn")
-    postcard.save(tiny_postcard(), folder / "backbone.safetensors")
+    postcard.save(tiny_postcard(grid=Grid(12, 12)), folder / "backbone.safetensors")
     self_distill.train(SelfDistillRecipe(folder, str(folder), pictures=8, batch=8, device="cpu"))
     return folder
 

@@ -38,8 +38,8 @@ def small_emu3(folder: Path) -> Path:
     return folder
 
 
-def small_postcard(folder: Path) -> Path:
-    postcard.save(tiny_postcard(), folder / "backbone.safetensors")
+def small_postcard(folder: Path, side: int = 12) -> Path:
+    postcard.save(tiny_postcard(grid=Grid(side, side)), folder / "backbone.safetensors")
     return folder
 
 
@@ -245,7 +245,7 @@ def test_what_is_missing_is_drawn_once_in_batches(first, stop, there, most):
 
 @pytest.fixture(scope="module")
 def card(tmp_path_factory) -> Path:
-    return small_postcard(tmp_path_factory.mktemp("card"))
+    return small_postcard(tmp_path_factory.mktemp("card"), 24)
 
 
 def ssd(capsys, *arguments: object) -> tuple[int, dict, str]:

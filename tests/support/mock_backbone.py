@@ -9,7 +9,7 @@ from ssd_core import SSDError, generate
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.codecs.codec import PictureCodec
 from ssd_core.backbones.drafter import Downsampler, Drafter, Upsampler
-from ssd_core.backbones.postcard import Postcard
+from ssd_core.backbones.postcard import GRID, Postcard
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
@@ -98,10 +98,10 @@ def random_heads(backbone: Backbone, k_h: int = 5, k_v: int = 3, seed: int = 1,
     return heads.requires_grad_(False)
 
 
-def tiny_postcard(seed: int = 0) -> Postcard:
-    """The bundled backbone's class with one small random layer and 32 codes."""
+def tiny_postcard(seed: int = 0, grid: Grid = GRID) -> Postcard:
+    """The bundled backbone's class with one small random layer and 32 codes, of any size."""
     shape = DecoderShape(1, 16, 2, 2, 8, 32, rotary="interleaved")
-    backbone = Postcard(("a", "red", "house", "sun"), 32, shape)
+    backbone = Postcard(("a", "red", "house", "sun"), 32, shape, grid)
     randomise(backbone, seed, 0.25)
     backbone.find_drafter = mock_drafter
     return backbone.freeze()
