@@ -29,6 +29,8 @@ UNDER_TEST = {
     "ssd-coupled-staged": methods.SSD(k_h=2, k_v=2, rounds=2, incremental=1, acceptance="coupled"),
     "ssd-fused": methods.SSD(k_h=3, k_v=1, rounds=2, fused_commit=True),
     "ssd-fused-staged": methods.SSD(k_h=3, k_v=2, rounds=2, incremental=1, fused_commit=True),
+    "ssd-prefix": methods.SSD(k_h=3, k_v=2, rounds=3, incremental=1, acceptance="prefix"),
+    "ssd-prefix-row": methods.SSD(k_h=3, k_v=1, rounds=2, acceptance="prefix", drafter="row"),
     "ssd-argmax": methods.SSD(k_h=3, k_v=1, rounds=1, draft_choice="argmax"),
     "strict-horizontal": methods.Strict(k_h=3),
     "strict-vertical": methods.Strict("vertical", k_h=4),
@@ -157,6 +159,9 @@ SCHEDULED = [name for name, method in UNDER_TEST.items()
              if plan(Grid(4, 4), method).passes is not None]
 
 
+RULES = ("residual", "coupled", "prefix")
+
+
 def never(tokens, *rest):
     """A verdict that repairs every token but the forced ones, whose code 0 is certain."""
     certain = rest[len(rest) // 4][..., 0] == 1  # p: second of residual's, first of coupled's
@@ -184,8 +189,8 @@ def test_planned_passes_are_those_of_the_run_on_every_small_grid(grid, method, k
     assume(not getattr(method, "fused_commit", False) or method.rounds)
     backbone = MockBackbone(grid, hidden=8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accept, "residual", never)
-        patch.setattr(accept, "coupled", never)
+        for rule in RULES:
+            patch.setattr(accept, rule, never)
         told = events(backbone, method, heads=random_heads(backbone, row=True),
                       keep=torch.zeros(1, grid.rows, grid.columns, dtype=torch.long),
                       keep_rows=kept)
@@ -195,8 +200,8 @@ def test_planned_passes_are_those_of_the_run_on_every_small_grid(grid, method, k
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_planned_passes_are_taken_when_nothing_converges(name, monkeypatch):
     """Every round replaces every token, so that none ends early."""
-    monkeypatch.setattr(accept, "residual", never)
-    monkeypatch.setattr(accept, "coupled", never)
+    for rule in RULES:
+        monkeypatch.setattr(accept, rule, never)
     for grid in (Grid(4, 6), Grid(4, 6, True), Grid(1, 5), Grid(5, 1), Grid(5, 2, True)):
         backbone = MockBackbone(grid)
         told = events(backbone, UNDER_TEST[name], WORDS, heads=random_heads(backbone, row=True))
@@ -416,10 +421,14 @@ def test_perfect_drafts_need_few_passes():
 # Strict has AR's distribution: the joint of a whole small picture, enumerated
 
 
+PREFIX = [methods.SSD(k_h=2, k_v=k_v, rounds=9, acceptance="prefix", drafter=drafter)
+          for k_v, drafter in ((1, "heads"), (2, "heads"), (1, "row"))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("small", SMALL)
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
-                                    methods.Strict("vertical", k_h=2)], ids=str)
+                                    methods.Strict("vertical", k_h=2), *PREFIX], ids=str)
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
@@ -431,8 +440,9 @@ def test_lossless_methods_have_the_joint_distribution(small, method):
 def test_approximate_methods_do_not():
     """Proof that the test above can tell them apart."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SSD(k_h=2, k_v=1, rounds=1), {}, 16_384)
-    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+    for acceptance in ("residual", "prefix"):  # too few rounds to judge every draft
+        few = methods.SSD(k_h=2, k_v=1, rounds=1, acceptance=acceptance)
+        assert p_value(drawn(backbone, few, {}, 16_384), joint(backbone, Sampling())) < 1e-4
 
 
 # Every knob is live

@@ -30,6 +30,18 @@ def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     return Verdict(torch.where(accepted, tokens, repaired), accepted)
 
 
+def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
+           uniforms: torch.Tensor, noise: torch.Tensor) -> Verdict:
+    """Accept drafts up to the first rejection and repair that one; drafts behind it are not judged.
+
+    Lossless as far as it comes (Leviathan et al.). Only judged and accepted drafts count.
+    """
+    accepted = _speculative(tokens, draft_probs, target_probs, uniforms).long().cumprod(-1).bool()
+    repaired = choose(residual_weights(draft_probs, target_probs), noise)
+    first = F.pad(accepted, (1, -1), value=True) & ~accepted
+    return Verdict(torch.where(first, repaired, tokens), accepted)
+
+
 def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
             uniforms: torch.Tensor, noise: torch.Tensor, group: torch.Tensor,
             inside: torch.Tensor) -> Verdict:

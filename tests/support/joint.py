@@ -34,7 +34,7 @@ def joint(backbone: MockBackbone, sampling: Sampling, prompt: str = "sun") -> to
 
 def drawn(backbone: MockBackbone, method, sampling: dict, total: int) -> torch.Tensor:
     """Counts [codes ^ cells] of the pictures of `total` seeds, in batches of 4096."""
-    heads, cells = random_heads(backbone), backbone.grid.cells
+    heads, cells = random_heads(backbone, row=True), backbone.grid.cells
     weights = backbone.codes ** torch.arange(cells - 1, -1, -1)
     counts = torch.zeros(backbone.codes**cells, dtype=torch.long)
     for first in range(0, total, 4096):

@@ -27,6 +27,7 @@ from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 
 Draft = Callable[[DecodeState, int, int], torch.Tensor]
+Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ class Block:
     draft_probs: torch.Tensor  # [B, stop - start, V]
     acceptance: str
     reach: int  # slots drafted at one offset: 1 along the row, a whole row from above
+    redraft: Redraft | None = None  # for `prefix`: drafts anew what a repair left behind it
 
     def part(self, start: int, stop: int) -> Block:
         """The slots start..stop-1 of this block."""
@@ -202,7 +204,7 @@ class Block:
             :, start - self.start : stop - self.start])
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
-        """Accept or repair every slot independently, then set q to the new p. [B, n] bool."""
+        """Accept or repair slots, then set q to the p of those judged. [B, n] bool: which stood."""
         slots = state.noise.slots[self.start : self.stop]
         tokens = state.codes(self.start, self.stop)
         target_probs = state.target_probs(self.start, self.stop)
@@ -210,13 +212,26 @@ class Block:
             verdict = accept.coupled(tokens, target_probs,
                                      state.noise.choosing(self.start, self.stop))
         else:
-            verdict = accept.residual(tokens, self.draft_probs, target_probs,
-                                      state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                                      state.noise.exponential(Purpose.REPAIR, round_, slots))
+            rule = accept.prefix if self.acceptance == "prefix" else accept.residual
+            verdict = rule(tokens, self.draft_probs, target_probs,
+                           state.noise.uniform(Purpose.ACCEPT, round_, slots),
+                           state.noise.exponential(Purpose.REPAIR, round_, slots))
         stood = verdict.tokens == tokens  # computed before `write`, as `tokens` may be a view
-        self.draft_probs.copy_(target_probs)
         state.write(self.start, verdict.tokens)
+        if self.acceptance == "prefix":
+            stood = verdict.accepted
+            self._behind_the_repair(state, stood, target_probs)
+        else:
+            self.draft_probs.copy_(target_probs)
         return stood
+
+    def _behind_the_repair(self, state: DecodeState, accepted: torch.Tensor,
+                           target_probs: torch.Tensor) -> None:
+        """q becomes p for slots that were judged; the others are drafted anew or stay drafts."""
+        judged = F.pad(accepted, (1, -1), value=True)
+        if self.redraft is not None and not judged.all():
+            self.draft_probs.copy_(self.redraft(state, self.start, self.stop, judged.sum(-1)))
+        self.draft_probs.copy_(torch.where(judged[..., None], target_probs, self.draft_probs))
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:

@@ -22,6 +22,7 @@ from ..state import DecodeState
 from .base import (
     Block,
     Method,
+    Redraft,
     Resolved,
     commit,
     drafted_cells,
@@ -59,8 +60,9 @@ class RowSchedule(Method):
         shown="basic", own="the backbone's own, or 0 where rounds are given")
     acceptance: str = knob(
         "residual", "residual: the paper's rule. coupled: choose again with the seed's own noise. "
-                    "With both, rounds stop early once nothing changes.",
-        choices=("residual", "coupled"))
+                    "prefix: only up to the first rejection, as strict does. With all, rounds "
+                    "stop early once nothing changes.",
+        choices=("residual", "coupled", "prefix"))
     fused_commit: bool = knob(
         False, "Merge the commit of a block with the next block's first round: saves one pass "
                "per block.")
@@ -110,7 +112,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
 
     def _group_rounds(self, grid: Grid) -> int:
         """Rounds for a group of row 0: one, as in the paper, or enough for it to converge."""
-        converging = self.acceptance == "coupled" and self.rounds >= grid.columns
+        converging = self.acceptance != "residual" and self.rounds >= grid.columns
         return self.k_h if converging else 1
 
     def _useful(self, rounds_: int, cells: int) -> int:
@@ -140,6 +142,10 @@ class ResolvedSchedule(Resolved, RowSchedule):
         """Write drafts for `rows` rows from slot `start` on; return their draft_probs [B, n, V]."""
         raise NotImplementedError
 
+    def redraft(self) -> Redraft | None:
+        """How slots behind a repair are drafted anew; None: their drafts would be the same."""
+        return None
+
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         grid = state.grid
         if first_row == 0:
@@ -158,7 +164,8 @@ class ResolvedSchedule(Resolved, RowSchedule):
         state.clock.lap("draft")
         # The first slot was sampled from an exact h, unless a fused commit is still pending.
         judged = start if state.stale < start else start + 1
-        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width)
+        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width,
+                      self.redraft())
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.converged_rows += state.converged * (1 if self.incremental else len(rows))
@@ -215,25 +222,33 @@ class ResolvedSSD(ResolvedSchedule, SSD):
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         if self.needs_row_drafter():
-            return self._drafted_by_row(state, begin + 1, end)
+            return self._drafted_by_row(state, begin + 1, end, known_slots(state, 0))
         return self._drafted(state, horizontal_states(state, begin, end), begin + 1, end)
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
         stop = start + rows * state.grid.width
         if self.needs_row_drafter():
             state.choose(start)  # the cells behind it are drafted in view of its token
-            return self._drafted_by_row(state, start, stop, held=1)
+            return self._drafted_by_row(state, start, stop, known_slots(state, 1))
         return self._drafted(state, vertical_states(state, start, rows), start, stop)
 
+    def redraft(self) -> Redraft | None:
+        return self._drafted_by_row if self.needs_row_drafter() else None
+
     def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
-                        held: int = 0) -> torch.Tensor:
+                        held: torch.Tensor) -> torch.Tensor:
+        """held: [B] int64, how many of the slots at the front are known already."""
         slots = state.noise.slots[start:stop].expand(state.pictures, -1)
         noise = drafting_noise(state, start, stop, self.acceptance, self.draft_choice)
-        return draft_by_row(state, slots, noise, torch.full_like(slots[:, 0], held),
-                            self.draft_temperature)
+        return draft_by_row(state, slots, noise, held, self.draft_temperature)
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:
         draft_probs = state.draft_probs(estimate, slice(start, stop), self.draft_temperature)
         sample_draft(state, start, draft_probs, self.acceptance, self.draft_choice)
         return draft_probs
+
+
+def known_slots(state: DecodeState, count: int) -> torch.Tensor:
+    """The same count of known slots for every picture, int64 [B]."""
+    return state.noise.slots.new_full((state.pictures,), count)
