@@ -321,7 +321,8 @@ def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
 
 
 @pytest.mark.parametrize("sampling", [
-    Sampling(seed=5, top_k=3), Sampling(seed=5, top_p=0.8), Sampling(seed=2**64 - 3),
+    Sampling(seed=5, top_k=3), Sampling(seed=5, top_p=0.8), Sampling(seed=5, min_p=0.5),
+    Sampling(seed=2**64 - 3),
     Sampling(seed=5, temperature=0.5, cfg=2.0), Sampling(seed=5, temperature=0),
     Sampling(seed=5, temperature=1.5, top_k=8, top_p=0.9, cfg=4.0)], ids=str)
 @pytest.mark.parametrize("row_end", [False, True])
@@ -518,6 +519,7 @@ def test_heads_change_the_passes_of_exact():
     {"sampling": Sampling(seed=2, cfg=3.0)}, {"sampling": Sampling(seed=1, cfg=1.0)},
     {"sampling": Sampling(seed=1, cfg=6.0)}, {"sampling": Sampling(seed=1, cfg=3, temperature=3)},
     {"sampling": Sampling(seed=1, cfg=3, top_k=2)}, {"sampling": Sampling(seed=1, cfg=3, top_p=.3)},
+    {"sampling": Sampling(seed=1, cfg=3, min_p=.6)},
     {"negative": "rain"}, {"prompts": ("a moon",)}], ids=str)
 def test_sampling_knobs_are_live_in_every_method(name, change):
     base = {"sampling": Sampling(seed=1, cfg=3.0)}

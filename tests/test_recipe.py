@@ -28,7 +28,6 @@ from ssd_core.front.recipe import (
     tokens_sha256,
 )
 from ssd_core.model.grid import Grid
-from ssd_core.model.noise import NEWEST
 from ssd_core.model.sampling import Sampling
 from studio.settings import from_recipe
 
@@ -73,10 +72,11 @@ def test_a_recipe_comes_back(tmp_path):
 
 
 def test_a_recipe_of_version_1_is_drawn_again_with_the_noise_of_its_time(png):
-    old = {key: value for key, value in recipe(version=1).items() if key != "noise_version"}
-    assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1)
+    old = {key: value for key, value in recipe(version=1).items()
+           if key not in ("noise_version", "min_p")}
+    assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1, min_p=0.0)
     assert sampling_of(read_recipe(png({**old, "noise_version": 2}))).noise_version == 1
-    assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, noise_version=NEWEST)
+    assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, min_p=0.0)
     again = make_recipe(BACKBONE, None, SSD(), sampling_of(read_recipe(png(old))), TOKENS, STATS,
                         index=0, prompt="x")
     assert sampling_of(read_recipe(png(again))).noise_version == 1
@@ -131,6 +131,7 @@ HOSTILE = {
     "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),
     "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
     "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
+    "min_p": recipe(min_p=2),
     "noise": recipe(noise_version=3), "no noise": recipe(noise_version=None),
     "no tokens": recipe(tokens=None), "shape": recipe(tokens=tokens_of(shape=[3, 4])),
     "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),

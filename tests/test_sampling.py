@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
+from ssd_core.backbones.presets import Preset, settled
 from ssd_core.model.sampling import choose, guide, nucleus, probabilities
 
 seeds = st.integers(0, 10_000)
@@ -17,8 +18,9 @@ def random_logits(seed: int, *shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 2
 
 
-def plain(logits: list[float], temperature: float, top_k: int, top_p: float) -> list[float]:
-    """One position in plain Python: temperature, then top-k, then top-p."""
+def plain(logits: list[float], temperature: float, top_k: int, top_p: float,
+          min_p: float) -> list[float]:
+    """One position in plain Python: temperature, then top-k, then top-p, then min-p."""
     weights = [math.exp(value / temperature) for value in logits]
     order = sorted(range(len(logits)), key=lambda i: -weights[i])
     kept = order[: top_k or None]
@@ -28,16 +30,18 @@ def plain(logits: list[float], temperature: float, top_k: int, top_p: float) -> 
             break
         nucleus_.append(i)
         mass += weights[i] / total
+    nucleus_ = [i for i in nucleus_ if weights[i] >= min_p * weights[order[0]]]
     total = sum(weights[i] for i in nucleus_)
     return [weights[i] / total if i in nucleus_ else 0.0 for i in range(len(logits))]
 
 
-@given(seeds, st.floats(0.1, 3), st.integers(0, 12), st.floats(0.05, 1))
-def test_filters_follow_the_plain_reference(seed, temperature, top_k, top_p):
+@given(seeds, st.floats(0.1, 3), st.integers(0, 12), st.floats(0.05, 1), st.floats(0, 1))
+def test_filters_follow_the_plain_reference(seed, temperature, top_k, top_p, min_p):
     logits = random_logits(seed, 3, 9)
-    probs = probabilities(logits, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+    probs = probabilities(logits, Sampling(temperature=temperature, top_k=top_k, top_p=top_p,
+                                           min_p=min_p))
     for row, expected in zip(probs, logits.tolist(), strict=True):
-        reference = torch.tensor(plain(expected, temperature, top_k, top_p))
+        reference = torch.tensor(plain(expected, temperature, top_k, top_p, min_p))
         assert torch.allclose(row, reference, atol=2e-6)  # fp32 softmax of logits up to 60
         assert row.gt(0).equal(reference > 1e-30)
 
@@ -108,6 +112,18 @@ def test_sharpen_multiplies_the_temperature():
                           (logits / 0.5).softmax(-1))
 
 
+def test_min_p_1_leaves_only_the_likeliest():
+    logits = random_logits(3, 5, 9)
+    assert probabilities(logits, Sampling(min_p=1.0)).max(-1).values.eq(1).all()
+
+
+def test_what_is_not_given_is_the_backbones_own():
+    own = Preset(cfg=3.0, min_p=0.1)
+    assert settled(Sampling(seed=4), own) == Sampling(seed=4, cfg=3.0, min_p=0.1)
+    given_ = Sampling(cfg=1.0, min_p=0.0)
+    assert settled(given_, own) == given_
+
+
 def test_seeds_of_a_batch_wrap_around():
     assert Sampling(seed=2**64 - 1).seeds(3) == [2**64 - 1, 0, 1]
 
@@ -118,7 +134,7 @@ NAN = float("nan")
 @pytest.mark.parametrize("knob, value", [
     ("seed", -1), ("seed", 2**64), ("cfg", 0.5), ("cfg", 101), ("cfg", NAN), ("temperature", -0.1),
     ("temperature", 101), ("temperature", NAN), ("top_k", -1), ("top_p", 0), ("top_p", -1),
-    ("top_p", 1.01), ("top_p", NAN)])
+    ("top_p", 1.01), ("top_p", NAN), ("min_p", -0.1), ("min_p", 1.01), ("min_p", NAN)])
 def test_knobs_out_of_range_are_refused_by_name_in_one_line(knob, value):
     with pytest.raises(SSDError, match=f"^{knob} ") as refused:
         Sampling(**{knob: value})
@@ -127,6 +143,6 @@ def test_knobs_out_of_range_are_refused_by_name_in_one_line(knob, value):
 
 @pytest.mark.parametrize("knob, value", [
     ("seed", 0), ("seed", 2**64 - 1), ("cfg", 1), ("cfg", 100), ("temperature", 0), ("top_k", 0),
-    ("top_p", 1), ("top_p", 1e-6)])
+    ("top_p", 1), ("top_p", 1e-6), ("min_p", 0), ("min_p", 1)])
 def test_the_ends_of_the_ranges_are_allowed(knob, value):
     assert getattr(Sampling(**{knob: value}), knob) == value

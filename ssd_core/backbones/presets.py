@@ -8,17 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..model.grid import Grid
+from ..model.sampling import Sampling
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A backbone's defaults: the SSD schedule (paper, Table 9) and guidance."""
+    """A backbone's defaults: the SSD schedule (paper, Table 9), guidance and min-p."""
 
     k_h: int = 5
     k_v: int = 1
     rounds: int = 2
     incremental: int = 0
     cfg: float = 1.0
+    min_p: float = 0.0
+
+
+def guidance_of(sampling: Sampling, preset: Preset) -> float:
+    """The guidance scale of a run."""
+    return preset.cfg if sampling.cfg is None else sampling.cfg
+
+
+def settled(sampling: Sampling, preset: Preset) -> Sampling:
+    """The sampling, with the backbone's own value wherever none is given."""
+    own = {name: getattr(preset, name) for name in ("cfg", "min_p")
+           if getattr(sampling, name) is None}
+    return replace(sampling, **own)
 
 
 @dataclass(frozen=True)

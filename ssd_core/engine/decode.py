@@ -13,6 +13,7 @@ from functools import partial
 import torch
 
 from ..backbones.base import Backbone, Preset
+from ..backbones.presets import guidance_of, settled
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import typed
@@ -48,7 +49,8 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     method = method.resolved(backbone.preset)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
     check_needs(method, backbone, heads)
-    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    cfg = guidance_of(sampling, backbone.preset)
+    sampling = settled(sampling, backbone.preset)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
     state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads,

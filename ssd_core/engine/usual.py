@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ..backbones.base import Backbone
+from ..backbones.presets import settled
 from ..errors import SSDError
 from ..files import ASSETS, written_whole
 from ..model.sampling import Sampling
@@ -64,7 +65,9 @@ def key_of(method: Exact, backbone: Backbone | type[Backbone], heads: bool, devi
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          keep_rows: int = 0) -> None:
     """Record a finished run, if it is of the kind that plans estimate: `exact`, plain sampling."""
-    plain = (sampling.temperature, sampling.top_k, sampling.top_p) == (1.0, 0, 1.0)
+    given, own = (settled(one, backbone.preset) for one in (sampling, Sampling()))
+    plain = all(getattr(given, name) == getattr(own, name)
+                for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Exact) and plain and not keep_rows and backbone.sha256:
         key = key_of(method, backbone, heads, backbone.device.type)
         each = stats["passes_each"]

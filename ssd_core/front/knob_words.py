@@ -115,6 +115,8 @@ KNOB_WORDS: dict[str, Words] = {
                    "整张图像的前向次数至多是 AR 的几分之一；给出预算时以预算为准。"),
     "drafter": Words("Drafted by (ssd, exact, rolling)", "由谁起草（ssd、exact、rolling）",
                      "heads：草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
+    "min_p": Words("Min-p (0: off; -1: the model's own)", "Min-p（0：关闭；-1：主干模型自己的值）",
+                   "舍弃概率不到最可能词元这一比例的词元；0 保留全部。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -28,6 +28,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ..backbones.base import Backbone, Preset
+from ..backbones.presets import settled
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
@@ -54,14 +55,13 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's."""
     from .. import __version__
 
-    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
     return {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
-        **asdict(sampling), "seed": sampling.seeds(index + 1)[-1], "cfg": cfg,
+        **asdict(settled(sampling, backbone.preset)), "seed": sampling.seeds(index + 1)[-1],
         "size": list(backbone.size),
         "keep_rows": keep_rows, "tokens": pack(tokens),
         "versions": {"ssd": __version__, "torch": torch.__version__},
@@ -98,6 +98,7 @@ def parameters(recipe: Mapping) -> str:
         "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
         "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
         "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
+        "Min P": recipe["min_p"],
         "Version": f"ssd {recipe['versions']['ssd']}"}
     negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
     line = ", ".join(f"{key}: {value}" for key, value in settings.items())
@@ -250,6 +251,7 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 def upgraded(recipe: dict) -> dict:
     """The recipe in the current version's format."""
+    recipe = {"min_p": 0.0, **recipe}  # recipes of before there was such a knob
     return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
 
 
@@ -333,7 +335,8 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
     "tokens": is_mapping,
-    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "noise_version"), is_given)}
+    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
+                    is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}

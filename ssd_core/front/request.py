@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
 
 from ..backbones.base import Backbone, Preset
 from ..backbones.postcard import EARLIER
+from ..backbones.presets import guidance_of, settled
 from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
@@ -79,10 +80,9 @@ class Request:
                                        self.fall_back)
         heads = self.heads if method.uses_heads else None
         check_needs(method, backbone, heads)
-        cfg = backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
-                     sampling=replace(self.sampling, cfg=cfg), negative=self.negative or None,
-                     pictures=typed("pictures", self.pictures, int))
+                     sampling=settled(self.sampling, backbone.preset),
+                     negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
@@ -163,7 +163,7 @@ class Request:
     @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
-        cfg = self.backbone.preset.cfg if self.sampling.cfg is None else self.sampling.cfg
+        cfg = guidance_of(self.sampling, self.backbone.preset)
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
         return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),

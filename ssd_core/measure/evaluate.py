@@ -15,6 +15,7 @@ from statistics import mean, stdev
 import torch
 
 from ..backbones.base import Backbone
+from ..backbones.presets import guidance_of
 from ..engine.decode import generate, prompt_branches
 from ..engine.events import Finished
 from ..engine.heads import DraftHeads
@@ -122,7 +123,7 @@ def objects(said: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
 def nll(backbone: Backbone, captions: list[str], tokens: torch.Tensor,
         sampling: Sampling) -> torch.Tensor:
     """[B] nats per token of finished pictures under the guided backbone at temperature 1."""
-    cfg = backbone.preset.cfg if sampling.cfg is None else sampling.cfg
+    cfg = guidance_of(sampling, backbone.preset)
     prompts = torch.tensor(prompt_branches(backbone, captions, None, cfg), device=backbone.device)
     flat = tokens.flatten(1)
     hidden = hidden_states(backbone, prompts, flat.repeat(len(prompts) // len(flat), 1))

@@ -1,6 +1,7 @@
 """From logits to the distribution that a token is sampled from.
 
-This is the only place that applies guidance, temperature, top-k and top-p, in this order, in fp32.
+This is the only place that applies guidance, temperature, top-k, top-p and min-p, in this order, in
+fp32.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ class Sampling:
     top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
     top_p: float = knob(1.0, "Sample from the likeliest tokens that make up this share of the "
                              "probability; 1 keeps all.", above=0, high=1, step=0.01)
+    min_p: float | None = knob(None, "Leave out tokens less likely than this share of the "
+                                     "likeliest one; 0 keeps all.",
+                               low=0, high=1, step=0.01, own="the backbone's own")
     noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
                               shown="never")
 
@@ -64,7 +68,9 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
         least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
     probs = logits.softmax(-1)
-    return probs if sampling.top_p == 1 else nucleus(probs, sampling.top_p)
+    if sampling.top_p != 1:
+        probs = nucleus(probs, sampling.top_p)
+    return without_unlikely(probs, sampling.min_p) if sampling.min_p else probs
 
 
 def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -72,6 +78,12 @@ def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     ordered, index = probs.sort(dim=-1, descending=True)
     ordered = ordered.masked_fill(ordered.cumsum(-1) - ordered >= top_p, 0.0)
     return torch.zeros_like(probs).scatter_(-1, index, ordered / ordered.sum(-1, keepdim=True))
+
+
+def without_unlikely(probs: torch.Tensor, min_p: float) -> torch.Tensor:
+    """Drop tokens below min_p times the likeliest one's probability, and renormalise."""
+    kept = probs.masked_fill(probs < min_p * probs.amax(-1, keepdim=True), 0.0)
+    return kept / kept.sum(-1, keepdim=True)
 
 
 def choose(probs: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
