@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from support import comfyui_stub
+from support.small_bundle import write_small_bundle
 
 
 class Pack:
@@ -52,6 +53,18 @@ def pack(loaded):
     loaded.stubs.args.disable_metadata = False
     loaded.module("ssd_core.engine.usual").OWN.means.clear()
     return loaded
+
+
+@pytest.fixture(scope="session")
+def small_assets(tmp_path_factory):
+    return write_small_bundle(tmp_path_factory.mktemp("assets"))
+
+
+@pytest.fixture
+def small_bundle(pack, small_assets, monkeypatch):
+    """`postcard` has 12 x 12 cells: what the nodes do with it does not depend on how many."""
+    for name in ("ssd_core.weights.load", "ssd_core.front.shelf", "ssd_core.front.doctor"):
+        monkeypatch.setattr(pack.module(name), "ASSETS", small_assets)
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 from support import comfyui_stub
+from support.small_bundle import PIXELS, SIDE
 
 from ssd_core.engine.methods import METHODS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
 
 WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negative": "a house",
            "seed": 8, "cfg": 1.0, "temperature": 0.5, "top_k": 3, "top_p": 0.3}
@@ -36,9 +37,9 @@ def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, hea
 
 def test_a_sampler_puts_out_picture_tokens_statistics_and_a_report(pack, backbone, heads):
     images, tokens, stats, report = sample(pack, backbone, heads)
-    assert images.shape == (1, 384, 384, 3) and images.dtype == torch.float32
+    assert images.shape == (1, PIXELS, PIXELS, 3) and images.dtype == torch.float32
     assert 0 <= images.min() and images.max() <= 1 and images.std() > 0.01
-    assert tokens.tokens.shape == (1, 24, 24) and tokens.sha256 == backbone.module.sha256
+    assert tokens.tokens.shape == (1, SIDE, SIDE) and tokens.sha256 == backbone.module.sha256
     assert stats.stats["passes"] == len([b for b in pack.stubs.bars if b[0] <= b[1]]) - 1
     assert "ssd" in report and f"{stats.stats['passes']} passes" in report
 
@@ -171,7 +172,7 @@ def test_an_interrupt_ends_the_run_within_one_pass_and_the_next_is_clean(pack, b
     assert pack.manager.checks == 4
     assert pack.preview()[-1]["kind"] == "cancelled"
     assert pack.preview()[-1]["reason"] == "interrupted"
-    assert sample(pack, backbone, heads)[0].shape == (1, 384, 384, 3)
+    assert sample(pack, backbone, heads)[0].shape == (1, PIXELS, PIXELS, 3)
 
 
 def test_no_cache_outlives_a_run(pack, backbone, heads):
@@ -198,7 +199,7 @@ def test_tokens_survive_when_only_the_pixels_ran_out_of_memory(pack, backbone, h
     assert "problem: out of memory" in report
     monkeypatch.setattr(type(backbone.module), "decode", decode)
     drawn, = pack.run("SSD_DecodeTokens", backbone=backbone, tokens=tokens)
-    assert drawn.shape == (1, 384, 384, 3)
+    assert drawn.shape == (1, PIXELS, PIXELS, 3)
 
 
 def test_out_of_memory_says_what_was_needed_and_what_to_turn(pack, backbone, heads, monkeypatch):
@@ -220,7 +221,7 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
     monkeypatch.setattr(pack.module("ssd_core.front.preview").Preview, "decoded", fail)
     monkeypatch.setattr(pack.module("ssd_core.front.preview"), "BUDGET", 1e6)
     images, _, _, report = sample(pack, backbone, heads, preview="on")
-    assert images.shape == (1, 384, 384, 3) and "problem" not in report
+    assert images.shape == (1, PIXELS, PIXELS, 3) and "problem" not in report
     assert pack.preview()[-1]["reason"] == "failed"
 
 
@@ -247,7 +248,7 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
     assert torch.equal(a, b) and "100% of tokens equal (measured)" in report
     assert "verdict: identical, 100% of tokens are AR's (measured, fp32)" in report
     assert "not measured" not in report
-    assert both.shape[0] == 1 and both.shape[2] > 2 * 384
+    assert both.shape[0] == 1 and both.shape[2] > 2 * PIXELS
     ends = [m for m in pack.preview() if m["kind"] == "finished"]
     assert [(m["panel"], m["verdict"], m["identical"]) for m in ends] == [
         (0, "identical", 1.0), (1, "identical", 1.0)]
@@ -264,8 +265,8 @@ def test_compare_draws_its_methods_one_after_the_other(pack, backbone, heads, mo
     pack.server.client_id = "tab"
     sheet, table, images = pack.run("SSD_CompareMethods", backbone=backbone, heads=heads,
                                     draw_3="none", draw_6="ar", method_6=rows, cfg=1.0)
-    assert images.shape == (3, 384, 384, 3) and torch.equal(images[0], images[1])
-    assert sheet.shape[0] == 1 and sheet.shape[2] > 3 * 384
+    assert images.shape == (3, PIXELS, PIXELS, 3) and torch.equal(images[0], images[1])
+    assert sheet.shape[0] == 1 and sheet.shape[2] > 3 * PIXELS
     lines = table.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["ar", "exact", "rows"]
     assert "100%" in lines[2] and "approximate" in lines[3]

@@ -192,7 +192,7 @@ def test_the_line_has_the_rows_of_the_pictures_size(page, tmp_path, monkeypatch)
 
 def test_what_is_looked_at_has_the_rows_of_its_size(history, library, tmp_path, monkeypatch):
     backbone = library.current.backbone
-    monkeypatch.setattr(type(backbone), "sizes", ((384, 384), (192, 192)))
+    monkeypatch.setattr(backbone, "sizes", ((384, 384), (192, 192)))
     monkeypatch.setattr(type(backbone), "resized", lambda self, size: SimpleNamespace(
         grid=SimpleNamespace(rows=size[1] // 16)))
     Image.new("RGB", (192, 192)).save(tmp_path / "x.png")
