@@ -53,8 +53,9 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     assert torch.equal(drawn.tokens, solo(library, settings))
     assert kinds(job)[0] == "started" and kinds(job)[-1] == "finished" and job.progress == 1
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
-    assert restore(drawn.entries[0].path)[0] == replace(
-        settings, cfg=library.current.backbone.preset.cfg, size="384x384")
+    own = library.current.backbone.preset
+    assert restore(drawn.entries[0].path)[0] == replace(settings, cfg=own.cfg, min_p=own.min_p,
+                                                        size="384x384")
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
 
 
