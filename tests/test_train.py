@@ -178,6 +178,30 @@ def test_a_cell_of_a_smaller_picture_shows_what_any_of_its_cells_shows(seed):
         assert half[y, x] == whole[2 * y : 2 * y + 2, 2 * x : 2 * x + 2].max()
 
 
+@given(st.integers(0, 99), st.floats(0, 1), st.floats(0, 1))
+def test_foreign_cells_are_those_of_another_picture_and_no_more_than_asked(seed, cells, patches):
+    grid, generator = Grid(9, 12), torch.Generator().manual_seed(seed)
+    tokens = torch.arange(5)[:, None].expand(5, grid.cells)
+    recipe = backbone.BackboneRecipe("x", foreign_cells=cells, foreign_patches=patches)
+    seen = backbone.with_foreign_cells(tokens, grid, recipe, generator)
+    foreign = seen != tokens
+    assert seen[foreign].equal(tokens.roll(1, 0)[foreign])
+    if patches == 0:
+        assert foreign.float().mean(1).max() <= cells + 3 * (cells / grid.cells) ** 0.5
+    if cells == patches == 0:
+        assert not foreign.any()
+
+
+def test_a_foreign_patch_is_a_rectangle():
+    grid = Grid(9, 12)
+    recipe = backbone.BackboneRecipe("x", foreign_cells=0.0, foreign_patches=1.0)
+    tokens = torch.arange(64)[:, None].expand(64, grid.cells)
+    seen = backbone.with_foreign_cells(tokens, grid, recipe, torch.Generator().manual_seed(0))
+    for mask in (seen != tokens).view(64, grid.rows, grid.columns):
+        height, width = mask.any(1).sum(), mask.any(0).sum()
+        assert mask.sum() == height * width and {int(height), int(width)} <= set(range(2, 9))
+
+
 def test_only_a_postcard_can_be_gone_on_from():
     with pytest.raises(SSDError, match="mock is not a postcard"):
         backbone.require_postcard(MockBackbone(Grid(2, 2)))

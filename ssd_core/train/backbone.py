@@ -63,6 +63,9 @@ class BackboneRecipe:
     probe_weight: float = 0.01
     cell_weight: float = 0.5
     thing_weight: float = 2.0
+    foreign_cells: float = option(0.2, "Up to this share of a picture's cells is shown to the "
+                                       "backbone as in another picture.")
+    foreign_patches: float = option(0.35, "Share of pictures in which a whole patch is shown so.")
     rate: float = 2.5e-3
     drop_text: float = 0.1
     held_out: int = 128
@@ -172,6 +175,36 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
         recent.append(drawing.item())
 
 
+SPRINKLED = 0.8  # the share of pictures that show single foreign cells
+PATCH_SIDES = (2, 8)  # cells
+
+
+def some_cells(whole: int, generator: torch.Generator) -> slice:
+    """A stretch of a row or column of `whole` cells."""
+    least, most = (min(side, whole) for side in PATCH_SIDES)
+    side = int(torch.randint(least, most + 1, (), generator=generator))
+    first = int(torch.randint(whole - side + 1, (), generator=generator))
+    return slice(first, first + side)
+
+
+def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
+                       generator: torch.Generator) -> torch.Tensor:
+    """Pictures [B, R*C] in which some cells are those of another picture of the batch.
+
+    A backbone that has only seen flawless pictures believes a slip of its own more than the caption
+    and goes on from it. The tokens to predict stay the picture's own.
+    """
+    count = len(tokens)
+    share = recipe.foreign_cells * torch.rand(count, 1, 1, generator=generator)
+    share *= torch.rand(count, 1, 1, generator=generator) < SPRINKLED
+    foreign = torch.rand(count, grid.rows, grid.columns, generator=generator) < share
+    patched = torch.rand(count, generator=generator) < recipe.foreign_patches
+    for picture in patched.nonzero()[:, 0].tolist():
+        rows, columns = (some_cells(side, generator) for side in (grid.rows, grid.columns))
+        foreign[picture, rows, columns] = True
+    return torch.where(foreign.flatten(1), tokens.roll(1, 0), tokens)
+
+
 def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.Tensor, draw: int,
            things: float, recipe: BackboneRecipe,
            generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -187,7 +220,8 @@ def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.T
     labels = torch.stack([cell_labels(scene, backbone.grid.rows) for scene in scenes]).to(device)
     weights = torch.where(labels > 0, things, 1.0)
     with mixed_precision(device), heard_at_prompt(backbone) as heard:
-        hidden = hidden_states(backbone, prompts.to(device), tokens.to(device))
+        seen = with_foreign_cells(tokens, backbone.grid, recipe, generator)
+        hidden = hidden_states(backbone, prompts.to(device), seen.to(device))
         drawing = loss_of(backbone, hidden, tokens.to(device), weights)
         cells = probes.cell.loss(hidden, labels)
     scene = probes.scene.loss(heard[0], told, ~drop.to(device))
