@@ -254,7 +254,7 @@ def test_same_seed_same_picture_and_another_seed_another(name):
 @small_subject
 @every_method
 def test_picture_of_a_batch_equals_its_solo_run(subject, name):
-    for seed in (7, 40, 2**64 - 2):
+    for seed in (7, 2**64 - 2):
         batch = run(subject, name, seed)[-1].tokens
         for i, prompt in enumerate(WORDS):
             solo = run(subject, name, (seed + i) % 2**64, (prompt,))[-1].tokens
