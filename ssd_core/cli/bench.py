@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..backbones.presets import guidance_of
 from ..errors import SSDError
 from ..front.request import Request
 from ..measure.bench import bench
@@ -48,4 +49,4 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
                            for row in rows])
     report.say(", ".join(f"{key} {value}" for key, value in where.items()))
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
-                   "cfg": sampling.cfg or backbone.preset.cfg})
+                   "cfg": guidance_of(sampling, backbone.preset)})

@@ -90,7 +90,7 @@ def without_heads(prompt: dict, preset: str) -> dict:
     return prompt
 
 
-def test_auto_needs_no_heads_to_draw_ars_picture(client, models):
+def test_faithful_needs_no_heads_to_draw_ars_picture(client, models):
     run = client.run(without_heads(graph("Janus-Pro-1B", models), "Faithful"))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("exact") and "there are no draft heads" not in run.text("5")

@@ -33,12 +33,12 @@ def test_a_speed_is_a_method_of_its_own_whatever_the_numbers(schedules, preset, 
     assert schedules.idle_knobs(preset, numbers()) is None
     assert schedules.idle_knobs(preset, numbers(0, 0, 0, 0)) is None  # an older workflow's
     assert "k_h 3, i 1" in schedules.idle_knobs(preset, numbers(k_h=3, i=1))
+    assert schedules.idle_knobs("custom", numbers(k_h=3, i=1)) is None
 
 
 def test_the_sampler_starts_with_the_products_own_method(schedules, pack):
     assert schedules.method_of(schedules.FAITHFUL) == pack.module(
         "ssd_core.engine.methods").default_method()
-    assert schedules.idle_knobs("custom", numbers(k_h=3, i=1)) is None
 
 
 def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
