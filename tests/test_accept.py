@@ -1,5 +1,6 @@
 """Acceptance rules against exact enumeration on a toy vocabulary, equation by equation."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +8,7 @@ from scipy import stats
 
 from ssd_core import Sampling
 from ssd_core.engine import accept
-from ssd_core.model.noise import NoiseField, Purpose
+from ssd_core.model.noise import NEWEST, VERSIONS, NoiseField, Purpose
 from ssd_core.model.sampling import choose, probabilities
 
 CODES = 5
@@ -21,14 +22,14 @@ def distribution(seed: int, *shape: int, flat: float = 1.0) -> torch.Tensor:
 
 
 class Draws:
-    """n independent positions of a noise field: drafts, uniforms, exponential numbers."""
+    """n independent positions of a noise field: numbers for drafts, acceptance and repairs."""
 
-    def __init__(self, n: int, seed: int = 1) -> None:
-        self.field = NoiseField([seed], 1, CODES, torch.device("cpu"))
+    def __init__(self, n: int, seed: int = 1, version: int = NEWEST) -> None:
+        self.field = NoiseField([seed], 1, CODES, torch.device("cpu"), version)
         self.slots = torch.arange(n)
 
-    def exponential(self, purpose: Purpose) -> torch.Tensor:
-        return self.field.exponential(purpose, 1, self.slots)
+    def drawing(self, purpose: Purpose) -> torch.Tensor:
+        return self.field.drawing(purpose, 1, self.slots)
 
     def uniform(self) -> torch.Tensor:
         return self.field.uniform(Purpose.ACCEPT, 1, self.slots)
@@ -43,25 +44,32 @@ def follows(tokens: torch.Tensor, probs: torch.Tensor) -> float:
     return stats.chisquare(counts[possible].numpy(), expected.numpy()).pvalue
 
 
-def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
+def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1,
+                     version: int = NEWEST):
     """One residual round of many independent positions: drafts [n], verdict tokens, accepted."""
-    draws = Draws(DRAWS, seed)
+    draws = Draws(DRAWS, seed, version)
     q, p = draft.expand(1, DRAWS, -1), target.expand(1, DRAWS, -1)
-    drafts = choose(q, draws.exponential(Purpose.DRAFT))
-    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.exponential(Purpose.REPAIR))
+    drafts = choose(q, draws.drawing(Purpose.DRAFT))
+    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.drawing(Purpose.REPAIR))
     return drafts[0], verdict.tokens[0], verdict.accepted[0]
 
 
-def test_choosing_samples_from_the_distribution():
-    target = distribution(3)
-    tokens = choose(target.expand(1, DRAWS, -1), Draws(DRAWS).exponential(Purpose.CHOOSE))
-    assert follows(tokens, target) > TINY
+def test_choosing_and_drawing_sample_from_the_distribution():
+    target, draws = distribution(3), Draws(DRAWS)
+    chosen = choose(target.expand(1, DRAWS, -1), draws.field.exponential(
+        Purpose.CHOOSE, 1, draws.slots))
+    drawn = choose(7 * target.expand(1, DRAWS, -1), draws.drawing(Purpose.DRAFT))
+    for tokens in (chosen, drawn):
+        assert follows(tokens, target) > TINY
+    # the two kinds of numbers are independent of each other
+    assert follows(chosen * CODES + drawn, (target[:, None] * target).flatten()) > TINY
 
 
-def test_residual_keeps_the_marginal_whatever_the_draft():
+@pytest.mark.parametrize("version", VERSIONS)
+def test_residual_keeps_the_marginal_whatever_the_draft(version):
     for seed in range(4):
         target, draft = distribution(seed), distribution(seed + 100)
-        _, tokens, _ = residual_outcome(target, draft, seed)
+        _, tokens, _ = residual_outcome(target, draft, seed, version)
         assert follows(tokens, target) > TINY
         assert follows(tokens, draft) < TINY  # the test can tell the two apart
 
@@ -90,10 +98,10 @@ def test_residual_keeps_the_marginal_over_two_rounds():
     first, second, draft = distribution(1), distribution(2), distribution(3)
     draws = Draws(DRAWS)
     q, p1, p2 = (d.expand(1, DRAWS, -1) for d in (draft, first, second))
-    tokens = choose(q, draws.exponential(Purpose.DRAFT))
+    tokens = choose(q, draws.drawing(Purpose.DRAFT))
     for round_, (before, now) in enumerate(((q, p1), (p1, p2))):
         uniforms = draws.field.uniform(Purpose.ACCEPT, round_, draws.slots)
-        noise = draws.field.exponential(Purpose.REPAIR, round_, draws.slots)
+        noise = draws.field.drawing(Purpose.REPAIR, round_, draws.slots)
         tokens = accept.residual(tokens, before, now, uniforms, noise).tokens
     assert follows(tokens, second) > TINY
 
@@ -120,7 +128,7 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
     draft = distribution(seed, 1, 40)
     draws = NoiseField([seed], 40, CODES, torch.device("cpu"))
     noise, slots = draws.choosing(0, 40), torch.arange(40)
-    drafts = choose(draft, draws.exponential(Purpose.DRAFT, 0, slots))
+    drafts = choose(draft, draws.drawing(Purpose.DRAFT, 0, slots))
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)
     for tokens in (choose(target, noise), accept.coupled(drafts, target, noise).tokens,
                    accept.residual(drafts, draft, target, uniforms, noise).tokens):
@@ -156,14 +164,14 @@ def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
     """Tokens [n], number of the accepted draft [n], and the drafts [n, k]."""
     field = NoiseField([seed], 1, CODES, torch.device("cpu"))
     slots = torch.arange(DRAWS)
-    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.exponential(
+    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.drawing(
         Purpose.DRAFT, i, slots))[0] for i, q in enumerate(drafts)], dim=1)
     uniforms = torch.stack([field.uniform(Purpose.ACCEPT, i, slots)[0]
                             for i in range(len(drafts))], dim=1)
     there = torch.tensor(present or [True] * len(drafts)).expand(DRAWS, -1)
     found, rank = accept.siblings(tokens, torch.stack(drafts).expand(DRAWS, -1, -1),
                                   target.expand(DRAWS, -1), uniforms,
-                                  field.exponential(Purpose.REPAIR, 0, slots)[0], there)
+                                  field.drawing(Purpose.REPAIR, 0, slots)[0], there)
     return found, rank, tokens
 
 
@@ -198,8 +206,8 @@ def test_one_sibling_is_strict_and_none_is_sampling(seed):
     draws = NoiseField([seed], 1, CODES, torch.device("cpu"))
     slots = torch.arange(50)
     q, p = draft.expand(50, 1, -1), target.expand(50, -1)
-    noise = draws.exponential(Purpose.REPAIR, 0, slots)[0]
-    tokens = choose(q[:, 0], draws.exponential(Purpose.DRAFT, 0, slots)[0])[:, None]
+    noise = draws.drawing(Purpose.REPAIR, 0, slots)[0]
+    tokens = choose(q[:, 0], draws.drawing(Purpose.DRAFT, 0, slots)[0])[:, None]
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)[0][:, None]
     there = torch.ones(50, 1, dtype=torch.bool)
     found, rank = accept.siblings(tokens, q, p, uniforms, noise, there)
@@ -236,17 +244,17 @@ def strict_sample(n: int):
     field = NoiseField([9], 1, CODES, torch.device("cpu"))
     slots = torch.arange(3 * n)
 
-    def exponential(purpose: Purpose) -> torch.Tensor:
-        return field.exponential(purpose, 0, slots).view(n, 3, CODES)
+    def drawing(purpose: Purpose) -> torch.Tensor:
+        return field.drawing(purpose, 0, slots).view(n, 3, 1)
 
-    drafting = exponential(Purpose.DRAFT)
+    drafting = drawing(Purpose.DRAFT)
     first = choose(q0.expand(n, -1), drafting[:, 0])
     drafts = torch.stack((first, choose(q[first], drafting[:, 1])), dim=1)
     draft_probs = chain(q0, q, drafts[:, :1])
     uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
     tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
-                                  exponential(Purpose.REPAIR))
-    later = exponential(Purpose.CHOOSE)
+                                  drawing(Purpose.REPAIR))
+    later = field.exponential(Purpose.CHOOSE, 0, slots).view(n, 3, CODES)
     for place in (1, 2):
         fresh = choose(p[tokens[:, place - 1]], later[:, place])
         tokens[:, place] = torch.where(count >= place, tokens[:, place], fresh)
@@ -264,7 +272,7 @@ def test_residual_does_not_have_the_joint_distribution():
     """Why strict exists, and proof that the test above can fail."""
     p0, p, q0, n = distribution(1), distribution(2, CODES), distribution(3), DRAWS // 2
     draws = Draws(2 * n)
-    drafting, repair = (draws.exponential(purpose).view(n, 2, CODES)
+    drafting, repair = (draws.drawing(purpose).view(n, 2, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     draft_probs = q0.expand(n, 2, -1)
     drafts = choose(draft_probs, drafting)
@@ -278,7 +286,7 @@ def test_residual_does_not_have_the_joint_distribution():
 def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
     draws = Draws(4 * 6, seed)
     p, q = distribution(seed, 4, 6), distribution(seed + 100, 4, 6)
-    drafting, repair = (draws.exponential(purpose).view(4, 6, CODES)
+    drafting, repair = (draws.drawing(purpose).view(4, 6, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     drafts, uniforms = choose(q, drafting), draws.uniform().view(4, 6)
     verdict = accept.prefix(drafts, q, p, uniforms, repair)
@@ -294,8 +302,8 @@ def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
 def test_a_group_of_one_token_is_the_residual_rule(seed):
     draws = Draws(64, seed)
     p, q = distribution(seed, 1, 64), distribution(seed + 100, 1, 64)
-    drafts = choose(q, draws.exponential(Purpose.DRAFT))
-    rest = drafts, q, p, draws.uniform(), draws.exponential(Purpose.REPAIR)
+    drafts = choose(q, draws.drawing(Purpose.DRAFT))
+    rest = drafts, q, p, draws.uniform(), draws.drawing(Purpose.REPAIR)
     alone = torch.zeros(1, 64, 3, dtype=torch.bool)
     alone[..., 1] = True
     group = torch.stack((drafts - 1, drafts, drafts + 1), dim=-1).clamp(0, CODES - 1)

@@ -132,7 +132,7 @@ HOSTILE = {
     "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
     "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
     "min_p": recipe(min_p=2),
-    "noise": recipe(noise_version=3), "no noise": recipe(noise_version=None),
+    "noise": recipe(noise_version=4), "no noise": recipe(noise_version=None),
     "no tokens": recipe(tokens=None), "shape": recipe(tokens=tokens_of(shape=[3, 4])),
     "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),
     "negative shape": recipe(tokens=tokens_of(shape=[-2, -4])),

@@ -146,3 +146,23 @@ def test_knobs_out_of_range_are_refused_by_name_in_one_line(knob, value):
     ("top_p", 1), ("top_p", 1e-6), ("min_p", 0), ("min_p", 1)])
 def test_the_ends_of_the_ranges_are_allowed(knob, value):
     assert getattr(Sampling(**{knob: value}), knob) == value
+
+
+uniforms = st.integers(0, 2**24 - 1).map(lambda i: i * 2.0**-24)
+
+
+@given(seeds, st.lists(uniforms, min_size=5, max_size=5), st.floats(1e-3, 1e3))
+def test_a_uniform_number_chooses_by_the_inverse_of_the_cumulative_distribution(seed, drawn, scale):
+    probs = probabilities(random_logits(seed, 5, 9), Sampling(top_k=4))
+    tokens = choose(probs * scale, torch.tensor(drawn)[:, None])
+    for row, u, token in zip(probs.double(), drawn, tokens.tolist(), strict=True):
+        share = row / row.sum()
+        assert share[token] > 0
+        assert share[:token].sum() - 1e-6 <= u <= share[: token + 1].sum() + 1e-6
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1 - 2.0**-24])
+def test_the_ends_of_the_uniform_range_choose_possible_tokens(uniform):
+    weights = torch.tensor([[0, 0, 0.3, 0.1, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 2.0]])
+    tokens = choose(weights.expand(4, -1, -1), torch.full((4, 3, 1), uniform))
+    assert tokens.tolist() == [[2 if uniform == 0 else 3, 0, 4]] * 4

@@ -197,7 +197,7 @@ def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
         found, rank = accept.siblings(
             candidates.gather(1, kids), draft_probs[:, :, min(depth, deepest) - 1],
             target_probs[every, node], torch.cat(uniforms, dim=1),
-            state.noise.exponential(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
+            state.noise.drawing(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
             None if similar is None else similar[every[:, None], kids], delta)
         token = torch.where(here, found, token)
         stands = rank < most

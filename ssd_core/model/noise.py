@@ -4,6 +4,10 @@ A number depends only on (image seed, purpose, round, slot, code), never on the 
 passes or the device. The field returns exponential variates E, because argmax(p / E) is a sample
 from p (the exponential race; the same choice as argmax(log p + Gumbel)). It uses only integer
 operations, table look-ups and single multiplications, so the bits agree on every device.
+
+Tokens of a picture are chosen by the race, with one number per code: two similar distributions then
+mostly give the same token, which is what coupled methods live on. Drafts and repairs need no such
+coupling, so one uniform number U per slot is enough for them (`drawing`).
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from enum import IntEnum
 
 import torch
 
-VERSIONS = (1, 2)  # a recipe names its version, so old pictures can be reproduced
+VERSIONS = (1, 2, 3)  # a recipe names its version, so old pictures can be reproduced
 NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
 HELD_NUMBERS = 1 << 25  # a field of at most this many numbers is computed once and kept
@@ -65,12 +69,13 @@ class NoiseField:
 
     Version 1 mixed both words of a seed with the slot in the same way, so that the seeds s and s ^
     d * (2^32 + 1) gave one field with its slots permuted. From version 2 on each word depends on
-    the other and meets a different multiple of the slot.
+    the other and meets a different multiple of the slot. Up to version 2 drafts and repairs had one
+    number per code, too.
     """
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
                  version: int = NEWEST) -> None:
-        self.device, self.codes = device, codes
+        self.device, self.codes, self.version = device, codes, version
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
         self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
         strides = [1, 1] if version == 1 else [1, _signed(0x85EBCA6B)]
@@ -95,6 +100,12 @@ class NoiseField:
         if self.held is not None:
             return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
+
+    def drawing(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+        """Noise for `choose` to draw drafts or repairs with: U [B, n, 1], or E in old versions."""
+        if self.version < 3:
+            return self.exponential(purpose, round_, slots)
+        return self.uniform(purpose, round_, slots)[..., None]
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
         """E float32 [B, n, codes], exponential with mean 1, for slots [n] or [B, n] int64."""

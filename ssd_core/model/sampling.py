@@ -86,6 +86,13 @@ def without_unlikely(probs: torch.Tensor, min_p: float) -> torch.Tensor:
     return kept / kept.sum(-1, keepdim=True)
 
 
-def choose(probs: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-    """Sample tokens [...] from probs [..., V] with exponential noise of the same shape."""
-    return (probs / noise).argmax(-1)
+def choose(weights: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+    """Sample tokens [...] with probabilities proportional to weights [..., V].
+
+    noise: exponential variates [..., V] (the race), or one uniform variate [..., 1] (inverse CDF).
+    """
+    if noise.shape[-1] == weights.shape[-1]:
+        return (weights / noise).argmax(-1)
+    cdf = weights.cumsum(-1)
+    return torch.searchsorted(cdf, noise * cdf[..., -1:], right=True)[..., 0].clamp_(
+        max=weights.shape[-1] - 1)

@@ -142,7 +142,7 @@ def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
         return None
     if acceptance == "coupled":
         return state.noise.choosing(start, stop)
-    return state.noise.exponential(Purpose.DRAFT, 0, state.noise.slots[start:stop])
+    return state.noise.drawing(Purpose.DRAFT, 0, state.noise.slots[start:stop])
 
 
 def picked(probs: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
@@ -215,7 +215,7 @@ class Block:
             rule = accept.prefix if self.acceptance == "prefix" else accept.residual
             verdict = rule(tokens, self.draft_probs, target_probs,
                            state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                           state.noise.exponential(Purpose.REPAIR, round_, slots))
+                           state.noise.drawing(Purpose.REPAIR, round_, slots))
         stood = verdict.tokens == tokens  # computed before `write`, as `tokens` may be a view
         state.write(self.start, verdict.tokens)
         if self.acceptance == "prefix":

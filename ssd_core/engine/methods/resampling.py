@@ -56,11 +56,11 @@ class Resampling(Windowed):
         verdict = self.verify(
             state, held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
             state.noise.uniform(Purpose.ACCEPT, state.passes, ahead),
-            state.noise.exponential(Purpose.REPAIR, state.passes, ahead))
+            state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
         accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
         count = accepted.long().cumprod(-1).sum(-1)
         state.note_acceptance("verify/1", accepted, ahead[:, :-1])
-        fresh = choose(target_probs, state.noise.exponential(Purpose.DRAFT, state.passes, ahead))
+        fresh = choose(target_probs, state.noise.drawing(Purpose.DRAFT, state.passes, ahead))
         place = torch.arange(ahead.shape[1], device=ahead.device)
         drafted = place < ahead.shape[1] - 1
         keeps = drafted if self.continuation else drafted & (place <= count[:, None])

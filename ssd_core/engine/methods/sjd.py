@@ -105,7 +105,7 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
         sum_ = left.sum(-1, keepdim=True)
         left = torch.where(sum_ > 0, left / sum_, torch.full_like(left, 1 / left.shape[-1]))
         probs.append(left)
-        tokens.append(choose(left, state.noise.exponential(Purpose.DRAFT, round_, slots)))
+        tokens.append(choose(left, state.noise.drawing(Purpose.DRAFT, round_, slots)))
     return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
 
 
@@ -117,7 +117,7 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,
     target_probs = fed.target_probs[:, chain]
     ahead = after(fed.frontier, len(chain)).clamp(max=state.slots)
     place, count = torch.arange(len(chain), device=ahead.device), found.accepted[:, None]
-    noise = state.noise.exponential(Purpose.REPAIR, state.passes, ahead)
+    noise = state.noise.drawing(Purpose.REPAIR, state.passes, ahead)
     tokens = choose(target_probs, noise)
     if continuation:
         uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],

@@ -61,7 +61,7 @@ class ResolvedStrict(Resolved, Strict):
               frontier: torch.Tensor) -> torch.Tensor:
         ahead = slots[:, 1:]
         draft_probs = self._draft_probs(state, ahead, frontier[:, None])
-        noise = state.noise.exponential(Purpose.DRAFT, state.passes, ahead)
+        noise = state.noise.drawing(Purpose.DRAFT, state.passes, ahead)
         fresh = choose(draft_probs, noise)
         state.write_at(ahead, torch.where(known(ahead, frontier), state.codes_at(ahead), fresh))
         return draft_probs
@@ -91,7 +91,7 @@ def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
     uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)
     drafts = state.codes_at(slots[:, 1:])
     tokens, count = accept.strict(drafts, draft_probs, state.target_probs_at(ahead), uniforms,
-                                  state.noise.exponential(Purpose.REPAIR, state.passes, ahead))
+                                  state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
     state.note_acceptance("verify/1", tokens[:, :-1] == drafts, slots[:, 1:])
     held = state.codes_at(ahead)
     place = torch.arange(ahead.shape[1], device=ahead.device)

@@ -123,7 +123,7 @@ class Drafts:
         if self.method.verification == "residual":
             verdict = accept.residual(old, self._draft_probs(ahead, old), probs,
                                       noise.uniform(Purpose.ACCEPT, state.passes, ahead),
-                                      noise.exponential(Purpose.REPAIR, state.passes, ahead))
+                                      noise.drawing(Purpose.REPAIR, state.passes, ahead))
             tokens = torch.where(at(ahead, self.held), verdict.tokens, tokens)
             place = self.front.place[: ahead.shape[1]].expand_as(ahead)
             self.probs = probs
