@@ -76,6 +76,14 @@ def test_identical_is_said_where_measured_or_where_fp32_makes_it_so(method, dtyp
         "AR itself" if isinstance(method, AR) else expected)
 
 
+def test_matched_numerics_keep_the_promise_of_methods_that_make_it():
+    assert verdict(Exact(), BF16, None, matched=True) == "identical"
+    assert claim(Exact(), BF16, matched=True).startswith("identical: in bf16 with matched numerics")
+    assert claim(Exact(), FP32, matched=True).startswith("identical: in fp32 this is AR's own")
+    assert verdict(Exact(), BF16, 0.9, matched=True) == "same distribution"  # measured is measured
+    assert verdict(SSD(), BF16, None, matched=True) == "approximate"
+
+
 def test_a_claim_names_the_dtype_where_that_decides():
     assert "fp32 this is AR's own" in claim(Exact(), FP32)
     assert claim(Exact(), BF16).startswith("same distribution as AR: in bf16 rounding")

@@ -73,7 +73,7 @@ def test_a_recipe_comes_back(tmp_path):
 
 def test_a_recipe_of_version_1_is_drawn_again_with_the_noise_of_its_time(png):
     old = {key: value for key, value in recipe(version=1).items()
-           if key not in ("noise_version", "min_p")}
+           if key not in ("noise_version", "min_p", "numerics")}
     assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1, min_p=0.0)
     assert sampling_of(read_recipe(png({**old, "noise_version": 2}))).noise_version == 1
     assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, min_p=0.0)
@@ -131,7 +131,7 @@ HOSTILE = {
     "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),
     "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
     "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
-    "min_p": recipe(min_p=2),
+    "min_p": recipe(min_p=2), "numerics": recipe(numerics="slow"),
     "noise": recipe(noise_version=4), "no noise": recipe(noise_version=None),
     "no tokens": recipe(tokens=None), "shape": recipe(tokens=tokens_of(shape=[3, 4])),
     "huge shape": recipe(tokens=tokens_of(shape=[1 << 40, 1 << 40])),

@@ -22,6 +22,7 @@ from ..unicode import require_unicode
 from .events import Event, Finished, Started
 from .heads import DraftHeads
 from .methods import Method, Resolved
+from .methods.window import cheapest_window
 from .plan import Plan
 from .state import DecodeState
 from .usual import usual_passes
@@ -54,7 +55,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
     state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads,
-                    method.scratch(backbone.grid))
+                    method.scratch(backbone.grid), pass_width(method, backbone, sampling))
     planned = plan(backbone, method, keep_rows, heads is not None)
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
 
@@ -144,6 +145,23 @@ def check_needs(method: Resolved, backbone: Backbone, heads: DraftHeads | None) 
         raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
                        "or use rows or exact, which need none")
     heads.require(*needed, method.needs_row_drafter())
+
+
+def pass_width(method: Resolved, backbone: Backbone, sampling: Sampling) -> int | None:
+    """Cells of every pass with matched numerics: as many as the device takes cheaply.
+
+    Matrix products round by the size of the matrix, but in one size each row has the same bits
+    wherever it stands. None: passes have the size they need.
+    """
+    if sampling.numerics == "fast":
+        return None
+    device = backbone.device.type
+    one = cheapest_window(backbone.grid, device)
+    widest = method.widest_pass(backbone.grid, device)
+    if widest > one and method.verdict == "identical":
+        raise SSDError(f"numerics matched: all passes have {one} cells here, as plain decoding has "
+                       f"then; set window to {one} or less")
+    return -(-widest // one) * one
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:

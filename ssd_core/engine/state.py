@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
+from ..model.kv_cache import widened
 from ..model.noise import NoiseField
 from ..model.sampling import Sampling, choose, guide, probabilities
 from .events import Pass, RowsDone
@@ -68,7 +69,8 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, cfg: float, heads: DraftHeads | None,
-                 scratch: int = 0) -> None:
+                 scratch: int = 0, width: int | None = None) -> None:
+        """width: the cells of every pass after the prefill; None: as many as it needs."""
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
@@ -80,7 +82,9 @@ class DecodeState:
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 sampling.noise_version)
         self.longest = max(len(ids) for ids in prompts)
-        self.cache = backbone.new_cache(len(prompts), self.longest + grid.slots + scratch)
+        self.width = width
+        self.cache = backbone.new_cache(
+            len(prompts), self.longest + grid.slots + scratch + (width or 0))
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
@@ -125,13 +129,14 @@ class DecodeState:
         context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
-        if self.offset is not None:
+        x = self.both(self.backbone.embed(self.tokens[:, start:stop]))
+        if self.offset is not None and self.width is None:
             self.cache.seek(self.offset + start, stop - start)
+            out = self.backbone(x, self.cache)
         else:
             slots = torch.arange(start, stop, device=self.lengths.device)
-            self.cache.seek_each(self.lengths[:, None] + slots)
-        x = self.both(self.backbone.embed(self.tokens[:, start:stop]))
-        self.hidden[:, start + 1 : stop + 1] = self.backbone(x, self.cache)
+            out = self._forward(self.lengths[:, None] + slots, x)
+        self.hidden[:, start + 1 : stop + 1] = out
 
     def feed_at(self, slots: torch.Tensor) -> None:
         """Run one forward pass over consecutive slots [B, n], which may differ per picture."""
@@ -143,8 +148,7 @@ class DecodeState:
 
     def feed_each(self, slots: torch.Tensor) -> None:
         """Run one forward pass over slots [B, n] in raster order, with others between them."""
-        self.cache.seek_each(self.lengths[:, None] + slots.repeat(self.branches, 1))
-        self._feed_sought(slots)
+        self._feed(slots)
 
     def feed_seeing(self, slots: torch.Tensor, visible: torch.Tensor) -> None:
         """Run one forward pass over any slots [B, n], in any order.
@@ -156,14 +160,22 @@ class DecodeState:
         place = torch.arange(self.longest + m, device=slots.device) - self.lengths[:, None]
         index = place.clamp(0, m - 1)[:, None].expand(-1, slots.shape[1], -1)
         seen = visible.repeat(self.branches, 1, 1).gather(2, index) & (place < m)[:, None]
-        both = slots.repeat(self.branches, 1)
-        self.cache.seek_each(self.lengths[:, None] + both, seen | (place < 0)[:, None])
-        self._feed_sought(slots)
+        self._feed(slots, seen | (place < 0)[:, None])
 
-    def _feed_sought(self, slots: torch.Tensor) -> None:
+    def _feed(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
         both = slots.repeat(self.branches, 1)
         every_row = torch.arange(len(both), device=both.device)[:, None]
-        self.hidden[every_row, both + 1] = self.backbone(self.embedding_at(slots), self.cache)
+        self.hidden[every_row, both + 1] = self._forward(
+            self.lengths[:, None] + both, self.embedding_at(slots), visible)
+
+    def _forward(self, slots: torch.Tensor, x: torch.Tensor,
+                 visible: torch.Tensor | None = None) -> torch.Tensor:
+        """h [rows, n, d] of embeddings x [rows, n, d] in cache slots [rows, n]."""
+        if self.width is None:
+            self.cache.seek_each(slots, visible)
+            return self.backbone(x, self.cache)
+        self.cache.seek_wide(slots, self.width, visible)
+        return self.backbone(widened(x, self.width), self.cache)[:, : x.shape[1]]
 
     def both(self, x: torch.Tensor) -> torch.Tensor:
         """Repeat what both guidance branches share: [B, ...] -> [rows, ...]."""
@@ -179,11 +191,17 @@ class DecodeState:
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
         """p [B, stop - start, V] from the hidden states of the last pass."""
-        return self.probs(self.backbone.logits(self.hidden[:, start:stop]), slice(start, stop))
+        return self.probs(self._logits(self.hidden[:, start:stop]), slice(start, stop))
 
     def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
         """p [B, n, V] for slots [B, n], which may differ per picture."""
-        return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
+        return self.probs(self._logits(self.hidden_at(slots)), slots)
+
+    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits [rows, n, V] of hidden [rows, n, d], computed in the width of all passes."""
+        if self.width is None:
+            return self.backbone.logits(hidden)
+        return self.backbone.logits(widened(hidden, self.width))[:, : hidden.shape[1]]
 
     def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""

@@ -117,6 +117,10 @@ KNOB_WORDS: dict[str, Words] = {
                      "heads：草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
     "min_p": Words("Min-p (0: off; -1: the model's own)", "Min-p（0：关闭；-1：主干模型自己的值）",
                    "舍弃概率不到最可能词元这一比例的词元；0 保留全部。"),
+    "numerics": Words("Numerics (matched: AR's picture in bf16, too)",
+                      "数值方式（matched：bf16 下也是 AR 的图像）",
+                      "fast：每次前向只算所需的大小。matched：所有前向大小相同，"
+                      "承诺与 AR 相同的方法在 bf16 和 fp16 下也守住承诺；普通解码会变慢。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

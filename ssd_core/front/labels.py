@@ -51,21 +51,23 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     return "\n".join(lines)
 
 
-def claim(method: Method, dtype: torch.dtype, share: float | None = None) -> str:
+def claim(method: Method, dtype: torch.dtype, share: float | None = None,
+          matched: bool = False) -> str:
     """What can be claimed of a run, in a sentence that names the dtype if it matters.
 
-    share: of tokens equal to AR's, None if AR did not run.
+    share: of tokens equal to AR's, None if AR did not run. matched: see `rounds_alike`.
     """
     if isinstance(method, AR):
         return "AR itself"
-    word, kind = verdict(method, dtype, share), DTYPE_NAMES.get(dtype, str(dtype))
+    word, kind = verdict(method, dtype, share, matched), DTYPE_NAMES.get(dtype, str(dtype))
     if share is not None:
         return f"{word}{equal_tokens(share)} (measured, {kind})"
     if word == "identical":
+        kind += " with matched numerics" * (matched and dtype != torch.float32)
         return f"identical: in {kind} this is AR's own picture for this seed"
     if method.verdict == "identical":
         return (f"{word} as AR: in {kind} rounding may make it differ from AR's own picture for "
-                "this seed, which fp32 gives (Race measures it)")
+                "this seed, which fp32 or matched numerics give (Race measures it)")
     return word
 
 

@@ -108,13 +108,14 @@ class Preview:
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
-                 notes: Sequence[str] = ()) -> None:
+                 notes: Sequence[str] = (), matched: bool = False) -> None:
         """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
 
-        notes: sentences about this run to show beside the picture.
+        notes: sentences about this run to show beside the picture. matched: see `rounds_alike`.
         """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
+        self.matched = matched
         self.palette = palette(backbone)
         self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
@@ -179,7 +180,7 @@ class Preview:
             self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, self.backbone.dtype, identical)
+        return verdict(self.method, self.backbone.dtype, identical, self.matched)
 
     def _tell_pass(self, event: Pass) -> None:
         judged = None if event.accepted is None else event.accepted[:, event.refed :].float()

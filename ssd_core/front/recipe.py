@@ -251,7 +251,7 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 def upgraded(recipe: dict) -> dict:
     """The recipe in the current version's format."""
-    recipe = {"min_p": 0.0, **recipe}  # recipes of before there was such a knob
+    recipe = {"min_p": 0.0, "numerics": "fast", **recipe}  # older than these knobs
     return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
 
 
@@ -335,8 +335,8 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
     "tokens": is_mapping,
-    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
-                    is_given)}
+    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "numerics",
+                     "noise_version"), is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}

@@ -10,6 +10,13 @@ methods.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
+
+
+def widened(x: torch.Tensor, width: int) -> torch.Tensor:
+    """x [rows, n, ...] with its first entry repeated at the end: [rows, width, ...]."""
+    surplus = x[:, :1].expand(-1, width - x.shape[1], *x.shape[2:])
+    return torch.cat((x, surplus), dim=1)
 
 
 class KVCache:
@@ -63,6 +70,25 @@ class KVCache:
         self._end = int(slots.max()) + 1 if visible is None else visible.shape[2]
         self.mask = self._at_or_before(slots) if visible is None else self._additive(
             self._unhidden(visible, slots)[:, None])
+
+    def seek_wide(self, slots: torch.Tensor, width: int,
+                  visible: torch.Tensor | None = None) -> None:
+        """The next pass feeds slots [rows, n] and copies of the first of them, `width` in all.
+
+        It attends to the whole buffer, so that its shapes are those of every other wide pass. The
+        copies are stored in the last slots of the buffer, which nothing else may use. `visible`
+        [rows, n, m] bool replaces the rule "at or before the query's slot".
+        """
+        count, total = slots.shape[1], self.keys.shape[3]
+        self.positions = widened(slots, width)
+        self.slots = self.positions.clone()
+        self.slots[:, count:] = torch.arange(total - width + count, total, device=slots.device)
+        self._end, self.causal = total, False
+        if visible is None:
+            self.mask = self._at_or_before(self.positions)
+        else:
+            seen = F.pad(widened(visible, width), (0, total - visible.shape[2]))
+            self.mask = self._additive(self._unhidden(seen, self.positions)[:, None])
 
     def seek_tree(self, starts: torch.Tensor, sees: torch.Tensor, depth: torch.Tensor) -> None:
         """The next pass feeds n slots from starts[row] on, which hold the nodes of a tree.

@@ -39,6 +39,10 @@ class Sampling:
     min_p: float | None = knob(None, "Leave out tokens less likely than this share of the "
                                      "likeliest one; 0 keeps all.",
                                low=0, high=1, step=0.01, own="the backbone's own")
+    numerics: str = knob("fast", "fast: every pass has the size it needs. matched: all passes have "
+                                 "one size, so that methods that promise AR's picture keep the "
+                                 "promise in bf16 and fp16, too; plain decoding takes longer.",
+                         choices=("fast", "matched"))
     noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
                               shown="never")
 
