@@ -1,5 +1,6 @@
 """Spatially Speculative Decoding: draft whole rows of a picture, verify them in a few passes."""
 
+from . import openmp  # noqa: F401  before torch
 from .engine import methods
 from .engine.decode import generate, plan
 from .engine.events import Finished, Pass, Rows, Started

@@ -25,7 +25,7 @@ class Draws:
     """n independent positions of a noise field: numbers for drafts, acceptance and repairs."""
 
     def __init__(self, n: int, seed: int = 1, version: int = NEWEST) -> None:
-        self.field = NoiseField([seed], 1, CODES, torch.device("cpu"), version)
+        self.field = NoiseField([seed], n, CODES, torch.device("cpu"), version)
         self.slots = torch.arange(n)
 
     def drawing(self, purpose: Purpose) -> torch.Tensor:
@@ -162,7 +162,7 @@ def test_residual_falls_back_to_the_target_where_rounding_left_nothing():
 def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
                     present: list[bool] | None = None):
     """Tokens [n], number of the accepted draft [n], and the drafts [n, k]."""
-    field = NoiseField([seed], 1, CODES, torch.device("cpu"))
+    field = NoiseField([seed], DRAWS, CODES, torch.device("cpu"))
     slots = torch.arange(DRAWS)
     tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.drawing(
         Purpose.DRAFT, i, slots))[0] for i, q in enumerate(drafts)], dim=1)
@@ -203,7 +203,7 @@ def test_siblings_judged_without_residual_do_not_keep_it():
 @given(st.integers(0, 1000))
 def test_one_sibling_is_strict_and_none_is_sampling(seed):
     target, draft = distribution(seed), distribution(seed + 1)
-    draws = NoiseField([seed], 1, CODES, torch.device("cpu"))
+    draws = NoiseField([seed], 50, CODES, torch.device("cpu"))
     slots = torch.arange(50)
     q, p = draft.expand(50, 1, -1), target.expand(50, -1)
     noise = draws.drawing(Purpose.REPAIR, 0, slots)[0]
@@ -241,7 +241,7 @@ def strict_sample(n: int):
     """
     p0, p = distribution(1), distribution(2, CODES)
     q0, q = distribution(3), distribution(4, CODES)
-    field = NoiseField([9], 1, CODES, torch.device("cpu"))
+    field = NoiseField([9], 3 * n, CODES, torch.device("cpu"))
     slots = torch.arange(3 * n)
 
     def drawing(purpose: Purpose) -> torch.Tensor:

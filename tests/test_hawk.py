@@ -18,7 +18,7 @@ HAWKS = [methods.Hawk(3), methods.Hawk(2, 2, 2, 1, 20), methods.Hawk(4, 0, 2, 2,
 def test_hawk_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, method, sampling, 16_384)
+    counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
@@ -43,7 +43,7 @@ def test_hawk_with_a_wrong_residual_does_not(monkeypatch, fault):
 
     monkeypatch.setattr(accept, "siblings", wrong)
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.Hawk(3, 1, 2), {}, 16_384)
+    counts = drawn(backbone, methods.Hawk(3, 1, 2), {}, 8_192)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 

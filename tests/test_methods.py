@@ -60,8 +60,9 @@ UNDER_TEST = {
     "wave-residual-adaptive": methods.Wave(2, 2, "residual", adaptive=True),
     "wave-at-once": methods.Wave(3, 2, "none"),
 }
-UNDER_TEST |= {method.name: method for method in one_of_each()
-               if method.name not in {one.name for one in UNDER_TEST.values()}}
+EACH = {method.name: method for method in one_of_each()}
+UNDER_TEST |= {name: method for name, method in EACH.items()
+               if name not in {one.name for one in UNDER_TEST.values()}}
 SUBJECTS = {"plain": 1.0, "guided": 3.0, "row-end": 1.0, "row-end-guided": 2.5, "postcard": 2.0}
 every_method = pytest.mark.parametrize("name", UNDER_TEST)
 every_subject = pytest.mark.parametrize("subject", SUBJECTS)
@@ -254,11 +255,16 @@ def test_same_seed_same_picture_and_another_seed_another(name):
 @small_subject
 @every_method
 def test_picture_of_a_batch_equals_its_solo_run(subject, name):
-    for seed in (7, 2**64 - 2):
-        batch = run(subject, name, seed)[-1].tokens
-        for i, prompt in enumerate(WORDS):
-            solo = run(subject, name, (seed + i) % 2**64, (prompt,))[-1].tokens
-            assert batch[i].equal(solo[0]), f"picture {i} of seed {seed}"
+    batch = run(subject, name)[-1].tokens
+    for i, prompt in enumerate(WORDS):
+        solo = run(subject, name, 7 + i, (prompt,))[-1].tokens
+        assert batch[i].equal(solo[0]), f"picture {i}"
+
+
+@every_method
+def test_seeds_of_a_batch_start_again_behind_the_last_one(name):
+    batch = run("row-end-guided", name, 2**64 - 2)[-1].tokens
+    assert batch[2].equal(run("row-end-guided", name, 0, WORDS[2:])[-1].tokens[0])
 
 
 @small_subject
@@ -443,7 +449,7 @@ PREFIX = [methods.SSD(k_h=2, k_v=k_v, rounds=9, acceptance="prefix", drafter=dra
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, method, sampling, 16_384)
+    counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
@@ -453,7 +459,7 @@ def test_approximate_methods_do_not():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     for acceptance in ("residual", "prefix"):  # too few rounds to judge every draft
         few = methods.SSD(k_h=2, k_v=1, rounds=1, acceptance=acceptance)
-        assert p_value(drawn(backbone, few, {}, 16_384), joint(backbone, Sampling())) < 1e-4
+        assert p_value(drawn(backbone, few, {}, 8_192), joint(backbone, Sampling())) < 1e-4
 
 
 # Every knob is live
@@ -524,7 +530,7 @@ def test_heads_change_the_passes_of_exact():
 
 
 @pytest.mark.slow
-@every_method
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("change", [
     {"sampling": Sampling(seed=2, cfg=3.0)}, {"sampling": Sampling(seed=1, cfg=1.0)},
     {"sampling": Sampling(seed=1, cfg=6.0)}, {"sampling": Sampling(seed=1, cfg=3, temperature=3)},
@@ -533,12 +539,13 @@ def test_heads_change_the_passes_of_exact():
     {"negative": "rain"}, {"prompts": ("a moon",)}], ids=str)
 def test_sampling_knobs_are_live_in_every_method(name, change):
     base = {"sampling": Sampling(seed=1, cfg=3.0)}
-    assert plain_outcome(name) != outcome(UNDER_TEST[name], **{**base, **change})[0]
+    method = EACH[name]
+    assert plain_outcome(name) != outcome(method, **{**base, **change})[0]
 
 
 @cache
 def plain_outcome(name: str) -> list:
-    return outcome(UNDER_TEST[name], sampling=Sampling(seed=1, cfg=3.0))[0]
+    return outcome(EACH[name], sampling=Sampling(seed=1, cfg=3.0))[0]
 
 
 def test_presets_fill_in_what_is_not_said():

@@ -28,7 +28,8 @@ def exponential(seed: int, purpose: Purpose = Purpose.CHOOSE, round_: int = 0, s
 
 def uniform(seed: int, purpose: Purpose = Purpose.ACCEPT, round_: int = 0,
             first: int = 0) -> torch.Tensor:
-    return field(seed, slots=1).uniform(purpose, round_, torch.arange(first, first + MANY))[0]
+    numbers = field(seed, slots=first + MANY)
+    return numbers.uniform(purpose, round_, numbers.slots[first:])[0]
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
@@ -165,6 +166,19 @@ def test_the_fixed_field_is_the_same_held_or_not(held_numbers, monkeypatch):
 def test_extent_does_not_change_a_number():
     small, large = field(5, slots=3, codes=4), field(5, slots=50, codes=4000)
     assert small.held[0].equal(large.held[0, :3, :4])
+
+
+@given(st.integers(0, 700), st.integers(0, 2**64 - 1), st.integers(1, 2000))
+def test_a_uniform_number_does_not_depend_on_how_many_are_computed_at_once(round_, seed, slots):
+    """The larger field holds fewer rounds at a time; whatever was asked for before leaves no mark.
+    """
+    small, large = field(seed, slots=7), field(5, seed, slots=40_000)
+    large.uniform(Purpose.DRAFT, round_ + 9, large.slots[:3])
+    few = torch.arange(7)
+    expected = small.uniform(Purpose.DRAFT, round_, few)[0]
+    assert large.uniform(Purpose.DRAFT, round_, few)[1].equal(expected)
+    behind = small.uniform(Purpose.DRAFT, round_, torch.tensor([6, 6 + slots]))[0]
+    assert behind[0] == behind[1] == expected[6]
 
 
 # Written down from a second implementation in whole Python numbers.

@@ -25,7 +25,7 @@ SJDS += [methods.SJD(window, init, continuation, width, depth)
 def test_sjd_has_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, method, sampling, 16_384)
+    counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
@@ -33,7 +33,7 @@ def test_sjd_has_the_joint_distribution(small, method):
 def test_gsd_does_not_have_it():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     method = methods.GSD(6, group=2, probability_distance=1, code_distance=9)
-    assert p_value(drawn(backbone, method, {}, 16_384), joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
 
 
 @pytest.mark.parametrize("knobs", [{"group": 0}, {"code_distance": 0}, {
@@ -56,7 +56,7 @@ def test_sjd_with_a_wrong_draft_distribution_is_noticed(monkeypatch, continuatio
 
     monkeypatch.setattr(sjd.Drafts, "remember", remember)
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 16_384)
+    counts = drawn(backbone, methods.SJD(6, "random", continuation), {}, 8_192)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 
@@ -84,7 +84,7 @@ def test_siblings_that_are_not_samples_are_noticed(monkeypatch):
 
     monkeypatch.setattr(sjd, "siblings", likeliest)
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 16_384)
+    counts = drawn(backbone, methods.SJD(6, "repeat-above", True, 2, 2), {}, 8_192)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 

@@ -58,14 +58,14 @@ def test_temperature_0_keeps_the_first_row_and_a_single_row_is_ar(row_end, cells
 def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(small):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
-    counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 16_384)
+    counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
 
 
 @pytest.mark.slow
 def test_a_short_delay_has_not():
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.Wave(1, 3, "residual"), {}, 16_384)
+    counts = drawn(backbone, methods.Wave(1, 3, "residual"), {}, 8_192)
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import torch
 
+from .. import openmp
 from ..files import ASSETS
 from .shelf import Found, Shelf, named, places
 
@@ -22,7 +23,7 @@ def report(found: Iterable[str], last_error: str | None = None, host: str = "",
     memory: the device's (free, total) bytes, None if the host does not know them.
     """
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
-                      attention_line(), *found,
+                      attention_line(), *threads_line(), *found,
                       f"last error: {last_error or 'none since the start'}"])
 
 
@@ -46,6 +47,14 @@ def device_name() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     return f"cpu, {torch.get_num_threads()} threads"
+
+
+def threads_line() -> list[str]:
+    """A warning if OpenMP's threads spin, which hurts where other programs use the cores."""
+    if torch.cuda.is_available() or torch.get_num_threads() == 1 or openmp.SLEEPING:
+        return []
+    return ["threads: they spin while they wait; if other programs use the processor, start with "
+            f"{openmp.VARIABLE}=passive"]
 
 
 def attention_line() -> str:

@@ -21,6 +21,8 @@ VERSIONS = (1, 2, 3)  # a recipe names its version, so old pictures can be repro
 NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
 HELD_NUMBERS = 1 << 25  # a field of at most this many numbers is computed once and kept
+UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers of so many rounds are computed in one go
+MOST_ROUNDS = 64
 _WORD = 0xFFFFFFFF
 
 
@@ -86,6 +88,11 @@ class NoiseField:
         self.code_words *= _signed(0x9E3779B1)
         self.table = exponential_table().to(device)
         self.slots = torch.arange(slots, device=device)
+        self.purposes = torch.tensor([[4 * p, 4 * p + 2] for p in Purpose], dtype=torch.int32,
+                                     device=device)
+        count = UNIFORMS_AT_ONCE // (len(seeds) * slots)
+        self.rounds = torch.arange(min(max(count, 1), MOST_ROUNDS), device=device).int()
+        self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
         small = len(seeds) * slots * codes <= HELD_NUMBERS
         self.held = self.exponential(Purpose.CHOOSE, 0, self.slots) if small else None
 
@@ -109,21 +116,34 @@ class NoiseField:
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
         """E float32 [B, n, codes], exponential with mean 1, for slots [n] or [B, n] int64."""
-        keys = self._keys(purpose, round_, slots)
+        keys = self._keys(purpose, self.rounds[:1] + round_, slots)[:, 0]
         return self._exponential(mix(keys[..., :1] ^ self.code_words).add_(keys[..., 1:]))
 
     def uniform(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
-        """U float32 [B, n] in [0, 1) in steps of 2^-24, for slots [n] or [B, n] int64."""
-        keys = self._keys(purpose, round_, slots)
+        """U float32 [B, n] in [0, 1) in steps of 2^-24, for slots [n] or [B, n] int64.
+
+        Slots behind the field's last one get the last one's numbers.
+        """
+        block, place = divmod(round_, len(self.rounds))
+        held = self._uniforms.get(purpose)
+        if held is None or held[0] != block:
+            held = block, self._uniform(purpose, self.rounds + block * len(self.rounds))
+            self._uniforms[purpose] = held
+        index = slots.clamp(max=len(self.slots) - 1).expand(len(self.seeds), -1)
+        return held[1][:, place].gather(1, index)
+
+    def _uniform(self, purpose: Purpose, rounds: torch.Tensor) -> torch.Tensor:
+        """U [B, r, slots] of rounds [r] int32."""
+        keys = self._keys(purpose, rounds, self.slots)
         word = mix(mix(keys[..., 0] ^ keys[..., 1]).add_(1))
         return (word >> 8 & 0xFFFFFF).float() * 2.0**-24
 
-    def _keys(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
-        """int32 [B, n, 2]: two words for each (seed, purpose, round, slot)."""
+    def _keys(self, purpose: Purpose, rounds: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """int32 [B, r, n, 2]: two words for each (seed, purpose, round, slot)."""
         slots = slots.int().expand(len(self.seeds), -1)[..., None] * self.strides
-        key = mix(slots ^ self.seeds[:, None]) + _signed(0x9E3779B9) * (1 + round_)
-        return mix(key.add_(torch.tensor([4 * purpose, 4 * purpose + 2], dtype=torch.int32,
-                                         device=self.device)))
+        key = mix(slots ^ self.seeds[:, None])[:, None]
+        key = key + _signed(0x9E3779B9) * (1 + rounds)[:, None, None]
+        return mix(key.add_(self.purposes[purpose]))
 
     def _exponential(self, word: torch.Tensor) -> torch.Tensor:
         """32 random bits -> E: the high half selects a table entry, the low half interpolates."""
