@@ -192,7 +192,7 @@ def test_the_mask_of_the_widest_pass_is_counted():
     slots = figures.prompt_slots + row.grid.slots
     cache = KVCache(1, 2, 1, slots, 1, torch.bfloat16, torch.device("cpu"),
                     group=row.shape.heads // row.shape.kv_heads)
-    cache.seek_each(torch.arange(slots - cells, slots).expand(2, -1))
+    cache.seek_each(torch.arange(slots - cells, slots).expand(2, -1), slots)
     told = mask_bytes(figures, Setting(dtype="bf16"), cells)
     assert cache.mask.nbytes < told < 1.5 * cache.mask.nbytes
 

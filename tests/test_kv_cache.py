@@ -40,7 +40,7 @@ class Rehearsal:
         x = embeddings(self.generator, n)
         slots = torch.tensor(starts)[:, None] + torch.arange(n)
         if per_row:
-            self.cache.seek_each(slots)
+            self.cache.seek_each(slots, int(slots.max()) + 1)
             out = DECODER(x, ANGLES[slots][:, None], self.cache)
         else:
             self.cache.seek(starts[0], n)
@@ -89,7 +89,7 @@ def test_rows_of_their_own_equal_common_slots_where_they_agree():
     for start, n in ((0, 4), (4, 3), (2, 5), (7, 1)):
         x, slots = embeddings(generator, n), torch.arange(start, start + n)
         common.seek(start, n)
-        own.seek_each(slots.expand(ROWS, -1))
+        own.seek_each(slots.expand(ROWS, -1), start + n)
         assert torch.allclose(DECODER(x, ANGLES[slots], common),
                               DECODER(x, ANGLES[slots].expand(ROWS, 1, -1, -1), own), **CLOSE)
 
@@ -99,7 +99,7 @@ def test_a_first_pass_needs_no_mask_and_equals_one_that_has_it():
     x = embeddings(torch.Generator().manual_seed(4), 6)
     first, masked = DECODER.new_cache(ROWS, SLOTS), DECODER.new_cache(ROWS, SLOTS)
     first.seek(0, 6)
-    masked.seek_each(torch.arange(6).expand(ROWS, -1))
+    masked.seek_each(torch.arange(6).expand(ROWS, -1), 6)
     assert first.causal and first.mask is None
     assert not masked.causal and masked.mask.shape == (ROWS, 1, 2 * 6, 6)
     assert DECODER(x, ANGLES[:6], first).equal(DECODER(x, ANGLES[:6], masked))
@@ -116,7 +116,7 @@ def test_a_visibility_does_not_reveal_hidden_slots():
     for visible in (None, torch.ones(ROWS, 6, 6, dtype=torch.bool).tril()):
         cache = DECODER.new_cache(ROWS, SLOTS)
         cache.hide(torch.tensor([0, 3]))
-        cache.seek_each(slots, visible)
+        cache.seek_each(slots, 6, visible)
         outs.append(DECODER(x, ANGLES[slots][:, None], cache))
     assert outs[0].equal(outs[1])
 
@@ -163,7 +163,7 @@ def test_visibility_makes_a_tree_of_two_branches(rotary):
     visible = torch.zeros(ROWS, 2, SLOTS, dtype=torch.bool)
     visible[:, :, :4] = True
     visible[:, 0, 4] = visible[:, 1, 5] = True
-    cache.seek_each(torch.tensor([[4, 5]]).expand(ROWS, -1), visible)
+    cache.seek_each(torch.tensor([[4, 5]]).expand(ROWS, -1), SLOTS, visible)
     out = model(x[:, 4:], turned([4, 4]), cache)
     for branch in (0, 1):
         path = torch.cat((x[:, :4], x[:, 4 + branch : 5 + branch]), dim=1)

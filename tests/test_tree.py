@@ -73,6 +73,7 @@ def assert_as_alone(backbone: Backbone, tree: Tree, frontier: list[int], seed: i
     state = state_of(backbone, held, most, **options)
     candidates = random_tokens(backbone, seed + 1, len(frontier), len(tree))
     candidates[:, 0] = state.codes_at(starts[:, None])[:, 0]
+    state.front = starts.tolist()
     fed = feed_tree(state, tree, starts, candidates)
     hidden, probs = fed.hidden.clone(), fed.target_probs
     for node, path in enumerate(paths_of(tree)):
@@ -155,6 +156,7 @@ def test_a_chain_is_feeding(row_end):
     held = random_tokens(backbone, 3, 2, 14)
     tree, plain = (state_of(backbone, held, 4) for _ in range(2))
     start = torch.tensor([4, 4])
+    tree.front = start.tolist()
     fed = feed_tree(tree, Tree.chain(6), start, held[:, 4:10])
     plain.feed(10)
     assert torch.allclose(fed.hidden, plain.hidden[:, 5:11], **CLOSE)
@@ -170,6 +172,7 @@ def test_row_ends_stand_in_a_tree():
     held = random_tokens(backbone, 3, 2, 5)
     state = state_of(backbone, held, 4)
     candidates = torch.tensor([[0, 3, 5, 1]] * 2)
+    state.front = [4, 4]
     fed = feed_tree(state, Tree((-1, 0, 0, 1)), torch.tensor([4, 4]), candidates)
     certain = fed.target_probs[:, 0]  # slot 5 closes row 0
     assert certain[:, 0].eq(1).all() and certain[:, 1:].eq(0).all()

@@ -92,7 +92,7 @@ def test_every_token_is_chosen_from_what_the_wave_has_seen(row_end, delay):
     mask = torch.ones(3 + grid.slots, 3 + grid.slots, dtype=torch.bool).tril()
     mask[3:, 3:] = seen_in_a_wave(grid, delay)
     cache = backbone.new_cache(1, len(mask))
-    cache.seek_each(torch.arange(len(mask))[None], mask[None])
+    cache.seek_each(torch.arange(len(mask))[None], len(mask), mask[None])
     hidden = backbone(torch.cat((prompt, backbone.embed(slots)), 1), cache)
     probs = backbone.logits(hidden[:, 2:-1]).softmax(-1)
     noise = NoiseField(sampling.seeds(1), grid.slots, 16, torch.device("cpu"))

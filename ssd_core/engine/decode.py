@@ -102,7 +102,8 @@ def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
     """The statistics that docs/contract.md lists, from the counters of a finished run."""
     each = state.passes - state.finished_early
-    seconds = {"total": sum(state.clock.seconds.values()), **state.clock.seconds}
+    stages = state.clock.seconds
+    seconds = {"total": sum(stages.values()), **stages}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,

@@ -10,6 +10,7 @@ cost of a draft is `SWEEPS` small passes, whatever the width of a row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -81,12 +82,19 @@ class RowDrafter(nn.Module):
         return (hidden * self.mix).sum(-2) + F.linear(x, self.out)
 
 
+@lru_cache(maxsize=8)
+def offsets_on(device: torch.device) -> torch.Tensor:
+    """[7, 2] int64: rows and columns of NEIGHBOURS, made once; training may use it, too."""
+    with torch.inference_mode(False):
+        return torch.tensor(NEIGHBOURS, device=device)
+
+
 def neighbours(grid: Grid, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Slots [..., 7] of the neighbours of slots [...], and which of them lie in the picture.
 
     Slots outside the picture come as slot 0.
     """
-    offsets = torch.tensor(NEIGHBOURS, device=slots.device)
+    offsets = offsets_on(slots.device)
     row = slots[..., None] // grid.width + offsets[:, 0]
     column = slots[..., None] % grid.width + offsets[:, 1]
     inside = (row >= 0) & (column >= 0) & (column < grid.columns)

@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,27 +24,44 @@ from ..model.sampling import Sampling, choose, guide, probabilities
 from .events import Pass, RowsDone
 from .heads import DraftHeads
 
+Moment = Any  # float seconds, or torch.cuda.Event
+
 
 class Stopwatch:
-    """Seconds per stage. Time that the consumer of the events spends is not counted."""
+    """Seconds per stage. Time that the consumer of the events spends is not counted.
+
+    On a card the moments are events in its queue, so that taking them waits for nothing.
+    """
 
     def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self.seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
+        self._on_card = device.type == "cuda"
+        self._laps: list[tuple[str, Moment, Moment]] = []
         self.restart()
 
-    def _now(self) -> float:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-        return time.perf_counter()
+    def _now(self) -> Moment:
+        if not self._on_card:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
 
     def restart(self) -> None:
         self._mark = self._now()
 
     def lap(self, stage: str) -> None:
         now = self._now()
-        self.seconds[stage] += now - self._mark
+        self._laps.append((stage, self._mark, now))
         self._mark = now
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds so far by stage; waits until the card has done all of it."""
+        seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
+        if self._on_card and self._laps:
+            self._laps[-1][2].synchronize()
+        for stage, start, end in self._laps:
+            seconds[stage] += start.elapsed_time(end) / 1000 if self._on_card else end - start
+        return seconds
 
 
 def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
@@ -101,6 +119,7 @@ class DecodeState:
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
+        self.front: list[int] = []  # with a window: each picture's last final slot, on the host
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
         self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
 
@@ -135,20 +154,24 @@ class DecodeState:
             out = self.backbone(x, self.cache)
         else:
             slots = torch.arange(start, stop, device=self.lengths.device)
-            out = self._forward(self.lengths[:, None] + slots, x)
+            out = self._forward(self.lengths[:, None] + slots, self.longest + stop, x)
         self.hidden[:, start + 1 : stop + 1] = out
 
-    def feed_at(self, slots: torch.Tensor) -> None:
-        """Run one forward pass over consecutive slots [B, n], which may differ per picture."""
-        if self.offset is not None and (slots[:, 0] == slots[0, 0]).all():
-            self.stale = int(slots[0, 0])
+    def feed_at(self, slots: torch.Tensor, starts: list[int] | None = None) -> None:
+        """Run one forward pass over consecutive slots [B, n], which may differ per picture.
+
+        starts: each picture's first slot, if the host knows it; otherwise it is read.
+        """
+        starts = slots[:, 0].tolist() if starts is None else starts
+        if self.offset is not None and len(set(starts)) == 1:
+            self.stale = starts[0]
             self.feed(self.stale + slots.shape[1])
         else:
-            self.feed_each(slots)
+            self.feed_each(slots, max(starts) + slots.shape[1])
 
-    def feed_each(self, slots: torch.Tensor) -> None:
-        """Run one forward pass over slots [B, n] in raster order, with others between them."""
-        self._feed(slots)
+    def feed_each(self, slots: torch.Tensor, stop: int) -> None:
+        """Run one forward pass over slots [B, n] before `stop`, in raster order, with gaps."""
+        self._feed(slots, self.longest + stop)
 
     def feed_seeing(self, slots: torch.Tensor, visible: torch.Tensor) -> None:
         """Run one forward pass over any slots [B, n], in any order.
@@ -160,19 +183,19 @@ class DecodeState:
         place = torch.arange(self.longest + m, device=slots.device) - self.lengths[:, None]
         index = place.clamp(0, m - 1)[:, None].expand(-1, slots.shape[1], -1)
         seen = visible.repeat(self.branches, 1, 1).gather(2, index) & (place < m)[:, None]
-        self._feed(slots, seen | (place < 0)[:, None])
+        self._feed(slots, self.longest + m, seen | (place < 0)[:, None])
 
-    def _feed(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
+    def _feed(self, slots: torch.Tensor, stop: int, visible: torch.Tensor | None = None) -> None:
         both = slots.repeat(self.branches, 1)
         every_row = torch.arange(len(both), device=both.device)[:, None]
         self.hidden[every_row, both + 1] = self._forward(
-            self.lengths[:, None] + both, self.embedding_at(slots), visible)
+            self.lengths[:, None] + both, stop, self.embedding_at(slots), visible)
 
-    def _forward(self, slots: torch.Tensor, x: torch.Tensor,
+    def _forward(self, slots: torch.Tensor, stop: int, x: torch.Tensor,
                  visible: torch.Tensor | None = None) -> torch.Tensor:
-        """h [rows, n, d] of embeddings x [rows, n, d] in cache slots [rows, n]."""
+        """h [rows, n, d] of embeddings x [rows, n, d] in cache slots [rows, n] before `stop`."""
         if self.width is None:
-            self.cache.seek_each(slots, visible)
+            self.cache.seek_each(slots, stop, visible)
             return self.backbone(x, self.cache)
         self.cache.seek_wide(slots, self.width, visible)
         return self.backbone(widened(x, self.width), self.cache)[:, : x.shape[1]]
@@ -298,10 +321,10 @@ class DecodeState:
     def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:
         """Record the mean of accepted [B, n] under `key`; forced slots do not count."""
+        counted = torch.ones_like(accepted)
         if self.forced is not None:
-            accepted = accepted[~self.forced[slots].expand_as(accepted)]
-        if accepted.numel():
-            self._accepted[key].append(accepted.float().mean())
+            counted = ~self.forced[slots].expand_as(accepted)
+        self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
 
     def note_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
         """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
@@ -317,8 +340,11 @@ class DecodeState:
 
     def acceptance(self, mark: str) -> dict[str, float]:
         """Mean acceptance of keys with `mark`: "/" for stage/round, "+" for stage+offset."""
-        return {key: torch.stack(values).mean().item()
-                for key, values in self._accepted.items() if mark in key}
+        found = {key: torch.stack(counts).float() for key, counts in self._accepted.items()
+                 if mark in key}
+        found = {key: counts[counts[:, 1] > 0] for key, counts in found.items()}
+        return {key: (counts[:, 0] / counts[:, 1]).mean().item()
+                for key, counts in found.items() if len(counts)}
 
     def rows_event(self) -> RowsDone | None:
         """The rows that became final since the last call, or None."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import torch
@@ -114,7 +114,27 @@ class Tree:
 
     def slots(self, frontier: torch.Tensor) -> torch.Tensor:
         """[B, nodes] int64: the picture slots that the nodes stand for; frontier [B]."""
-        return frontier[:, None] + torch.tensor(self.depth, device=frontier.device)
+        return frontier[:, None] + self.on(frontier.device).depth
+
+    def on(self, device: torch.device) -> Shape:
+        """The tree's tensors on a device, made once."""
+        return shape_on(self, device)
+
+
+class Shape(NamedTuple):
+    """A tree as int64 tensors: depth and rank [nodes], firsts [chain], children and lineage."""
+
+    depth: torch.Tensor
+    rank: torch.Tensor
+    firsts: torch.Tensor
+    children: torch.Tensor
+    lineage: torch.Tensor
+
+
+@lru_cache(maxsize=64)
+def shape_on(tree: Tree, device: torch.device) -> Shape:
+    tuples = (torch.tensor(each) for each in (tree.depth, tree.rank, tree.chain_of_firsts))
+    return Shape(*(one.to(device) for one in (*tuples, tree.children, tree.lineage)))
 
 
 @dataclass(frozen=True)
@@ -158,7 +178,8 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
     slots = tree.slots(frontier).clamp(max=state.slots - 1)
     starts = state.lengths + frontier.repeat(state.branches)
     depth = (slots - frontier[:, None]).repeat(state.branches, 1)
-    state.cache.seek_tree(starts, tree.lineage.to(starts.device), depth)
+    stop = state.longest + max(state.front) + len(tree)
+    state.cache.seek_tree(starts, stop, tree.on(starts.device).lineage, depth)
     x = state.both(state.backbone.embed(state.with_row_ends(tokens, slots)))
     return Fed(state, tree, frontier, state.backbone(x, state.cache))
 
@@ -184,7 +205,7 @@ def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
     similar [B, nodes, k] relaxes the rule.
     """
     state, tree, start = fed.state, fed.tree, fed.frontier
-    target_probs, children = fed.target_probs, tree.children.to(start.device)
+    target_probs, children = fed.target_probs, tree.on(start.device).children
     every, deepest = torch.arange(len(start), device=start.device), max(tree.depth)
     node, accepted, token = torch.zeros_like(start), torch.zeros_like(start), candidates[:, 0]
     most = children.shape[1]

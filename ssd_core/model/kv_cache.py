@@ -60,14 +60,14 @@ class KVCache:
         self.mask = None if all_seen and (count == 1 or self.causal) else self._at_or_before(
             torch.arange(start, self._end, device=self.keys.device)[None])
 
-    def seek_each(self, slots: torch.Tensor, visible: torch.Tensor | None = None) -> None:
-        """The next pass feeds slots [rows, n] int64, which may differ per row.
+    def seek_each(self, slots: torch.Tensor, stop: int,
+                  visible: torch.Tensor | None = None) -> None:
+        """The next pass feeds slots [rows, n] int64 before `stop`, which may differ per row.
 
-        `visible` [rows, n, m] bool replaces the rule "at or before the query's slot", for methods
-        that commit out of raster order (wavefronts). All fed slots lie before m.
+        `visible` [rows, n, stop] bool replaces the rule "at or before the query's slot", for
+        methods that commit out of raster order (wavefronts).
         """
-        self.slots, self.positions, self.causal = slots, slots, False
-        self._end = int(slots.max()) + 1 if visible is None else visible.shape[2]
+        self.slots, self.positions, self._end, self.causal = slots, slots, stop, False
         self.mask = self._at_or_before(slots) if visible is None else self._additive(
             self._unhidden(visible, slots)[:, None])
 
@@ -90,16 +90,18 @@ class KVCache:
             seen = F.pad(widened(visible, width), (0, total - visible.shape[2]))
             self.mask = self._additive(self._unhidden(seen, self.positions)[:, None])
 
-    def seek_tree(self, starts: torch.Tensor, sees: torch.Tensor, depth: torch.Tensor) -> None:
+    def seek_tree(self, starts: torch.Tensor, stop: int, sees: torch.Tensor,
+                  depth: torch.Tensor) -> None:
         """The next pass feeds n slots from starts[row] on, which hold the nodes of a tree.
 
+        All of them lie before `stop`.
         A node sees the slots before the start and the nodes that sees [n, n] bool allows. Its
         position in the sequence is the start plus depth [n] or [rows, n].
         """
         nodes = torch.arange(len(sees), device=starts.device)
         slots = starts[:, None] + nodes
         self.slots, self.positions = slots, starts[:, None] + depth
-        self._end, self.causal = int(slots.max()) + 1, False
+        self._end, self.causal = stop, False
         before = torch.arange(self._end, device=slots.device) < starts[:, None, None]
         seen = before.repeat(1, len(sees), 1)
         seen.scatter_(2, slots[:, None].expand(-1, len(sees), -1), sees.expand(len(slots), -1, -1))

@@ -25,7 +25,7 @@ def hidden_by_blocks(backbone: Backbone, prompts: list[list[int]], tokens: torch
     for part in tokens.split(block, dim=1):
         for fed in ((part + 1) % backbone.codes, part):
             slots = torch.arange(start, start + part.shape[1])
-            cache.seek_each(lengths[:, None] + slots)
+            cache.seek_each(lengths[:, None] + slots, int(lengths.max()) + start + part.shape[1])
             state = backbone(backbone.embed(fed), cache)
         states.append(state)
         start += part.shape[1]

@@ -27,6 +27,7 @@ def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
     state.choose(first)
     state.final = first + 1
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
+    state.front = [first] * state.pictures
     while state.final <= last:
         candidates = draft(frontier)
         state.clock.lap("draft")
@@ -34,7 +35,8 @@ def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
         state.finished_early += frontier >= last
         start, reached = frontier, frontier + accepted
         frontier = (reached + 1).clamp(max=last)
-        lowest = int(frontier.min())
+        state.front = frontier.tolist()
+        lowest = min(state.front)
         state.final = state.slots if lowest == last else lowest + 1
         state.clock.lap("verify")
         count = min(deepest + 1, state.slots)
@@ -58,8 +60,8 @@ def sampled(state: DecodeState, frontier: torch.Tensor,
 
 def laid_out(tree: Tree, root: torch.Tensor, drafts: torch.Tensor) -> torch.Tensor:
     """Candidates [B, nodes]: root [B, 1], and for each node its sibling's token at its depth."""
-    rank, depth = (torch.tensor(each[1:], device=root.device) for each in (tree.rank, tree.depth))
-    return torch.cat((root, drafts[:, rank, depth - 1]), dim=1)
+    shape = tree.on(root.device)
+    return torch.cat((root, drafts[:, shape.rank[1:], shape.depth[1:] - 1]), dim=1)
 
 
 class VerticalDrafts:

@@ -54,29 +54,37 @@ class FirstGuess:
     def __init__(self, state: DecodeState, by_row: bool) -> None:
         self.by_row = by_row
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
+        self.known_guessed = [0] * state.pictures  # the same on the host
 
     def __call__(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor) -> None:
+        count = slots.shape[1]
+        stops = [min(front, state.slots - count) + count for front in state.front]
+        entering = max(stop - max(guessed, front + 1) for stop, guessed, front
+                       in zip(stops, self.known_guessed, state.front, strict=True))
         self.guessed = torch.maximum(self.guessed, frontier + 1)
-        stop = slots[:, -1] + 1
-        entering = int((stop - self.guessed).max())
         if entering > 0:
-            fresh = slots[:, -min(entering, slots.shape[1]):]
+            fresh = slots[:, -min(entering, count):]
             old = fresh < self.guessed[:, None]
             if self.by_row:
                 draft_by_row(state, fresh, state.noise.choosing_at(fresh), old.sum(-1))
             else:
-                tokens = self._tokens(state, fresh, frontier)
+                tokens = self._tokens(state, fresh, frontier, stops)
                 state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
-        self.guessed = torch.maximum(self.guessed, stop + 1)
+        self.guessed = torch.maximum(self.guessed, slots[:, -1] + 2)
+        self.known_guessed = [stop + 1 for stop in stops]
 
-    def _tokens(self, state: DecodeState, slots: torch.Tensor,
-                frontier: torch.Tensor) -> torch.Tensor:
-        above = slots - state.grid.width
+    def _tokens(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+                stops: list[int]) -> torch.Tensor:
+        """First guesses for slots [B, n], which end before `stops`."""
+        width = state.grid.width
+        above = slots - width
         source = torch.where(above >= 0, above, frontier[:, None])
         copied = state.codes_at(source)
-        exact = (above >= 0) & known(above, frontier)
-        if state.heads is None or not state.heads.k_v or not exact.any():
+        some_exact = any(max(stop - slots.shape[1] - width, 0) <= min(front, stop - 1 - width)
+                         for stop, front in zip(stops, state.front, strict=True))
+        if state.heads is None or not state.heads.k_v or not some_exact:
             return copied
+        exact = (above >= 0) & known(above, frontier)
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
         drafted = choose(state.draft_probs(estimate, slots), state.noise.choosing_at(slots))
         return torch.where(exact, drafted, copied)

@@ -157,16 +157,18 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
     order = start + (~again).long().argsort(dim=1, stable=True)
     last = (count - 1).clamp(min=0)
     fed = torch.full_like(order[:, :2], start)
-    for step in range(int(count.max())):
+    changed = order[:, 0].masked_fill(count == 0, state.slots)
+    most, first = torch.stack((count.max(), changed.min())).tolist()
+    for step in range(most):
         live = step < count
         slot = order.gather(1, last.clamp(max=step)[:, None])
         if step:
             pair = torch.cat((order[:, step - 1 : step], slot - 1), dim=1)
             fed = torch.where(live[:, None], pair, fed)
-            state.feed_each(fed)
+            state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
             yield state.passed_at("verify", fed, torch.ones_like(fed, dtype=torch.bool), refed=2)
         tokens = choose(state.target_probs_at(slot), state.noise.choosing_at(slot))
         state.write_at(slot, torch.where(live[:, None], tokens, state.codes_at(slot)))
-    if count.any():
-        state.stale = int(order[:, 0].masked_fill(count == 0, state.slots).min())
+    if most:
+        state.stale = first

@@ -78,6 +78,7 @@ class Drafts:
         # probs [B, n, V] of slots first [B, 1] to first + n - 1
         self.probs: torch.Tensor | None = None
         self.first: torch.Tensor | None = None
+        self.starts: list[int] = []  # on the host: where each picture's last window began
 
     def remember(self, slots: torch.Tensor, probs: torch.Tensor) -> None:
         self.probs, self.first = probs, slots[:, :1]
@@ -94,15 +95,24 @@ class Drafts:
             entering = index >= self.probs.shape[1]
             index = index.clamp(0, self.probs.shape[1] - 1)[..., None]
             draft_probs = self.probs.gather(1, index.expand(-1, -1, self.probs.shape[2]))
-            if count := int(entering.sum(-1).max()):
+            if count := self._most_entering(state, *slots.shape[1:]):
                 last = self.first + self.probs.shape[1] - 1
                 fresh = self._entering(state, ahead[:, -count:], last)
                 new = entering[:, -count:, None]
                 draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
+        self.starts = [min(front, state.slots - slots.shape[1]) for front in state.front]
         tokens = choose(draft_probs, state.noise.choosing_at(ahead))
         write = entering & ~known(ahead, frontier)
         state.write_at(ahead, torch.where(write, tokens, state.codes_at(ahead)))
         return draft_probs
+
+    def _most_entering(self, state: DecodeState, count: int) -> int:
+        """At most so many slots of a window of `count` have no distribution from the last pass."""
+        assert self.probs is not None
+        known, last = self.probs.shape[1], state.slots
+        entering = max(min(front + count - 1, last) - (start + known)
+                       for front, start in zip(state.front, self.starts, strict=True))
+        return min(max(entering, 0), count - 1)
 
     def _entering(self, state: DecodeState, slots: torch.Tensor,
                   last: torch.Tensor) -> torch.Tensor:

@@ -113,7 +113,7 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,
             candidates: torch.Tensor, continuation: bool) -> None:
     """Write what the pass decided, and behind it the next drafts, from p of the chain's nodes."""
     state, tree = fed.state, fed.tree
-    chain = torch.tensor(tree.chain_of_firsts, device=candidates.device)
+    chain = tree.on(candidates.device).firsts
     target_probs = fed.target_probs[:, chain]
     ahead = after(fed.frontier, len(chain)).clamp(max=state.slots)
     place, count = torch.arange(len(chain), device=ahead.device), found.accepted[:, None]

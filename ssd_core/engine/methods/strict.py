@@ -69,17 +69,14 @@ class ResolvedStrict(Resolved, Strict):
     def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
                      frontier: torch.Tensor) -> torch.Tensor:
         """q [B, n, V] of slots `ahead` [B, n], from the frontier [B, 1] or the row above."""
-        above = ahead - state.grid.width
-        by_row = (above >= 0) & (self.drafts == "vertical") & (above <= frontier)
-        estimate = torch.zeros_like(state.hidden_at(ahead))
-        if not by_row.all():
-            estimate = horizontal_estimates(state, ahead, frontier, self.k_h)
-        if by_row.any():
+        estimate = horizontal_estimates(state, ahead, frontier, self.k_h)
+        if self.drafts == "vertical":
+            above = ahead - state.grid.width
             source = above.clamp(min=0)
             head = state.draft_heads.vertical[0]
             vertical = head(state.hidden_at(source), state.embedding_at(source))
-            both = by_row.repeat(state.branches, 1)[..., None]
-            estimate = torch.where(both, vertical, estimate)
+            by_row = ((above >= 0) & (above <= frontier)).repeat(state.branches, 1)
+            estimate = torch.where(by_row[..., None], vertical, estimate)
         return state.draft_probs(estimate, ahead)
 
 

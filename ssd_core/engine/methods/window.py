@@ -75,18 +75,19 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    lowest = first
+    state.front, lowest = [first] * state.pictures, first
     while lowest < state.slots - 1:
         count = min(window, state.slots - lowest)
         starts = frontier.clamp(max=state.slots - count)
         slots = starts[:, None] + state.noise.slots[:count]
         drafted = guess(state, slots, frontier)
         state.clock.lap("draft")
-        state.feed_at(slots)
+        state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
         stood = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= state.slots - 1
         frontier = (starts + 1 + stood).clamp(max=state.slots)
-        lowest = int(frontier.min())
+        state.front = frontier.tolist()  # the only time that a pass waits for the device
+        lowest = min(state.front)
         state.clock.lap("verify")
         state.final = lowest + 1
         yield state.passed_at("verify", slots, slots < frontier[:, None])

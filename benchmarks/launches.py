@@ -1,0 +1,102 @@
+"""Kernels that a forward pass launches, judge and drafts included: counted, not timed.
+
+    python benchmarks/launches.py [--out FILE.md]
+
+An operation counts if its result is new memory or is written in place; views cost nothing. Counted
+on a CPU, at true depth but narrow: a card launches the same operations, and libraries may split one
+into several kernels. One picture, guidance on, median over the passes of a picture's first rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections import defaultdict
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+from conditions import RESULTS, conditions, table
+from random_backbones import random_backbone, random_heads, scaled
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ssd_core import Pass, Sampling, generate, load_backbone, load_heads
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
+from ssd_core.files import written_whole
+from ssd_core.weights.catalogue import known
+
+NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
+METHODS = {"ar": AR(), "ssd r=2": SSD(k_h=5, k_v=1, rounds=2, incremental=0),
+           "exact": Exact(), "rows": Rows(k_h=5, k_v=1, rounds=2)}
+EVENTS, FIRST = 60, 20  # events of a run that are looked at, and the first that counts
+
+
+class Launches(TorchDispatchMode):
+    """Counts operations whose result does not share its memory with what went in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        found = operation(*args, **kwargs)
+        given = {one.untyped_storage().data_ptr() for one in tree_leaves((args, kwargs))
+                 if isinstance(one, torch.Tensor)}
+        made = [one for one in tree_leaves(found) if isinstance(one, torch.Tensor)]
+        writes = any(argument.alias_info is not None and argument.alias_info.is_write
+                     for argument in operation._schema.arguments)
+        self.count += writes or any(one.untyped_storage().data_ptr() not in given for one in made)
+        return found
+
+
+def counted(backbone: Backbone, heads: DraftHeads, method: Method) -> dict[str, int]:
+    """Launches by what a pass was for, such as "horizontal/1" or "commit"."""
+    told, launches = generate(backbone, "a house", method, heads, Sampling(cfg=2.0)), Launches()
+    found, before = defaultdict(list), 0
+    events = iter(told)
+    with launches:
+        for number, event in enumerate(islice(events, EVENTS)):
+            if isinstance(event, Pass):
+                stage = f"{event.stage}/{event.round}" if event.round else event.stage
+                if number >= FIRST:
+                    found[stage].append(launches.count - before)
+            before = launches.count
+    told.close()
+    return {stage: round(statistics.median(each)) for stage, each in found.items()}
+
+
+def subjects():
+    """(name, backbone, heads) of postcard and of the catalogue's rows at true depth."""
+    postcard = load_backbone("postcard", "cpu", "fp32")
+    yield "postcard (6 layers)", postcard, load_heads("postcard", postcard)
+    for name in NAMES:
+        row = known(name)
+        narrow = scaled(row)
+        narrow = replace(narrow, shape=replace(narrow.shape, layers=row.shape.layers))
+        backbone = random_backbone(narrow, torch.device("cpu"), torch.float32)
+        yield f"{name} ({row.shape.layers} layers)", backbone, random_heads(backbone, 5, 4)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=RESULTS / "launches.md")
+    out = parser.parse_args().out
+    rows = []
+    for name, backbone, heads in subjects():
+        for label, method in METHODS.items():
+            found = counted(backbone, heads, method)
+            rows.append([name, label, ", ".join(f"{k} {n}" for k, n in sorted(found.items()))])
+            print(*rows[-1], flush=True)
+    text = ["# Launches a pass", "", f"{conditions(torch.device('cpu'))}. {__doc__.split(chr(10) * 2, 2)[2]}",
+            table(["backbone", "decoding", "launches by kind of pass"], rows), ""]
+    with written_whole(out) as temporary:
+        temporary.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
