@@ -92,7 +92,9 @@ def main() -> None:
             found = counted(backbone, heads, method)
             rows.append([name, label, ", ".join(f"{k} {n}" for k, n in sorted(found.items()))])
             print(*rows[-1], flush=True)
-    text = ["# Launches a pass", "", f"{conditions(torch.device('cpu'))}. {__doc__.split(chr(10) * 2, 2)[2]}",
+    told = " ".join(__doc__.split("\n\n")[2].split())
+    text = ["# Launches a pass", "", f"{told} {conditions(torch.device('cpu'))}. Made by `python "
+            "benchmarks/launches.py`.", "",
             table(["backbone", "decoding", "launches by kind of pass"], rows), ""]
     with written_whole(out) as temporary:
         temporary.write_text("\n".join(text))
