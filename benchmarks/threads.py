@@ -22,12 +22,15 @@ import torch
 from conditions import RESULTS, conditions, table
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
-from ssd_core.engine.methods import AR, SSD, Exact
+from ssd_core.engine.methods import SSD, Exact
 from ssd_core.files import written_whole
 
-METHODS = {"ar": AR(), "ssd": SSD(), "exact": Exact()}
+METHODS = {"ssd": SSD(), "exact": Exact()}
 SETTINGS = {"library's own (active for a while)": {}, "active": {"OMP_WAIT_POLICY": "active"},
-            "passive (ours)": {"OMP_WAIT_POLICY": "passive"},
+            "passive": {"OMP_WAIT_POLICY": "passive"},
+            "spin 1,000 times": {"GOMP_SPINCOUNT": "1000"},
+            "spin 10,000 times": {"GOMP_SPINCOUNT": "10000"},
+            "spin 30,000 times": {"GOMP_SPINCOUNT": "30000"},
             "one thread": {"OMP_NUM_THREADS": "1"}}
 BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile True: x @ x"
 

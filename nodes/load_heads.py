@@ -9,6 +9,7 @@ from comfy_api.latest import io
 from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights
 from .errors import noted
+from .schedules import FAITHFUL
 from .telling import tell
 from .types import CATEGORY, HeadsType
 
@@ -58,4 +59,4 @@ def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
         return f"Draft heads: {named(path)}, made for {name}."
     misfit = folders.shelf().misfit(backbone.path, backbone.module.sha256)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
-            "without: the preset Faithful of SSD Sampler needs none.")
+            f"without: the preset {FAITHFUL} of SSD Sampler needs none.")

@@ -27,8 +27,8 @@ class Race(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
                 MethodType.Input("method_b", optional=True,
-                                 tooltip="Right. Default: what preset Faithful of SSD "
-                                         "Sampler draws with."),
+                                 tooltip=f"Right. Default: what preset {schedules.FAITHFUL} of "
+                                         "SSD Sampler draws with."),
                 *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
                 *inputs.more_sampling()],
             outputs=[

@@ -15,6 +15,7 @@ import torch
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.postcard import EARLIER
+from ssd_core.backbones.presets import guidance_of
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.front.knobs import (
@@ -85,7 +86,7 @@ class Wish:
         return int(width), int(height)
 
     def guided(self, preset: Preset) -> bool:
-        return (preset.cfg if self.cfg is None else self.cfg) != 1
+        return guidance_of(Sampling(cfg=self.cfg), preset) != 1
 
 
 def knob_field(one: Described) -> tuple[str, Any, Any]:

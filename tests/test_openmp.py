@@ -1,4 +1,4 @@
-"""OpenMP's threads sleep while they wait: the policy is set before torch reads it."""
+"""On small machines OpenMP's threads sleep while they wait: set before torch reads the policy."""
 
 import os
 import subprocess
@@ -20,20 +20,23 @@ class Spy:
             sys.stdout.flush()
             os._exit(0)
 sys.meta_path.insert(0, Spy())
+os.cpu_count = lambda: {cores}
 import {module}
 """
 
 
-def policy_when_torch_is_imported(module: str, **own: str) -> str:
+def policy_when_torch_is_imported(module: str, cores: int = 2, **own: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != openmp.VARIABLE}
-    run = subprocess.run([sys.executable, "-c", AT_TORCH.format(module=module)], cwd=ROOT,
-                         env={**environment, **own}, capture_output=True, text=True, check=True)
+    code = AT_TORCH.format(module=module, cores=cores)
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**environment, **own},
+                         capture_output=True, text=True, check=True)
     return run.stdout.strip()
 
 
 @pytest.mark.parametrize("module", ["ssd_core", "ssd_core.cli", "studio.start"])
-def test_threads_sleep_by_default(module):
-    assert policy_when_torch_is_imported(module) == "passive"
+def test_threads_sleep_where_cores_are_few(module):
+    assert policy_when_torch_is_imported(module, cores=4) == "passive"
+    assert policy_when_torch_is_imported(module, cores=5) == "None"
 
 
 def test_the_user_s_own_policy_stays():
@@ -43,9 +46,10 @@ def test_the_user_s_own_policy_stays():
 def test_the_report_warns_of_spinning_threads_alone(monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 2)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
     for sleeping, lines in ((True, 0), (False, 1)):
         monkeypatch.setattr(openmp, "SLEEPING", sleeping)
         assert len(threads_line()) == lines
     assert "OMP_WAIT_POLICY=passive" in threads_line()[0]
-    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
     assert threads_line() == []

@@ -54,7 +54,7 @@ PAPER = {
         Grid(90, 90, True), Preset(k_h=5, k_v=1, rounds=6, cfg=3.0), 8190),
 }
 
-POSTCARD = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0)
+POSTCARD = Preset(k_h=5, k_v=1, rounds=2, cfg=2.0, min_p=0.05)
 JANUS, LUMINA, EMU3 = (setting.preset for setting in PAPER.values())
 ANOLE = replace(LUMINA, cfg=3.0)
 LLAMAGEN_CLASSES, LLAMAGEN_TEXT, TAR = Preset(cfg=4.0), Preset(cfg=7.5), Preset(cfg=4.0)

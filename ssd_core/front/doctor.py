@@ -5,6 +5,7 @@ Knows no host; each host passes what it found.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterable
 
@@ -50,8 +51,9 @@ def device_name() -> str:
 
 
 def threads_line() -> list[str]:
-    """A warning if OpenMP's threads spin, which hurts where other programs use the cores."""
-    if torch.cuda.is_available() or torch.get_num_threads() == 1 or openmp.SLEEPING:
+    """A warning if OpenMP's threads spin on a machine of few cores."""
+    few = (os.cpu_count() or 1) <= openmp.SMALL
+    if torch.cuda.is_available() or torch.get_num_threads() == 1 or openmp.SLEEPING or not few:
         return []
     return ["threads: they spin while they wait; if other programs use the processor, start with "
             f"{openmp.VARIABLE}=passive"]

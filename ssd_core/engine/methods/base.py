@@ -216,10 +216,10 @@ class Block:
             verdict = rule(tokens, self.draft_probs, target_probs,
                            state.noise.uniform(Purpose.ACCEPT, round_, slots),
                            state.noise.drawing(Purpose.REPAIR, round_, slots))
-        stood = verdict.tokens == tokens  # computed before `write`, as `tokens` may be a view
+        stood = (verdict.accepted if self.acceptance == "prefix"
+                 else verdict.tokens == tokens)  # before `write`, as `tokens` may be a view
         state.write(self.start, verdict.tokens)
         if self.acceptance == "prefix":
-            stood = verdict.accepted
             self._behind_the_repair(state, stood, target_probs)
         else:
             self.draft_probs.copy_(target_probs)
