@@ -61,6 +61,21 @@ def shares(dtype: str, captions: list[str]) -> list[float]:
     return found
 
 
+def matched_shares(dtype: str, pictures: int, at_once: int = 20) -> list[float]:
+    """The same with matched numerics, of so many captions in batches."""
+    backbone = load_backbone("postcard", dtype=dtype)
+    heads, found = load_heads("postcard", backbone), []
+    for first in range(0, pictures, at_once):
+        captions = [fresh_caption(PROMPT_SEED + i, 0)
+                    for i in range(first, min(first + at_once, pictures))]
+        sampling = Sampling(seed=first, numerics="matched")
+        ar, exact = (list(generate(backbone, captions, method, heads, sampling))[-1].tokens
+                     for method in (AR(), Exact()))
+        found += [identical_share(a, b) for a, b in zip(ar, exact, strict=True)]
+        print(dtype, "matched", len(found), sum(one == 1 for one in found), flush=True)
+    return found
+
+
 def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
     backbone = load_backbone("postcard")
     lines = [
@@ -95,6 +110,8 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=16)
     parser.add_argument("--dtypes", default="fp32,bf16,fp16",
                         help="bf16:4 compares only the first 4 captions")
+    parser.add_argument("--matched", default="bf16:100,fp16:20",
+                        help="dtypes and captions to compare with matched numerics")
     args = parser.parse_args()
     captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(args.prompts)]
     backbone = load_backbone("postcard")
@@ -105,6 +122,8 @@ def main() -> None:
     asked = (one.partition(":") for one in args.dtypes.split(","))
     equal = {dtype: shares(dtype, captions[:int(first or args.prompts)])
              for dtype, _, first in asked}
+    for dtype, _, count in (one.partition(":") for one in args.matched.split(",")):
+        equal[f"{dtype}, matched numerics"] = matched_shares(dtype, int(count or args.prompts))
     write(ROOT / "benchmarks" / "results" / "exact.md", table(found, equal, args.prompts))
 
 
