@@ -31,11 +31,13 @@ ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24)
 
 
-def drawn(backbone: Backbone, method: Method, heads: DraftHeads | None, captions: list[str]):
+def drawn(backbone: Backbone, method: Method, heads: DraftHeads | None, captions: list[str],
+          numerics: str = "fast", at_once: int = 1):
     """(tokens, passes) of every caption; caption i uses seed i."""
-    for seed, caption in enumerate(captions):
-        *_, finished = generate(backbone, caption, method, heads, Sampling(seed=seed))
-        yield finished.tokens, finished.stats["passes"]
+    for first in range(0, len(captions), at_once):
+        *_, finished = generate(backbone, captions[first : first + at_once], method, heads,
+                                Sampling(seed=first, numerics=numerics))
+        yield from zip(finished.tokens, finished.stats["passes_each"], strict=True)
 
 
 def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[str, list[int]]:
@@ -51,29 +53,22 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
     return found
 
 
-def shares(dtype: str, captions: list[str]) -> list[float]:
+def shares(dtype: str, captions: list[str], numerics: str = "fast",
+           at_once: int = 1) -> list[float]:
     """Of every caption the share of tokens that `exact` has in common with AR in this dtype."""
     backbone = load_backbone("postcard", dtype=dtype)
     heads = load_heads("postcard", backbone)
-    both = [drawn(backbone, method, heads, captions) for method in (AR(), Exact())]
+    both = [drawn(backbone, method, heads, captions, numerics, at_once)
+            for method in (AR(), Exact())]
     found = [identical_share(a, b) for (a, _), (b, _) in zip(*both, strict=True)]
-    print(dtype, found, flush=True)
+    print(dtype, numerics, found, flush=True)
     return found
 
 
-def matched_shares(dtype: str, pictures: int, at_once: int = 20) -> list[float]:
-    """The same with matched numerics, of so many captions in batches."""
-    backbone = load_backbone("postcard", dtype=dtype)
-    heads, found = load_heads("postcard", backbone), []
-    for first in range(0, pictures, at_once):
-        captions = [fresh_caption(PROMPT_SEED + i, 0)
-                    for i in range(first, min(first + at_once, pictures))]
-        sampling = Sampling(seed=first, numerics="matched")
-        ar, exact = (list(generate(backbone, captions, method, heads, sampling))[-1].tokens
-                     for method in (AR(), Exact()))
-        found += [identical_share(a, b) for a, b in zip(ar, exact, strict=True)]
-        print(dtype, "matched", len(found), sum(one == 1 for one in found), flush=True)
-    return found
+def asked(text: str, otherwise: int) -> dict[str, int]:
+    """"bf16:4,fp32" -> how many captions to compare in each dtype."""
+    each = (one.partition(":") for one in text.split(","))
+    return {dtype: int(count or otherwise) for dtype, _, count in each}
 
 
 def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
@@ -113,17 +108,17 @@ def main() -> None:
     parser.add_argument("--matched", default="bf16:100,fp16:20",
                         help="dtypes and captions to compare with matched numerics")
     args = parser.parse_args()
-    captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(args.prompts)]
+    plain, matched = (asked(text, args.prompts) for text in (args.dtypes, args.matched))
+    most = max(args.prompts, *plain.values(), *matched.values())
+    captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(most)]
     backbone = load_backbone("postcard")
-    found = passes(backbone, load_heads("postcard", backbone), captions)
+    found = passes(backbone, load_heads("postcard", backbone), captions[: args.prompts])
     kept = {"sha256": backbone.sha256,
             "passes": {key: round(statistics.mean(n)) for key, n in found.items()}}
     write(ASSETS / "postcard" / "usual.json", json.dumps(kept, indent=1) + "\n")
-    asked = (one.partition(":") for one in args.dtypes.split(","))
-    equal = {dtype: shares(dtype, captions[:int(first or args.prompts)])
-             for dtype, _, first in asked}
-    for dtype, _, count in (one.partition(":") for one in args.matched.split(",")):
-        equal[f"{dtype}, matched numerics"] = matched_shares(dtype, int(count or args.prompts))
+    equal = {dtype: shares(dtype, captions[:count]) for dtype, count in plain.items()}
+    equal |= {f"{dtype}, matched numerics": shares(dtype, captions[:count], "matched", 20)
+              for dtype, count in matched.items()}
     write(ROOT / "benchmarks" / "results" / "exact.md", table(found, equal, args.prompts))
 
 

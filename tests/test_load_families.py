@@ -5,9 +5,8 @@ import json
 import pytest
 import torch
 from safetensors.torch import save_file
+from support.layouts import LAYOUTS, every_layout
 from support.mock_backbone import MockBackbone, events, tokens
-from support.tiny_checkpoints import anole, emu3, lumina
-from support.tiny_image_models import janus_original, janus_port, llamagen_c2i, tar
 from torch import nn
 
 from ssd_core import SSDError, load_backbone, methods
@@ -19,18 +18,11 @@ from ssd_core.front.preview import Preview
 from ssd_core.weights.load import pick_dtype
 
 CPU, META = torch.device("cpu"), torch.device("meta")
-LAYOUTS = {"janus-original": janus_original, "janus-port": janus_port, "lumina": lumina,
-           "anole": anole, "emu3": emu3, "llamagen": llamagen_c2i, "tar": tar}
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Each layout in a folder that tells Lumina-mGPT's size and LlamaGen's as their names do."""
-    made = {}
-    for name, write in LAYOUTS.items():
-        made[name] = tmp_path_factory.mktemp(name) / "Lumina-mGPT-7B-512"
-        write(made[name])
-    return made
+    return every_layout(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,11 @@ import json
 
 import pytest
 import torch
+from support.layouts import LAYOUTS, every_layout
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
-from support.tiny_checkpoints import anole, emu3, lumina
-from support.tiny_image_models import janus_original, llamagen_c2i, tar
 
 from ssd_core import Grid, Sampling, SSDError, load_backbone, methods
 
-LAYOUTS = {"janus": janus_original, "lumina": lumina, "anole": anole, "emu3": emu3,
-           "llamagen": llamagen_c2i, "tar": tar}
 HALVES = (torch.bfloat16, torch.float16)
 PROMPTS = ("sun", "a red house")
 
@@ -32,11 +29,7 @@ def drawn(backbone, method, numerics="matched", **options) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    made = {}
-    for name, write in LAYOUTS.items():
-        made[name] = tmp_path_factory.mktemp(name) / "Lumina-mGPT-7B-512"
-        write(made[name])
-    return made
+    return every_layout(tmp_path_factory)
 
 
 @pytest.mark.slow
