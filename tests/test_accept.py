@@ -65,6 +65,7 @@ def test_choosing_and_drawing_sample_from_the_distribution():
     assert follows(chosen * CODES + drawn, (target[:, None] * target).flatten()) > TINY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_residual_keeps_the_marginal_whatever_the_draft(version):
     for seed in range(4):
@@ -175,6 +176,7 @@ def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
     return found, rank, tokens
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 2), min_size=1, max_size=4),
        st.sampled_from([1.0, 2.0]))

@@ -50,6 +50,7 @@ def real() -> torch.Tensor:
     return torch.from_numpy(np.stack([postcard(HELD_OUT + 7000 + i)[0] for i in range(48)]))
 
 
+@pytest.mark.slow
 def test_real_postcards_are_nearest_and_the_error_shrinks_with_their_number(real):
     net = load_classifier()
     good = net.distance(net.features_of(real))
@@ -61,6 +62,7 @@ def test_real_postcards_are_nearest_and_the_error_shrinks_with_their_number(real
     assert good["frechet_se"] < few["frechet_se"]
 
 
+@pytest.mark.slow
 def test_the_stage_trains_and_its_file_loads(tmp_path):
     result = classifier.train(classifier.ClassifierRecipe(
         tmp_path, steps=3, pictures=8, batch=4, held_out=4, reference=6))

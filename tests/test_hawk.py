@@ -47,6 +47,7 @@ def test_hawk_with_a_wrong_residual_does_not(monkeypatch, fault):
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("method", [methods.Hawk(5, 2, 1, 3, 40), methods.Hawk(3, 0, 1, 1),
                                     methods.Hawk(3, 2, 0)], ids=str)

@@ -51,6 +51,7 @@ def reads_of(told: Iterator, monkeypatch) -> Iterator[tuple[object, list[str]]]:
         yield event, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subject", ["plain", "row-end"])
 @pytest.mark.parametrize("prompts", [WORDS[:1], WORDS], ids=["alone", "batch"])
 @pytest.mark.parametrize("name", UNDER_TEST)

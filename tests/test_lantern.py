@@ -15,6 +15,7 @@ from ssd_core.engine import accept
 TREES = [{}, {"horizontal_width": 2, "vertical_width": 1, "vertical_depth": 2}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("tree", TREES, ids=["chain", "tree"])
 @pytest.mark.parametrize("limit", [{"delta": 0}, {"similar": 1, "delta": 1}], ids=str)

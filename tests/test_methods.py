@@ -261,12 +261,14 @@ def test_picture_of_a_batch_equals_its_solo_run(subject, name):
         assert batch[i].equal(solo[0]), f"picture {i}"
 
 
+@pytest.mark.slow
 @every_method
 def test_seeds_of_a_batch_start_again_behind_the_last_one(name):
     batch = run("row-end-guided", name, 2**64 - 2)[-1].tokens
     assert batch[2].equal(run("row-end-guided", name, 0, WORDS[2:])[-1].tokens[0])
 
 
+@pytest.mark.slow
 @small_subject
 @every_method
 @pytest.mark.parametrize("keep_rows", [1, 3, 4])
@@ -294,6 +296,7 @@ def test_keeping_ones_own_rows_continues_as_before(subject, name):
         assert again.equal(whole)
 
 
+@pytest.mark.slow
 @small_subject
 @every_method
 def test_passes_of_one_width_give_the_same_tokens(name, subject):
@@ -336,6 +339,7 @@ def test_exact_and_jacobi_are_ar(row_end, cfg, window, kind, with_heads):
     assert told[-1].stats["passes"] <= told[0].plan.passes_max
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [
     Sampling(seed=5, top_k=3), Sampling(seed=5, top_p=0.8), Sampling(seed=5, min_p=0.5),
     Sampling(seed=2**64 - 3),
@@ -360,6 +364,7 @@ def test_jacobi_takes_fewer_passes_than_ar_and_no_fewer_than_exact(window):
     assert ar > jacobi >= exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_rows", [1, 2, 5])
 def test_exact_continues_kept_rows_as_ar_does(keep_rows):
     backbone, heads = scene(True)
@@ -485,6 +490,7 @@ def test_knobs_of_ssd_are_live(knob):
         assert before[1] != after[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one, other", [
     (methods.SSD(3, 2, 2, 0), methods.SSD(3, 2, 2, 1)),
     (methods.MTP(k_h=3), methods.MTP(k_h=2)),

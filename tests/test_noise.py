@@ -41,6 +41,7 @@ def test_exponential_numbers_are_exponential(seed, purpose):
     assert abs(numbers.double().mean() - 1) < 4 / MANY**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7, 2**32, 2**64 - 1])
 @pytest.mark.parametrize("round_", [0, 1, 9])
 def test_uniform_is_uniform(seed, round_):
@@ -66,6 +67,7 @@ def test_seeds_are_independent(other):
     independent(exponential(5), exponential(5 + other))
 
 
+@pytest.mark.slow
 def test_purposes_are_independent():
     streams = [exponential(3, purpose) for purpose in Purpose]
     for i, stream in enumerate(streams):
@@ -73,12 +75,14 @@ def test_purposes_are_independent():
             independent(stream, later)
 
 
+@pytest.mark.slow
 def test_rounds_are_independent():
     for later in (1, 2, 3, 100):
         independent(exponential(3, Purpose.REPAIR, 0), exponential(3, Purpose.REPAIR, later))
         independent(uniform(3), uniform(3, round_=later))
 
 
+@pytest.mark.slow
 def test_slots_and_codes_are_independent():
     numbers = exponential(11)
     for step in (1, 2, 24):
@@ -168,6 +172,7 @@ def test_extent_does_not_change_a_number():
     assert small.held[0].equal(large.held[0, :3, :4])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 700), st.integers(0, 2**64 - 1), st.integers(1, 2000))
 def test_a_uniform_number_does_not_depend_on_how_many_are_computed_at_once(round_, seed, slots):
     """The larger field holds fewer rounds at a time; whatever was asked for before leaves no mark.

@@ -72,6 +72,7 @@ def test_sampled_scenes_are_valid(seed: int) -> None:
     assert is_valid(scene_of(seed))
 
 
+@pytest.mark.slow
 def test_a_scene_is_painted_the_same_way_every_time() -> None:
     for (image, caption, scene), seed in zip(cards()[:5], range(5), strict=True):
         again, caption_again, scene_again = postcard(seed)
@@ -81,6 +82,7 @@ def test_a_scene_is_painted_the_same_way_every_time() -> None:
         assert image.dtype == np.uint8
 
 
+@pytest.mark.slow
 def test_no_two_values_of_an_attribute_are_rare() -> None:
     scenes = [scene_of(seed) for seed in range(2000)]
     for name in SCENE_ATTRIBUTES:
@@ -103,6 +105,7 @@ def fits(claim: Claim, scene: Scene) -> bool:
     return getattr(scene, claim.attribute) == claim.value
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=200)
 def test_a_caption_claims_only_what_the_scene_holds(seed: int) -> None:
@@ -131,6 +134,7 @@ def test_a_caption_is_short_and_uses_only_the_vocabulary(seed: int) -> None:
     assert set(tokens) <= set(WORDS)
 
 
+@pytest.mark.slow
 def test_every_word_of_the_vocabulary_is_used() -> None:
     rng = np.random.default_rng(0)
     used = {token for _ in range(2000) for token in describe(sample_scene(rng), rng).split()}
@@ -188,6 +192,7 @@ def test_a_blank_picture_shows_nothing(shade: int) -> None:
     assert not reading.things
 
 
+@pytest.mark.slow
 def test_noise_passes_almost_no_claim() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
     verdicts = [v for _, text, _ in cards()[:20] for v in check(noise, claims(text))]

@@ -237,6 +237,7 @@ def test_memory_that_ran_out_is_told_from_other_errors(error, short):
     assert is_out_of_memory(error) == short
 
 
+@pytest.mark.slow
 def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_not(monkeypatch):
     backbone = tiny_postcard(5)
     request = Request(backbone, None, methods.AR(), Sampling(), "a house")
@@ -247,6 +248,7 @@ def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_no
     assert (request.preview(print).palette.colours == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [("decoded",), ("decoded", "looked_up")])
 def test_a_preview_without_memory_turns_plain_then_dark(monkeypatch, lacking):
     messages, request = [], Request(Painted(), None, methods.AR(), Sampling(), "a sun")

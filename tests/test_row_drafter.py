@@ -58,6 +58,7 @@ def test_neighbours_lie_where_they_should(grid):
             assert not there or around[slot, n] == y * grid.width + x
 
 
+@pytest.mark.slow
 @given(st.sampled_from(GRIDS), st.integers(1, 30), st.integers(0, 99), st.sampled_from([1.0, 2.0]))
 def test_exact_draws_ars_picture_with_a_row_drafter(grid, window, seed, cfg):
     backbone = MockBackbone(grid, codes=12)
@@ -67,6 +68,7 @@ def test_exact_draws_ars_picture_with_a_row_drafter(grid, window, seed, cfg):
     assert drawn.equal(tokens(backbone, methods.AR(), WORDS, sampling=sampling))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(GRIDS[:2]), st.integers(1, 3), st.integers(0, 99), st.booleans())
 def test_coupled_ssd_converges_to_ars_picture_with_a_row_drafter(grid, k_h, seed, alone):
     backbone, sampling = MockBackbone(grid, codes=12), Sampling(seed=seed)

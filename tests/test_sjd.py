@@ -60,6 +60,7 @@ def test_sjd_with_a_wrong_draft_distribution_is_noticed(monkeypatch, continuatio
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("continuation", [False, True])
 @pytest.mark.parametrize("tree_width", [1, 3])

@@ -110,6 +110,7 @@ def test_features_equal_siglip2(backbone, count):
     assert torch.allclose(backbone.read(tuple(codes.tolist())), theirs, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_exact_equals_ar_and_a_batch_equals_solo_runs(backbone, prompts):
     sampling = Sampling(seed=5)
     both = tokens(backbone, methods.AR(), prompts, sampling=sampling)

@@ -40,6 +40,7 @@ def trained(folders):
     return told, lines, large
 
 
+@pytest.mark.slow
 def test_it_reports_what_the_samplers_keep(trained):
     told, lines, _ = trained
     assert told["stage"] == "mulo" and told["pictures"] == 6 and told["held_out_pictures"] == 2
@@ -48,6 +49,7 @@ def test_it_reports_what_the_samplers_keep(trained):
     assert "between 16x16 and 32x32 cells, 6 steps of 2 pictures out of 6" in line
 
 
+@pytest.mark.slow
 def test_the_larger_backbone_then_draws_with_the_smaller(trained, tmp_path):
     backbone = load_backbone(trained[2], "cpu", "fp32")
     codes = tmp_path / "codes.json"
@@ -58,6 +60,7 @@ def test_the_larger_backbone_then_draws_with_the_smaller(trained, tmp_path):
     assert backbone.find_drafter(backbone) is backbone.find_drafter(backbone)  # loaded once
 
 
+@pytest.mark.slow
 def test_learning_lowers_the_loss(folders):
     small, large = (load_backbone(path, "cpu", "fp32") for path in folders)
     sampler = mulo.Upsampler(large.picture_codec.code_vectors.shape[1], 2, 8, 1)
@@ -87,6 +90,7 @@ def test_a_drafter_elsewhere_or_of_another_shape_is_refused(folders, tmp_path):
         mulo.train(MuloRecipe(large, drafter=str(small), steps=0))
 
 
+@pytest.mark.slow
 def test_samplers_whose_drafter_is_gone_say_where_it_was_looked_for(trained, tmp_path):
     alone = tar(tmp_path / "alone", cells=1024)
     (alone / SAMPLERS_FILE).write_bytes((trained[2] / SAMPLERS_FILE).read_bytes())

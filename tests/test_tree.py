@@ -117,6 +117,7 @@ def assert_settled(fed: Fed, held: torch.Tensor, candidates: torch.Tensor, most:
     assert torch.allclose(state.hidden_at(following + 1), plain.hidden_at(following + 1), **CLOSE)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data(), st.booleans(), st.sampled_from([1.0, 2.5]), st.integers(1, SCRATCH + 1),
        st.integers(0, 99))
@@ -135,6 +136,7 @@ def test_a_tree_on_postcard(cfg):
     assert_as_alone(postcard(), BRANCHES, [3, 30], cfg=cfg, prompts=("a red house", "a sun"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_tree_on_every_family(family, tmp_path):
     if family == "llamagen-t2i":

@@ -18,6 +18,7 @@ GRIDS = st.builds(Grid, st.integers(1, 5), st.integers(1, 6), st.booleans())
 # A delay of a whole row is AR's order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("cfg", [1.0, 3.0])
 @pytest.mark.parametrize("cells", [1, 4, 30])

@@ -64,6 +64,7 @@ def test_the_english_locale_says_what_the_schemas_say(schemas):
     assert locale("en") == schemas
 
 
+@pytest.mark.slow
 def test_generated_texts_are_as_generated(generated):
     stale = [str(file.relative_to(ROOT)) for file, text in generated.pages().items()
              if file.read_text(encoding="utf-8") != text]
