@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -120,6 +121,13 @@ class Backbone(nn.Module):
     def hidden_slots(self, prompt_ids: list[int]) -> int:
         """How many of the prompt's first slots are masked from attention."""
         return 0
+
+    def keep_prompts(self, folder: Path) -> None:
+        """Keep in this folder what a text model makes of prompts, and take it from there.
+
+        For runs that meet the same prompts again, or share them with other processes. Backbones
+        that read prompts themselves keep nothing.
+        """
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         """[rows, P] int64 -> [rows, P, d]."""

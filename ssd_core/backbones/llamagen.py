@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,7 @@ from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of, label_of
+from .prompts.kept import KeptPrompts
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import claimed, head_key
 from .reading.weights import (
@@ -134,6 +136,9 @@ class TextLlamaGen(LlamaGen):
 
     def hidden_slots(self, prompt_ids: list[int]) -> int:
         return prompt_ids.count(HIDDEN)
+
+    def keep_prompts(self, folder: Path) -> None:
+        self.reader.kept = KeptPrompts(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         features = torch.stack([self.features(row) for row in ids.tolist()])

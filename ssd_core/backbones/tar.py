@@ -22,6 +22,7 @@ from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts import ta_tok
+from .prompts.kept import KeptPrompts
 from .prompts.tar_language import COUNT, TarLanguage
 from .prompts.text import require_length
 from .reading.checkpoint import Checkpoint
@@ -91,6 +92,9 @@ class Tar(Backbone):
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [NO_CODES] * len(prompt_ids)
+
+    def keep_prompts(self, folder: Path) -> None:
+        self.language.kept = KeptPrompts(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         features = torch.stack([self.features(row) for row in ids.tolist()])

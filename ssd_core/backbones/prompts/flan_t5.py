@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 
 from ...errors import SSDError
 from ..reading.checkpoint import read_json
+from .kept import KeptPrompts
 from .text import Text, first_line, read_text, require_length
 
 END = "</s>"
@@ -73,6 +74,7 @@ class FlanT5:
     def __init__(self, root: Path, width: int) -> None:
         """root: where to look for the folder; width: the required size of the features."""
         self.root, self.width = root, width
+        self.kept = KeptPrompts()
 
     @cached_property
     def folder(self) -> Path:
@@ -98,13 +100,17 @@ class FlanT5:
 
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def features(self, ids: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """[n, width] on the CPU: the encoder's output for a prompt's n ids.
+        """[n, width] on the CPU: the encoder's output for a prompt's n ids, from `kept` if there.
 
         Computed in float32 if `dtype` is float32, else in bfloat16: T5 overflows in float16.
         """
-        encoder = self.encoder(torch.float32 if dtype == torch.float32 else torch.bfloat16)
-        with torch.no_grad():
-            return encoder(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        dtype = torch.float32 if dtype == torch.float32 else torch.bfloat16
+        return self.kept.get(self.folder, ids, dtype, lambda: self.encoded(ids, dtype))
+
+    @torch.no_grad()
+    def encoded(self, ids: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """The encoder's output [n, width] for a prompt's n ids."""
+        return self.encoder(dtype)(input_ids=torch.tensor([ids])).last_hidden_state[0]
 
     @lru_cache(maxsize=1)  # noqa: B019
     def encoder(self, dtype: torch.dtype) -> torch.nn.Module:

@@ -16,6 +16,7 @@ import torch
 from ...errors import SSDError
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
+from .kept import KeptPrompts
 from .text import Text, first_line, read_text
 
 COUNT = 729  # codes per picture at the finest scale, <S0>
@@ -30,6 +31,7 @@ class TarLanguage:
     def __init__(self, root: Path, codes: int) -> None:
         """root: where to look for the folder; codes: the size of TA-Tok's codebook."""
         self.root, self.codes = root, codes
+        self.kept = KeptPrompts()
 
     @cached_property
     def folder(self) -> Path | None:
@@ -66,7 +68,12 @@ class TarLanguage:
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def draw(self, ids: tuple[int, ...], device: torch.device,
              dtype: torch.dtype) -> tuple[int, ...]:
-        """Sample COUNT codes for a prompt's ids; the model is on the CPU before and after."""
+        """COUNT codes for a prompt's ids, sampled once for all that share `kept`."""
+        return tuple(self.kept.get(self.found(), ids, dtype, lambda: torch.tensor(
+            self.sampled(ids, device, dtype), dtype=torch.int32)).tolist())
+
+    def sampled(self, ids: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> list[int]:
+        """Sample COUNT codes; the model is on the CPU before and after."""
         key = hashlib.sha256(repr(ids).encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(key[:8], "little") >> 1)
         model, x, cache, codes = self.model(dtype).to(device), torch.tensor([ids]), None, []
@@ -80,7 +87,7 @@ class TarLanguage:
                 x, cache = self.code_ids[code][None], out.past_key_values
         finally:
             model.to("cpu")
-        return tuple(codes)
+        return codes
 
     @lru_cache(maxsize=1)  # noqa: B019
     def model(self, dtype: torch.dtype) -> torch.nn.Module:
