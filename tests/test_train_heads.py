@@ -22,8 +22,9 @@ from ssd_core.cli import main
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import read_safetensors, write_safetensors
 from ssd_core.model.grid import Grid
-from ssd_core.train import common, heads, self_distill
-from ssd_core.train.drawn import FORMAT, gaps, load_pictures
+from ssd_core.train import common, head_quality, heads, self_distill
+from ssd_core.train import draft_heads as learning
+from ssd_core.train.drawn import FORMAT, Pictures, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach, with_row_ends
@@ -150,7 +151,7 @@ def error(draft_heads: DraftHeads, backbone, hidden: torch.Tensor,
           embedding: torch.Tensor) -> float:
     """Mean distance of all heads' estimates from the states at their offsets."""
     errors = [(head(hidden[:, :-step], embedding[:, :-step]) - hidden[:, step:]).abs().mean()
-              for _, head, step in heads.offsets(draft_heads, backbone.grid.columns)]
+              for _, head, step in learning.offsets(draft_heads, backbone.grid.columns)]
     return torch.stack(errors).mean().item()
 
 
@@ -181,22 +182,22 @@ def test_the_teacher_sees_what_decoding_sees(trained):
 MOCK = MockBackbone(Grid(4, 5, row_end=True))
 
 
-def mock_pictures(count: int) -> heads.Pictures:
+def mock_pictures(count: int) -> Pictures:
     generator = torch.Generator().manual_seed(5)
     tokens = torch.randint(MOCK.codes, (count, 4, 5), generator=generator)
     prompts = tuple(torch.tensor(MOCK.tokenize("abcdef"[: 1 + i])) for i in range(count))
-    return heads.Pictures(tokens, prompts, MOCK.size)
+    return Pictures(tokens, prompts, MOCK.size)
 
 
 @pytest.mark.usefixtures("whole_precision")
 def test_a_batch_in_parts_gives_the_gradients_of_the_whole(monkeypatch):
     gradients = []
     for cells in (1000, 40, 1):
-        monkeypatch.setattr(heads, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(learning, "CELLS_AT_ONCE", cells)
         draft_heads = heads.start(HeadsRecipe(Path(), k_h=2, k_v=1), MOCK,
                                   torch.Generator().manual_seed(0))
-        heads.learn(draft_heads, MOCK, mock_pictures(5), [False, True] * 2 + [False],
-                    torch.nn.functional.smooth_l1_loss)
+        learning.learn(draft_heads, MOCK, mock_pictures(5), [False, True] * 2 + [False],
+                       torch.nn.functional.smooth_l1_loss)
         gradients.append([weight.grad for weight in draft_heads.parameters()])
     for other in gradients[1:]:
         assert all(torch.allclose(a, b, atol=1e-6)
@@ -207,9 +208,9 @@ def test_a_batch_in_parts_gives_the_gradients_of_the_whole(monkeypatch):
 def test_acceptance_is_the_same_however_many_cells_are_measured_at_once(monkeypatch):
     draft_heads = heads.start(HeadsRecipe(Path(), k_h=2, k_v=1), MOCK,
                               torch.Generator().manual_seed(0))
-    whole = heads.acceptance(draft_heads, MOCK, mock_pictures(3))
-    monkeypatch.setattr(heads, "NUMBERS_AT_ONCE", 100)
-    parts = heads.acceptance(draft_heads, MOCK, mock_pictures(3))
+    whole = head_quality.acceptance(draft_heads, MOCK, mock_pictures(3))
+    monkeypatch.setattr(head_quality, "NUMBERS_AT_ONCE", 100)
+    parts = head_quality.acceptance(draft_heads, MOCK, mock_pictures(3))
     for key in ("acceptance", "acceptance_se"):
         assert parts[key] == pytest.approx(whole[key], abs=1e-6)
 
@@ -217,7 +218,7 @@ def test_acceptance_is_the_same_however_many_cells_are_measured_at_once(monkeypa
 def test_an_embedding_is_guessed_where_rows_end_with_a_token():
     draft_heads = heads.start(HeadsRecipe(Path(), k_h=1, k_v=1, source="e", target="e"), MOCK,
                               torch.Generator().manual_seed(0))
-    shares = heads.acceptance(draft_heads, MOCK, mock_pictures(3))["acceptance"]
+    shares = head_quality.acceptance(draft_heads, MOCK, mock_pictures(3))["acceptance"]
     assert all(0 < share <= 1 for share in shares.values())
 
 
@@ -227,8 +228,8 @@ def test_heads_learn_in_float32_from_a_backbone_in_less(dtype, loss):
     backbone = MockBackbone(Grid(4, 5, row_end=True)).to(dtype)
     draft_heads = heads.start(HeadsRecipe(Path(), k_h=2, k_v=1), backbone,
                               torch.Generator().manual_seed(0))
-    total = heads.learn(draft_heads, backbone, mock_pictures(3), [False, True, False],
-                        lambda a, b: heads.distance(a, b, loss, 1.0, draft_heads, backbone))
+    total = learning.learn(draft_heads, backbone, mock_pictures(3), [False, True, False],
+                        lambda a, b: learning.distance(a, b, loss, 1.0, draft_heads, backbone))
     assert total > 0 and all(w.grad.dtype == torch.float32 for w in draft_heads.parameters())
 
 

@@ -11,6 +11,7 @@ import typer
 
 from .. import __version__
 from ..errors import SSDError
+from ..train.processes import is_first
 from . import (
     backbones,
     bench,
@@ -81,8 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, code: int) -> int:
-    """Print the message as one line on stderr."""
-    typer.echo(" ".join(message.split()), err=True)
+    """Print the message as one line on stderr; of processes started together, the first one does.
+    """
+    if is_first():
+        typer.echo(" ".join(message.split()), err=True)
     return code
 
 

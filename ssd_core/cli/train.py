@@ -11,6 +11,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from ..errors import SSDError
+from ..train.common import keep_freed_memory, silent
+from ..train.processes import is_first, launched
 from .options import Json, takes_groups
 from .output import note
 
@@ -18,6 +21,7 @@ STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
           "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
 TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days
+TOGETHER = ("heads",)  # several processes may share the work
 
 
 class Stages(TyperGroup):
@@ -42,12 +46,17 @@ def stages() -> None:
 def stage_command(stage: str) -> Any:
     """A stage's module as a command, with one flag per field of its recipe."""
     module = importlib.import_module(f"ssd_core.train.{stage.replace('-', '_')}")
-    common = importlib.import_module("ssd_core.train.common")
 
     def command(recipe: Any, json: Json = True) -> None:
-        common.keep_freed_memory()
-        train = partial(module.train, say=note) if stage in TELL_COSTS else module.train
-        typer.echo(json_module.dumps(train(recipe)))
+        if launched() > 1 and stage not in TOGETHER:
+            raise SSDError(f"train {stage} runs in one process, {launched()} were started: only "
+                           f"train {', '.join(TOGETHER)} shares its work")
+        keep_freed_memory()
+        say = note if is_first() else silent
+        train = partial(module.train, say=say) if stage in TELL_COSTS else module.train
+        result = train(recipe)
+        if is_first():
+            typer.echo(json_module.dumps(result))
 
     command.__annotations__["recipe"] = getattr(module, STAGES[stage])
     command.__doc__ = module.__doc__

@@ -7,7 +7,6 @@ its peak for most of the steps and then falls to zero, so that a run can be made
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -28,16 +27,8 @@ from ..model.transformer import DecoderShape
 from ..postcards import WORDS
 from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
-from .common import (
-    Checkpoint,
-    descend,
-    mixed_precision,
-    muon_and_adamw,
-    option,
-    set_rate,
-    training_steps,
-    trapezoid,
-)
+from .checkpoints import Checkpoint, training_steps
+from .common import descend, mixed_precision, muon_and_adamw, option, set_rate, trapezoid
 from .data import HELD_OUT, fresh_caption, painted_tokens, prompt_batch, scene_of
 from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
 
@@ -161,9 +152,8 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
     optimizers = muon_and_adamw(backbone.decoder, [p for p in weights if id(p) not in inside],
                                 recipe.rate)
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", model, optimizers, generator)
-    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("backbone", recipe.steps, checkpoint, every=100,
-                               report=lambda: f"nll {mean(recent):.3f}"):
+                               report=lambda: f"nll {checkpoint.mean:.3f}"):
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
         set_rate(optimizers, factor)
@@ -172,7 +162,7 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
         drawing, probing = losses(backbone, probes, pick.tolist(), tokens[pick], step, things,
                                   recipe, generator)
         descend(drawing + probing, optimizers, weights)
-        recent.append(drawing.item())
+        checkpoint.recent.append(drawing.item())
 
 
 SPRINKLED = 0.8  # the share of pictures that show single foreign cells

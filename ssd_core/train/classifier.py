@@ -6,25 +6,16 @@ the picture tokenizer's own blocks: coarse convolutions, then one vector of feat
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import numpy as np
 import torch
 from torch import nn
 
 from ..files import write_safetensors
-from .common import (
-    Checkpoint,
-    cosine,
-    descend,
-    mixed_precision,
-    remember_rates,
-    set_rate,
-    training_steps,
-)
+from .checkpoints import Checkpoint, training_steps
+from .common import cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import HELD_OUT, pictures, scene_of
 from .features import FORMAT, FeatureNet, moments
 from .reading import SceneProbe, answers
@@ -61,9 +52,8 @@ def train(recipe: ClassifierRecipe) -> dict:
     weights = list(model.parameters())
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.01)])
     checkpoint = Checkpoint(recipe.out / "classifier.ckpt", model, optimizers, generator)
-    recent: deque[float] = deque(maxlen=50)
     for step in training_steps("classifier", recipe.steps, checkpoint,
-                               report=lambda: f"loss {mean(recent):.3f}"):
+                               report=lambda: f"loss {checkpoint.mean:.3f}"):
         pick = torch.randint(len(painted), (recipe.batch,), generator=generator).tolist()
         batch, told = batch_of(painted, 0, pick)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=50))
@@ -71,7 +61,7 @@ def train(recipe: ClassifierRecipe) -> dict:
             features = net(batch.to(recipe.device))
         loss = probe.loss(features.float(), told.to(recipe.device))
         descend(loss, optimizers, weights)
-        recent.append(loss.item())
+        checkpoint.recent.append(loss.item())
     net.eval().cpu()
     share = held_out_share(net, probe.cpu(), recipe)
     real = np.array(pictures(recipe.reference, recipe.out, HELD_OUT))

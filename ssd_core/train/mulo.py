@@ -8,10 +8,8 @@ section 4.1, whose perceptual and adversarial terms need networks that are not p
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import torch
 import torch.nn.functional as F
@@ -23,18 +21,8 @@ from ..backbones.codecs.vqgan import nearest_codes
 from ..backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
 from ..errors import SSDError
 from ..weights.load import SAMPLERS_FILE, load_backbone, located
-from .common import (
-    REQUIRED,
-    Checkpoint,
-    Say,
-    cosine,
-    descend,
-    option,
-    remember_rates,
-    set_rate,
-    silent,
-    training_steps,
-)
+from .checkpoints import Checkpoint, training_steps
+from .common import REQUIRED, Say, cosine, descend, option, remember_rates, set_rate, silent
 from .drawn import load_pictures
 
 PICTURES_AT_ONCE = 16
@@ -155,9 +143,8 @@ def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Ten
         backbone.requires_grad_(False)
     optimizers = remember_rates([torch.optim.AdamW(samplers.parameters(), recipe.rate)])
     checkpoint = Checkpoint(recipe.out / "samplers.ckpt", samplers, optimizers, generator)
-    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("samplers", recipe.steps, checkpoint,
-                               report=lambda: f"loss {mean(recent):.3f}"):
+                               report=lambda: f"loss {checkpoint.mean:.3f}"):
         pick = torch.randint(len(fine), (recipe.batch,), generator=generator)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=20))
         losses = []
@@ -172,7 +159,7 @@ def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Ten
                                   shown))
         loss = torch.stack(losses).sum()
         descend(loss, optimizers, list(samplers.parameters()))
-        recent.append(loss.item())
+        checkpoint.recent.append(loss.item())
 
 
 @torch.no_grad()

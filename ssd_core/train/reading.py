@@ -9,11 +9,9 @@ the next cell. Both are thrown away afterwards.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import mean
 
 import torch
 import torch.nn.functional as F
@@ -34,15 +32,8 @@ from ..postcards.world import (
     TIMES,
     Scene,
 )
-from .common import (
-    Checkpoint,
-    cosine,
-    descend,
-    mixed_precision,
-    muon_and_adamw,
-    set_rate,
-    training_steps,
-)
+from .checkpoints import Checkpoint, training_steps
+from .common import cosine, descend, mixed_precision, muon_and_adamw, set_rate
 from .data import HELD_OUT, fresh_caption, scene_of
 
 LAYERS = 3
@@ -154,9 +145,8 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
     weights = [*reading.parameters(), *others]
     checkpoint = Checkpoint(path, nn.ModuleList((backbone, probe)), optimizers, generator)
     device = backbone.device
-    right: deque[float] = deque(maxlen=50)
     for step in training_steps("reading", steps, checkpoint,
-                               report=lambda: f"fields read {mean(right):.3f}"):
+                               report=lambda: f"fields read {checkpoint.mean:.3f}"):
         seeds = torch.randint(HELD_OUT, (batch,), generator=generator).tolist()
         prompts = torch.tensor([backbone.tokenize(fresh_caption(seed, step)) for seed in seeds])
         told = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
@@ -164,4 +154,4 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
         with mixed_precision(str(device)):
             state = read(backbone, prompts.to(device))
         descend(probe.loss(state, told), optimizers, weights)
-        right.append(probe.share_told(state, told))
+        checkpoint.recent.append(probe.share_told(state, told))

@@ -8,6 +8,7 @@ left has its exact state, as behind the front of a window.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +17,8 @@ from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads
 from ..engine.row_drafter import NEIGHBOURS, SWEEPS, RowDrafter, neighbours
 from ..model.grid import Grid
-from .common import mixed_precision
 from .drawn import Pictures
+from .processes import ALONE, Team
 from .teacher import branch, teach
 
 DIVERGENCE = 0.5  # weight of KL(p, q) beside smooth L1
@@ -51,16 +52,24 @@ def sweeps(drafter: RowDrafter, grid: Grid, hidden: torch.Tensor, embedding: tor
 
 
 def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[bool],
-          generator: torch.Generator) -> float:
-    """Add a batch's gradients to the row drafter; its loss, the mean over sweeps."""
+          generator: torch.Generator, team: Team = ALONE) -> float:
+    """Add the gradients of this process's share of a batch to the row drafter; its part of the
+    loss, the mean over sweeps.
+
+    Exact cells are drawn for the whole batch, so that they do not depend on the processes.
+    """
     assert heads.row is not None
-    total, without_text, grid = 0.0, iter(drop), backbone.grid
-    for part in batch.parts(most_at_once(backbone)):
-        prompts = [branch(backbone, ids.tolist(), next(without_text)) for ids in part.prompts]
-        hidden, embedding = teach(backbone, prompts, part.tokens)
-        exact = torch.rand(hidden.shape[:2], generator=generator).to(hidden.device) < EXACT
-        with mixed_precision(str(backbone.device)):
-            estimates = list(sweeps(heads.row, grid, hidden, embedding, exact))
+    total, mine, grid = 0.0, team.share(len(batch)), backbone.grid
+    exact = torch.rand(len(batch), grid.cells, generator=generator) < EXACT
+    told = iter(zip(drop[mine.start : mine.stop], exact[mine.start : mine.stop], strict=True))
+    for part in batch.pick(mine).parts(most_at_once(backbone)):
+        without_text, shown = zip(*islice(told, len(part)), strict=True)
+        prompts = [branch(backbone, ids.tolist(), without)
+                   for ids, without in zip(part.prompts, without_text, strict=True)]
+        hidden, embedding = teach(backbone, prompts, part.tokens, team)
+        with team.autocast(backbone.device):
+            estimates = list(sweeps(heads.row, grid, hidden, embedding,
+                                    torch.stack(shown).to(hidden.device)))
         losses = [F.smooth_l1_loss(estimate.float(), hidden) for estimate in estimates]
         loss = torch.stack(losses).mean() + DIVERGENCE * divergence(backbone, estimates[-1], hidden)
         loss = loss * (len(part) / len(batch))

@@ -1,7 +1,8 @@
 """Pictures that a backbone draws itself, on which its draft heads then learn (stage 3).
 
-Plain AR with the backbone's own guidance, in batches; every batch is a file of its own, so an
+AR's pictures with the backbone's own guidance, in batches; every batch is a file of its own, so an
 interrupted run goes on where it stopped, and several machines can share the work by --first.
+`exact` draws the same pictures in fewer passes, each over more cells: cheaper in small batches.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from tqdm import tqdm
 from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
-from ..engine.decode import generate
+from ..engine.decode import generate, plan
 from ..engine.events import Finished
-from ..engine.methods import AR
+from ..engine.methods import AR, Exact, Resolved
+from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import write_safetensors
 from ..model.sampling import Sampling
@@ -28,12 +30,13 @@ from ..weights.fit import free_bytes, run_bytes
 from ..weights.load import load_backbone
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
-from .drawn import FORMAT, drawn_already, gaps, of_prompts
+from .drawn import FORMAT, PROMPTS, drawn_already, gaps, of_prompts
 
 PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes of their own
 POSTCARDS, EACH_CLASS = 5184, 5  # pictures where no number is given
 MOST_AT_ONCE = 64
 ASSUMED_FREE = 8 << 30  # bytes, where the system does not tell
+METHODS: dict[str, Resolved] = {method.name: method for method in (AR(), Exact())}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class SelfDistillRecipe:
     pictures: int = option(0, "Picture i has prompt i and starts again behind the last. 0: one a "
                               f"prompt; {POSTCARDS} postcards; {EACH_CLASS} a class.")
     first: int = option(0, "Number of the first picture.")
+    method: str = option(AR.name, "ar or exact, which draws AR's pictures in fewer but larger "
+                                  "passes: faster in small batches. In half precision a token may "
+                                  "differ by rounding.")
     batch: int = option(0, f"Pictures at once. 0: up to {MOST_AT_ONCE}, as memory allows.")
     size: str = option("", "WxH in pixels. Default: the backbone's own.")
     cfg: float = option(0.0, "Guidance. 0: the backbone's own.")
@@ -99,15 +105,16 @@ def require_drawable(backbone: Backbone, prompt: str, place: str) -> None:
         raise SSDError(f"{place}: {error}") from error
 
 
-def draw(backbone: Backbone, prompts: list[str], seed: int, cfg: float | None) -> torch.Tensor:
-    """Tokens [n, R, C] of one AR run, in the smallest type that holds the codes."""
-    for event in generate(backbone, prompts, AR(), sampling=Sampling(seed=seed, cfg=cfg)):
-        if isinstance(event, Finished):
-            return event.tokens.to("cpu", number_type(backbone))
-    raise SSDError("the run ended without a picture")
+def draw(backbone: Backbone, prompts: list[str], method: Resolved, seed: int,
+         cfg: float | None) -> Finished:
+    """One run to its end: tokens [n, R, C] and statistics."""
+    *_, last = generate(backbone, prompts, method, sampling=Sampling(seed=seed, cfg=cfg))
+    assert isinstance(last, Finished)
+    return last
 
 
 def number_type(backbone: Backbone) -> torch.dtype:
+    """The smallest type that holds the codes."""
     return torch.int16 if backbone.codes <= 1 << 15 else torch.int32
 
 
@@ -117,7 +124,8 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone) -> int:
         return recipe.batch
     free = free_bytes(backbone.device) or ASSUMED_FREE
     guided, pictures = (recipe.cfg or backbone.preset.cfg) != 1, MOST_AT_ONCE
-    while pictures > 1 and run_bytes(backbone, pictures, guided, 1) > free:
+    cells = METHODS[recipe.method].widest_pass(backbone.grid, backbone.device.type)
+    while pictures > 1 and run_bytes(backbone, pictures, guided, cells) > free:
         pictures //= 2
     return pictures
 
@@ -127,18 +135,27 @@ def check(recipe: SelfDistillRecipe) -> None:
     for name in ("pictures", "first", "batch"):
         if getattr(recipe, name) < 0:
             raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
+    if recipe.method not in METHODS:
+        raise SSDError(f"method {recipe.method!r}: choose one of {', '.join(METHODS)}")
     Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
 
 
-def cost(backbone: Backbone, folder: Path, runs: list[range]) -> str:
+def cost(backbone: Backbone, folder: Path, runs: list[range], method: Resolved) -> str:
     """One line on what is still to be drawn."""
     count, grid = sum(map(len, runs)), backbone.grid
+    planned = plan(backbone, method)
+    passes = len(runs) * (planned.passes or planned.usual or planned.passes_max)
     tokens = count * grid.cells
     width, height = backbone.size
     disk = gigabytes(tokens * number_type(backbone).itemsize)
-    return (f"{backbone.name} draws {count:,} pictures of {width}x{height} px by AR: {tokens:,} "
-            f"tokens, {len(runs) * grid.cells:,} passes of up to {max(map(len, runs), default=0)} "
-            f"pictures, about {disk} in {folder}")
+    return (f"{backbone.name} draws {count:,} pictures of {width}x{height} px by {method.name}: "
+            f"{tokens:,} tokens, {about(planned)}{passes:,} passes of up to "
+            f"{max(map(len, runs), default=0)} pictures, about {disk} in {folder}")
+
+
+def about(planned: Plan) -> str:
+    """What stands before a number of passes that is no plan but an estimate or a limit."""
+    return "" if planned.passes else "usually about " if planned.usual else "at most "
 
 
 def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
@@ -146,29 +163,37 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
     check(recipe)
     backbone = load_backbone(recipe.backbone or recipe.out, recipe.device, recipe.dtype)
     backbone = backbone.resized(pixels(recipe.size))
+    backbone.keep_prompts(recipe.out / PROMPTS)
     prompts = prompts_for(backbone, recipe.prompts)
     stop, folder = recipe.pictures or prompts.pictures, recipe.out / "self-distill"
     runs = gaps(range(recipe.first, stop), drawn_already(folder, backbone),
                 at_once(recipe, backbone))
-    say(cost(backbone, folder, runs))
-    started = time.perf_counter()
+    say(cost(backbone, folder, runs, METHODS[recipe.method]))
+    started, passes = time.perf_counter(), 0
     with tqdm(total=sum(map(len, runs)), desc="self-distill", unit="picture") as bar:
         for run in runs:
-            draw_into(folder, run, backbone, prompts, recipe)
+            passes += draw_into(folder, run, backbone, prompts, recipe)
             bar.update(len(run))
     return {"stage": "self-distill", "backbone": backbone.name, "pictures": stop,
-            "drawn_now": sum(map(len, runs)), "seconds": time.perf_counter() - started}
+            "method": recipe.method, "drawn_now": sum(map(len, runs)), "passes": passes,
+            "seconds": time.perf_counter() - started}
 
 
 def draw_into(folder: Path, run: range, backbone: Backbone, prompts: Prompts,
-              recipe: SelfDistillRecipe) -> None:
-    """Draw and write the pictures of one file, with all that recomputing their branches takes."""
+              recipe: SelfDistillRecipe) -> int:
+    """Draw and write the pictures of one file, with all that recomputing their branches takes.
+
+    Returns the passes that took.
+    """
     texts = [prompts.of(i) for i in run]
-    tokens = draw(backbone, texts, recipe.seed + run.start, recipe.cfg or None)
+    drawn = draw(backbone, texts, METHODS[recipe.method], recipe.seed + run.start,
+                 recipe.cfg or None)
+    tokens = drawn.tokens.to("cpu", number_type(backbone))
     ids = of_prompts([backbone.tokenize(text) for text in texts])
     write_safetensors({"tokens": tokens, **ids}, folder / f"{run.start:06d}.safetensors", {
         "format": FORMAT, "backbone_sha256": backbone.sha256, "size": json.dumps(backbone.size),
-        "captions": json.dumps(texts)})
+        "captions": json.dumps(texts), "method": recipe.method})
+    return drawn.stats["passes"]
 
 
 def pixels(text: str) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ from ..backbones.base import Backbone
 from ..engine.state import followed, predicting
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
-from .common import mixed_precision
+from .processes import ALONE, Team
 
 
 class WholeSequence(KVCache):
@@ -31,13 +31,13 @@ class WholeSequence(KVCache):
 
 
 @torch.no_grad()
-def teach(backbone: Backbone, prompts: Sequence[list[int]],
-          tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def teach(backbone: Backbone, prompts: Sequence[list[int]], tokens: torch.Tensor,
+          team: Team = ALONE) -> tuple[torch.Tensor, torch.Tensor]:
     """h_pre and e, float32 [B, R*C, d], of the cells of pictures [B, R, C] with these prompts."""
     grid, tokens = backbone.grid, tokens.to(backbone.device, torch.long)
     tokens = with_row_ends(tokens, grid, backbone.codes)
     reduced = backbone.dtype != torch.float32
-    with nullcontext() if reduced else mixed_precision(str(backbone.device)):
+    with nullcontext() if reduced else team.autocast(backbone.device):
         embedding = backbone.embed(tokens)
         hidden = slot_states(backbone, prompts, embedding)
     return cells_of(hidden, grid).float(), cells_of(embedding, grid).float()

@@ -9,10 +9,8 @@ cells of a postcard and decide most of its claims.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import numpy as np
 import torch
@@ -23,15 +21,8 @@ from ..backbones.codecs.vq import PATCH, VQTokenizer
 from ..files import write_safetensors
 from ..postcards import SIZE, check, claims, postcard
 from ..postcards.things import cells_of
-from .common import (
-    Checkpoint,
-    cosine,
-    descend,
-    mixed_precision,
-    remember_rates,
-    set_rate,
-    training_steps,
-)
+from .checkpoints import Checkpoint, training_steps
+from .common import cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import HELD_OUT, pictures, scene_of, to_signed
 
 FORMAT = "ssd-vq/2"
@@ -143,9 +134,8 @@ def learn_to_repair(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRe
     weights = [*model.mosaic.parameters(), *model.repair.parameters()]
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
     checkpoint = Checkpoint(path, model, optimizers, generator)
-    recent: deque[float] = deque(maxlen=100)
     for step in training_steps("tokenizer", recipe.steps, checkpoint,
-                                report=lambda: f"psnr {psnr_of(mean(recent)):.2f}"):
+                                report=lambda: f"psnr {psnr_of(checkpoint.mean):.2f}"):
         batch = crops(painted, recipe, generator).to(recipe.device)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=100))
         with torch.no_grad():
@@ -154,7 +144,7 @@ def learn_to_repair(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRe
             rebuilt = model.pixels(vectors)
         error = F.mse_loss(rebuilt.float(), batch)
         descend(error, optimizers, weights)
-        recent.append(error.item())
+        checkpoint.recent.append(error.item())
 
 
 def save(model: VQTokenizer, path: Path) -> None:

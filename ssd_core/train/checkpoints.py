@@ -1,0 +1,83 @@
+"""Checkpoints of training stages, and steps that are counted from where one left off."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean
+
+import torch
+from tqdm import tqdm
+
+from ..errors import SSDError
+from ..files import written_whole
+from .processes import ALONE, Team
+
+RECENT = 100  # steps that a report is the mean of
+
+
+class Checkpoint:
+    """Model, optimizers, generator and step in one file, written whole, read weights-only.
+
+    Every process reads it, the first one writes it. `recent` has the loss, or whatever a stage
+    reports, of the last steps; `wrote` is how many processes wrote what was resumed, 0 where there
+    was nothing.
+    """
+
+    def __init__(self, path: Path, model: torch.nn.Module, optimizers: list[torch.optim.Optimizer],
+                 generator: torch.Generator, team: Team = ALONE) -> None:
+        self.path, self.model = Path(path), model
+        self.optimizers, self.generator = optimizers, generator
+        self.team = team
+        self.recent: deque[float] = deque(maxlen=RECENT)
+        self.wrote = 0
+
+    def save(self, step: int) -> None:
+        if not self.team.first:
+            return
+        state = {"step": step, "model": self.model.state_dict(),
+                 "optimizers": [o.state_dict() for o in self.optimizers],
+                 "generator": self.generator.get_state(), "recent": list(self.recent),
+                 "processes": self.team.size}
+        with written_whole(self.path) as temporary:
+            torch.save(state, temporary)
+
+    def resume(self) -> int:
+        """Load the file where there is one; the step to go on from."""
+        if not self.path.exists():
+            return 0
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+            self.model.load_state_dict(state["model"])
+            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(saved)
+            self.generator.set_state(state["generator"])
+        except Exception as error:  # any damage ends in the same advice
+            raise SSDError(f"{self.path}: this checkpoint does not fit "
+                           f"({str(error).splitlines()[0]}): remove it to start afresh") from error
+        self.recent.extend(state.get("recent", ()))
+        self.wrote = state.get("processes", 1)
+        return state["step"]
+
+    @property
+    def mean(self) -> float:
+        """Of the last steps."""
+        return mean(self.recent)
+
+
+def training_steps(name: str, steps: int, checkpoint: Checkpoint, every: int = 200,
+                   report: Callable[[], str] = str, start: int | None = None) -> Iterator[int]:
+    """Count steps from where the checkpoint left off, with a progress bar and saves on the way.
+
+    start: what the checkpoint's `resume` returned, where it was called before.
+    """
+    start = checkpoint.resume() if start is None else start
+    with tqdm(total=steps, initial=start, desc=name, mininterval=2.0,
+              disable=not checkpoint.team.first) as bar:
+        for step in range(start, steps):
+            yield step
+            bar.update()
+            if (step + 1) % every == 0 or step + 1 == steps:
+                bar.set_postfix_str(report())
+                checkpoint.save(step + 1)

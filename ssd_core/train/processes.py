@@ -1,0 +1,142 @@
+"""The processes that train one model together, as `accelerate launch` or torchrun started them.
+
+Every process computes its share of a batch; summed gradients keep their weights equal; the first
+one alone writes and speaks. A process that nothing launched is the first of one, by the same calls.
+Knows nothing about models.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..errors import SSDError
+from .common import mixed_precision
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+RANK, SIZE, PRECISION = "RANK", "WORLD_SIZE", "ACCELERATE_MIXED_PRECISION"
+PRECISIONS = ("no", "bf16")
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes and speaks; known before any has joined."""
+    return os.environ.get(RANK, "0") == "0"
+
+
+def launched() -> int:
+    """How many processes were started together."""
+    size = os.environ.get(SIZE, "1")
+    return int(size) if size.isdecimal() else 1
+
+
+class Team:
+    """This process and those it trains with; alone without an accelerator.
+
+    rank: this process's number; size: how many there are; device: where this one computes.
+    """
+
+    def __init__(self, device: str = "auto", accelerator: Accelerator | None = None) -> None:
+        self.accelerator = accelerator
+        self.rank = accelerator.process_index if accelerator else 0
+        self.size = accelerator.num_processes if accelerator else 1
+        self.device = str(accelerator.device) if accelerator and self.size > 1 else device
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, count: int) -> range:
+        """The numbers among 0 .. count-1 that are this process's; all shares are about equal."""
+        return range(count * self.rank // self.size, count * (self.rank + 1) // self.size)
+
+    def autocast(self, device: torch.device) -> AbstractContextManager:
+        """Products as `accelerate launch --mixed_precision` says, else bf16 where that is faster.
+        """
+        if self.accelerator is None or PRECISION not in os.environ:
+            return mixed_precision(str(device))
+        return self.accelerator.autocast()
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum of all processes' tensors, the same in each."""
+        if self.accelerator is None:
+            return tensor
+        return self.accelerator.reduce(tensor, reduction="sum")
+
+    def sum_gradients(self, weights: Sequence[torch.nn.Parameter]) -> None:
+        """Add up what all processes' shares of a batch gave: the gradients of the whole batch."""
+        for weight in weights:
+            if weight.grad is not None:
+                weight.grad = self.sum(weight.grad)
+
+    def total(self, value: float, device: torch.device) -> float:
+        """The sum of all processes' numbers."""
+        if self.accelerator is None:
+            return value
+        return self.sum(torch.tensor(value, device=device)).item()
+
+    def gathered(self, value: Any) -> list[Any]:
+        """Every process's value, by rank."""
+        if self.accelerator is None:
+            return [value]
+        from accelerate.utils import gather_object
+
+        return gather_object([value])
+
+    @contextmanager
+    def agreeing(self) -> Iterator[dict[str, Any]]:
+        """What all must do before they train: an SSDError of one ends all of them with its line.
+
+        Yields a dict for what must be equal in all, by what it is called.
+        """
+        facts: dict[str, Any] = {}
+        fault: SSDError | None = None
+        try:
+            yield facts
+        except SSDError as error:
+            fault = error
+        found = self.gathered((str(fault) if fault else "", facts))
+        for rank, (line, _) in enumerate(found):
+            if line:
+                raise SSDError(f"process {rank}: {line}" if rank else line) from fault
+        for rank, (_, theirs) in enumerate(found):
+            for name, value in found[0][1].items():
+                if theirs[name] != value:
+                    raise SSDError(f"processes 0 and {rank} differ in {name}: {value} and "
+                                   f"{theirs[name]}; give every machine the same files")
+
+
+ALONE = Team()
+
+
+@contextmanager
+def joined(device: str) -> Iterator[Team]:
+    """The team that this process was launched into; it is left at the end.
+
+    device: what the user asked for; several processes each take a card of their own.
+    """
+    if launched() == 1 and PRECISION not in os.environ:
+        yield Team(device)
+        return
+    precision = os.environ.get(PRECISION, "no")
+    if precision not in PRECISIONS:
+        raise SSDError(f"mixed precision {precision}: heads learn in fp32 with products in "
+                       f"{' or '.join(PRECISIONS)}; give accelerate one of these")
+    if launched() > 1 and ":" in device:
+        raise SSDError(f"device {device}: {launched()} processes cannot share it; leave --device "
+                       "out, so that each takes a card of its own")
+    try:
+        from accelerate import Accelerator
+    except ImportError as error:
+        raise SSDError("training in several processes needs the library accelerate: "
+                       "pip install accelerate") from error
+    accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
+    try:
+        yield Team(device, accelerator)
+    finally:
+        accelerator.end_training()
