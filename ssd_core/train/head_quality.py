@@ -24,27 +24,28 @@ from .teacher import branch, teach
 NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes that is measured
 
 
-def teacher_parts(backbone: Backbone,
-                  drawn: Pictures) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def teacher_parts(backbone: Backbone, drawn: Pictures,
+                  team: Team = ALONE) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """h_pre, e [2B, R*C, d] of held-out pictures with their text, then without."""
     for part in drawn.parts(max(1, most_at_once(backbone.grid) // 2)):
         prompts = [branch(backbone, ids.tolist(), without_text)
                    for without_text in (False, True) for ids in part.prompts]
-        yield teach(backbone, prompts, part.tokens.repeat(2, 1, 1))
+        yield teach(backbone, prompts, part.tokens.repeat(2, 1, 1), team)
 
 
 @torch.no_grad()
-def mean_size(backbone: Backbone, drawn: Pictures) -> float:
+def mean_size(backbone: Backbone, drawn: Pictures, team: Team = ALONE) -> float:
     """Mean |h_pre| over a few pictures: the scale that the heads' files tell."""
-    return mean(hidden.abs().mean().item() for hidden, _ in teacher_parts(backbone, drawn))
+    return mean(hidden.abs().mean().item() for hidden, _ in teacher_parts(backbone, drawn, team))
 
 
 @torch.no_grad()
-def variance(heads: DraftHeads, backbone: Backbone, drawn: Pictures) -> float:
+def variance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
+             team: Team = ALONE) -> float:
     """Mean squared error a number of the last head, on held-out pictures."""
     *_, (_, head, step) = offsets(heads, backbone.grid.columns)
     errors = []
-    for hidden, embedding in teacher_parts(backbone, drawn):
+    for hidden, embedding in teacher_parts(backbone, drawn, team):
         goal = heads.space.goal(hidden, embedding)[:, step:]
         errors.append(F.mse_loss(head(hidden[:, :-step], embedding[:, :-step]), goal).item())
     return mean(errors)
@@ -57,7 +58,7 @@ def acceptance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
 
     `acceptance_se`: standard errors over pictures. Every process measures its share of them.
     """
-    found = team.gathered(overlaps_by_offset(heads, backbone, drawn.pick(team.share(len(drawn)))))
+    found = team.gathered(overlaps_by_offset(heads, backbone, drawn, team))
     names = dict.fromkeys(name for one in found for name in one)
     each = {name: [value for one in found for value in one.get(name, ())] for name in names}
     return {"acceptance": {name: mean(values) for name, values in each.items()},
@@ -65,11 +66,11 @@ def acceptance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
                               for name, values in each.items()}}
 
 
-def overlaps_by_offset(heads: DraftHeads, backbone: Backbone,
-                       drawn: Pictures) -> dict[str, list[float]]:
-    """`overlaps` of every picture, by the offset of each head and for the row drafter."""
+def overlaps_by_offset(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
+                       team: Team) -> dict[str, list[float]]:
+    """`overlaps` of this process's pictures, by the offset of each head and for the row drafter."""
     each: dict[str, list[float]] = {}
-    for hidden, embedding in teacher_parts(backbone, drawn):
+    for hidden, embedding in teacher_parts(backbone, drawn.pick(team.share(len(drawn))), team):
         for name, head, step in offsets(heads, backbone.grid.columns):
             estimate = head(hidden[:, :-step], embedding[:, :-step])
             overlap = overlaps(backbone, partial(code_logits, heads, backbone), estimate,

@@ -99,7 +99,7 @@ def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: P
         learn = partial(row.learn, heads, backbone, generator=checkpoint.generator,
                         team=checkpoint.team)
         return learn, {**training_of(heads), **{f"row_{key}": n for key, n in counts.items()}}
-    scale = mean_size(backbone, drawn.pick(range(min(8, len(drawn)))))
+    scale = mean_size(backbone, drawn.pick(range(min(8, len(drawn)))), checkpoint.team)
     measure = partial(draft_heads.distance, loss=recipe.loss, scale=scale, heads=heads,
                       backbone=backbone)
     learn = partial(draft_heads.learn, heads, backbone, measure=measure, team=checkpoint.team)
@@ -172,7 +172,8 @@ def finished(run: Run) -> dict:
     """Save the file and measure it."""
     recipe, backbone, heads = run.recipe, run.backbone, run.heads.requires_grad_(False).eval()
     if recipe.target == "e" and len(run.held_out):
-        heads.space = replace(heads.space, variance=variance(heads, backbone, run.held_out))
+        heads.space = replace(heads.space, variance=variance(heads, backbone, run.held_out,
+                                                          run.team))
     if run.team.first:
         save_heads(heads, recipe.file, backbone, run.summary)
     last = {"last_loss": run.checkpoint.mean} if run.checkpoint.recent else {}
