@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from accelerate.commands.launch import launch_command_parser
 from support.documents import DOCS, ROOT, blocks, codes, table
 from test_layers import ROOMS
 
@@ -127,7 +128,8 @@ def test_every_flag_of_a_page_belongs_to_some_command(path):
     # --guess is the knob that add_a_knob.md adds; test_guides.py runs it.
     commands = [("generate",), ("compare",), ("plan",), ("bench",), ("evaluate",), ("download",),
                 ("fit",), ("convert",), *(("train", stage) for stage in STAGES)]
-    known = {"--help", "--index-url", "--guess"}.union(
+    known = {"--help", "--index-url", "--guess", *launch_command_parser()._option_string_actions}
+    known = known.union(
         in_source(r'"(--\w+)"', [ROOT / "install.py"]), *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
     found = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", path.read_text(encoding="utf-8")))

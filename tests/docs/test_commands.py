@@ -142,6 +142,15 @@ def check_pip(words: list[str]) -> None:
             assert re.search(rf"\b{re.escape(package)}\b", known) and version in known, word
 
 
+def check_accelerate(words: list[str]) -> None:
+    """What accelerate starts is ours, and its own flags are known to it."""
+    from accelerate.commands.launch import launch_command_parser
+
+    known = launch_command_parser().parse_args(words)
+    assert known.module and known.training_script == "ssd_core"
+    parse(known.training_script_args)
+
+
 def nothing(words: list[str]) -> None:
     """Makes or enters an environment, or is plainly right."""
 
@@ -151,6 +160,7 @@ KINDS: dict[str, Callable[[list[str]], None]] = {
     r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
     r"python benchmarks/": check_benchmark, r"python tests/check_types\.py$": nothing,
     r"(?:\w+=\S+ )*python -m pytest": check_pytest,
+    r"accelerate launch": check_accelerate,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
     r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
 

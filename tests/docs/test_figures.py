@@ -99,6 +99,12 @@ def test_what_is_said_of_exact_is_as_measured():
         *heads, *none) in methods
 
 
+def test_what_exact_saves_while_drawing_for_heads_is_as_measured():
+    head = "pictures at once | method | passes"
+    shown = table(DOCS / "training.md", head)
+    assert shown == table(RESULTS / "self_distill.md", head) and len(shown) == 4
+
+
 def test_what_the_readers_read():
     assert set(SPEED) == {BF16, FP32} and len(SPEED[FP32]) > 12
     assert rounded("8.35", 1) == "8.4" and rounded("2.419", 2) == "2.42"
