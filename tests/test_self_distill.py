@@ -78,6 +78,7 @@ def features(path: Path, folder: Path) -> torch.Tensor:
     return backbone.embed_prompt(torch.tensor([backbone.tokenize("a house")]))
 
 
+@pytest.mark.slow
 def test_kept_features_are_those_of_this_encoder_and_damage_is_made_good(tmp_path, readings):
     pytest.importorskip("transformers", reason="flan-T5 is read with transformers")
     path, kept = llamagen_t2i(tmp_path / "t2i"), tmp_path / PROMPTS
@@ -92,6 +93,7 @@ def test_kept_features_are_those_of_this_encoder_and_damage_is_made_good(tmp_pat
     assert not torch.equal(features(path, kept), first) and len(readings) == 3
 
 
+@pytest.mark.slow
 def test_tars_language_model_speaks_once(tmp_path, readings, monkeypatch):
     pytest.importorskip("transformers", reason="Tar's language model is read with transformers")
     monkeypatch.setattr("ssd_core.backbones.prompts.tar_language.COUNT", 6)

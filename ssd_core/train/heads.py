@@ -86,9 +86,9 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
     if first := checkpoint.resume():
         say(f"{checkpoint.path}: goes on from step {first:,}; processes then {checkpoint.wrote}, "
             f"now {team.size}")
-    return Run(recipe, backbone, heads, drawn.pick(range(shown)), held_out,
-               *learner(recipe, heads, backbone, drawn, checkpoint, {"pictures": shown,
-                                                                    "steps": steps}),
+    learn, summary = learner(recipe, heads, backbone, drawn, checkpoint,
+                             {"pictures": shown, "steps": steps})
+    return Run(recipe, backbone, heads, drawn.pick(range(shown)), held_out, learn, summary,
                checkpoint, first, steps)
 
 

@@ -24,15 +24,15 @@ RANK, SIZE, PRECISION = "RANK", "WORLD_SIZE", "ACCELERATE_MIXED_PRECISION"
 PRECISIONS = ("no", "bf16")
 
 
-def is_first() -> bool:
-    """Whether this process is the one that writes and speaks; known before any has joined."""
-    return os.environ.get(RANK, "0") == "0"
-
-
 def launched() -> int:
     """How many processes were started together."""
     size = os.environ.get(SIZE, "1")
     return int(size) if size.isdecimal() else 1
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes and speaks; known before any has joined."""
+    return launched() == 1 or os.environ.get(RANK, "0") == "0"
 
 
 class Team:
@@ -135,7 +135,11 @@ def joined(device: str) -> Iterator[Team]:
     except ImportError as error:
         raise SSDError("training in several processes needs the library accelerate: "
                        "pip install accelerate") from error
-    accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
+    try:
+        accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
+    except (ValueError, RuntimeError) as error:
+        raise SSDError(f"accelerate cannot start ({str(error).splitlines()[0]}): check its "
+                       "settings and that every process has a device") from error
     try:
         yield Team(device, accelerator)
     finally:
