@@ -32,6 +32,7 @@ from ssd_core.files import written_whole
 from ssd_core.measure.evaluate import Trial
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
+from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
 
 HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
 
@@ -58,7 +59,7 @@ def ssd(rounds: int, k_v: int = 1, **knobs) -> SSD:
 
 def heads_of(**fields) -> tuple[tuple[str, object], ...]:
     """What differs from the bundled heads' recipe: vertical head 1 is all that k_v = 1 uses."""
-    default = {f.name: f.default for f in dataclass_fields(heads_stage.HeadsRecipe)}
+    default = {f.name: f.default for f in dataclass_fields(HeadsRecipe)}
     return tuple((name, value) for name, value in {"k_v": 1, **fields}.items()
                  if value != default[name])
 
@@ -106,7 +107,7 @@ TABLES = {
     "losses": Table("Head losses and draft temperatures, 1,000 pictures", 64, (
         AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
                       heads_of(loss=loss, pictures=1000))
-                  for loss in heads_stage.LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
+                  for loss in LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
 }
 
 
@@ -120,7 +121,7 @@ def heads_for(row: Row, backbone: Backbone, bundled: str, runs: Path) -> DraftHe
     out = runs / "heads" / name
     if not (out / "heads.safetensors").exists():
         print(f"training heads {name}", file=sys.stderr)
-        result = heads_stage.train(heads_stage.HeadsRecipe(
+        result = heads_stage.train(HeadsRecipe(
             out, backbone=str(runs), data=str(runs), **dict(row.recipe)))
         (out / "heads.json").write_text(json.dumps(result, indent=1) + "\n")
     return load_heads(out, backbone)
