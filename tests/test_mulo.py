@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, events, mock_drafter, tokens
 
-from ssd_core import Grid, Sampling, SSDError, methods
+from ssd_core import Grid, Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import drafter as drafters
 from ssd_core.backbones.drafter import Downsampler, Upsampler
 from ssd_core.engine.methods.mulo import expanded
@@ -113,3 +113,16 @@ def test_a_drafter_for_another_grid_is_refused():
     backbone.find_drafter = lambda target: other
     with pytest.raises(SSDError, match="3x3 cells and its samplers enlarge 2 times, mock draws"):
         events(backbone, methods.MuLo())
+
+
+def test_postcard_brings_a_drafter_whose_samplers_fit():
+    """Its codes say the same picture at both sizes: reduced after enlarging, most come back."""
+    backbone = load_backbone("postcard", "cpu", "fp32")
+    drafter = backbone.find_drafter(backbone)
+    drafter.require(backbone)
+    assert drafter.backbone.grid == Grid(12, 12)
+    picture = tokens(drafter.backbone, methods.AR(), ("a red house , by the sea",))
+    shown = drafter.backbone.decode(picture)
+    again = drafter.backbone.decode(drafter.downsampled(drafter.upsampled(picture)))
+    other = drafter.backbone.decode(picture.roll(1, dims=1))
+    assert (again - shown).abs().mean() < 0.5 * (other - shown).abs().mean()
