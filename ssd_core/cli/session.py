@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,13 +19,24 @@ from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
 from ..weights.load import load_backbone, load_heads
-from .options import MODELS, Loading
+from ..workers.crew import Crew
+from ..workers.models import Models, portable
+from ..workers.open import crew_of
+from ..workers.task import Loaded
+from .options import MODELS, Loading, Workers
 from .output import note
 
 
 def load(loading: Loading, methods: Iterable[Method],
          size: tuple[int, int] | None = None) -> tuple[Backbone, DraftHeads | None]:
     """The backbone at `size`, and draft heads if one of the methods uses them."""
+    loaded, _ = load_with_paths(loading, methods, size)
+    return loaded.backbone, loaded.heads
+
+
+def load_with_paths(loading: Loading, methods: Iterable[Method],
+                    size: tuple[int, int] | None) -> tuple[Loaded, Models]:
+    """The same, and where other processes find them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
     backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
@@ -32,7 +45,24 @@ def load(loading: Loading, methods: Iterable[Method],
         heads = there.heads_for(path, loading.heads, backbone.sha256)
         if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
             raise SSDError(misfit)  # a script must not silently get another speed
-    return backbone, load_heads(heads, backbone) if heads else None
+    models = Models(portable(path), portable(heads) if heads else None, loading.device, loading.dtype,
+                    loading.offload, size)
+    return Loaded(backbone, load_heads(heads, backbone) if heads else None), models
+
+
+@contextmanager
+def open_crew(workers: Workers, loading: Loading, methods: Iterable[Method],
+              size: tuple[int, int] | None = None) -> Iterator[tuple[Crew, Loaded]]:
+    """Workers that hold the models, and what this process knows of them.
+
+    Where others hold them, this process has loaded all but their values.
+    """
+    wanted = workers.wanted()
+    own = replace(loading, device="meta", offload=False) if wanted.apart else loading
+    loaded, models = load_with_paths(own, methods, size)
+    models = replace(models, device=loading.device, offload=loading.offload)
+    with crew_of(wanted, loaded, models, note) as crew:
+        yield crew, loaded
 
 
 def shelf(models_dir: str | None) -> Shelf:
