@@ -12,14 +12,16 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
+from ..engine.decode import check
 from ..errors import SSDError
 from ..front.request import Request
 from ..workers.draw import How, ToDraw, at_once, draw_tasks, require_same
+from ..workers.open import crew_of
 from ..workers.work import missing, work
 from .options import Canvas, Drawing, Json, Knobs, Loading, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
-from .session import open_crew
+from .session import load_for
 
 LONGEST = 40  # characters of a prompt in a file name
 NAMED = 20  # unknown words in a warning
@@ -50,24 +52,25 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
 
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
-    with open_crew(workers, loading, [method], canvas.pixels()) as (crew, loaded):
-        lines = read_prompts(prompts, loaded.backbone)
-        first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), lines[0],
-                        canvas.negative, fall_back=knobs.method is None)
-        how = How(first.method, first.sampling, first.negative)
-        tell(first, lines, canvas.strict_words)
-        pictures = to_draw(lines, rendering.each)
-        require_same(pictures, how, loaded, out)
+    loaded, models = load_for(workers, loading, [method], canvas.pixels())
+    backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
+    first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
+                    fall_back=knobs.method is None)
+    how = How(first.method, first.sampling, first.negative)
+    check(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    tell(first, lines, canvas.strict_words)
+    pictures = to_draw(lines, rendering.each)
+    require_same(pictures, how, loaded, out)
+    with crew_of(workers.wanted(), loaded, models, note) as crew:
         longest = max(lines, key=len)
-        batch = rendering.batch or at_once(how, longest, loaded.backbone, how.heads(loaded),
-                                           crew.place.free)
+        batch = rendering.batch or at_once(how, longest, loaded, crew.place.free)
         tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
         left = sum(task.count for task in missing(tasks, out))
-        report.say(f"{loaded.backbone.name} draws {left:,} of {len(pictures):,} pictures by "
+        report.say(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
                    f"{first.label} into {out}, {batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
     report.say(f"{made:,} pictures drawn in {seconds:.0f} s")
-    report.result({"out": str(out), "method": how.method.name, "backbone": loaded.backbone.name,
+    report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,
                    "prompts": len(lines), "pictures": len(pictures), "drawn_now": made,
                    "seconds": seconds})
 

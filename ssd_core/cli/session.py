@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +18,8 @@ from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
 from ..weights.load import load_backbone, load_heads
-from ..workers.crew import Crew
+from ..workers.crew import Place
 from ..workers.models import Models, portable
-from ..workers.open import crew_of
 from ..workers.task import Loaded
 from .options import MODELS, Loading, Workers
 from .output import note
@@ -45,24 +43,19 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
         heads = there.heads_for(path, loading.heads, backbone.sha256)
         if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
             raise SSDError(misfit)  # a script must not silently get another speed
-    models = Models(portable(path), portable(heads) if heads else None, loading.device, loading.dtype,
-                    loading.offload, size)
+    models = Models(portable(path), portable(heads) if heads else None, loading.device,
+                    loading.dtype, loading.offload, size)
     return Loaded(backbone, load_heads(heads, backbone) if heads else None), models
 
 
-@contextmanager
-def open_crew(workers: Workers, loading: Loading, methods: Iterable[Method],
-              size: tuple[int, int] | None = None) -> Iterator[tuple[Crew, Loaded]]:
-    """Workers that hold the models, and what this process knows of them.
-
-    Where others hold them, this process has loaded all but their values.
+def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
+             size: tuple[int, int] | None = None) -> tuple[Loaded, Models]:
+    """What `crew_of` takes. Where other processes hold the models, all but their values is loaded.
     """
-    wanted = workers.wanted()
-    own = replace(loading, device="meta", offload=False) if wanted.apart else loading
-    loaded, models = load_with_paths(own, methods, size)
-    models = replace(models, device=loading.device, offload=loading.offload)
-    with crew_of(wanted, loaded, models, note) as crew:
-        yield crew, loaded
+    if not workers.wanted().apart:
+        return load_with_paths(loading, methods, size)
+    loaded, models = load_with_paths(replace(loading, device="meta", offload=False), methods, size)
+    return loaded, replace(models, device=loading.device, offload=loading.offload)
 
 
 def shelf(models_dir: str | None) -> Shelf:
@@ -107,8 +100,10 @@ def decode(request: Request, label: str) -> Result:
     return result
 
 
-def conditions(backbone: Backbone) -> dict:
-    """The conditions of a measurement."""
-    return {"backbone": backbone.name, "device": str(backbone.device),
-            "dtype": str(backbone.dtype).removeprefix("torch."),
+def conditions(backbone: Backbone, place: Place | None = None) -> dict:
+    """The conditions of a measurement. place: where workers compute, if others than this process.
+    """
+    device, dtype = (place.device, place.dtype) if place else (backbone.device, backbone.dtype)
+    return {"backbone": backbone.name, "device": str(device),
+            "dtype": str(dtype).removeprefix("torch."),
             "threads": torch.get_num_threads(), "torch": torch.__version__}

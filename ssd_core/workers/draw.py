@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..backbones.base import Backbone
 from ..engine.decode import generate
-from ..engine.events import Finished
+from ..engine.events import finished
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
@@ -88,23 +87,21 @@ def draw(pictures: Sequence[ToDraw], how: How, loaded: Loaded) -> Iterator[tuple
     """File name and PNG of each picture, drawn as one batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
     sampling = how.sampling.later(pictures[0].number)
-    *_, last = generate(backbone, [one.prompt for one in pictures], how.method, heads, sampling,
-                        how.negative)
-    assert isinstance(last, Finished)
-    drawn = pixels(backbone, last.tokens)
+    done = finished(generate(backbone, [one.prompt for one in pictures], how.method, heads,
+                             sampling, how.negative))
+    drawn = pixels(backbone, done.tokens)
     for index, (one, picture) in enumerate(zip(pictures, drawn, strict=True)):
-        recipe = make_recipe(backbone, heads, how.method, sampling, last.tokens[index], last.stats,
+        recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
                              index=index, prompt=one.prompt, negative=how.negative)
         yield one.file, png_bytes(picture, recipe)
 
 
-def at_once(how: How, prompt: str, backbone: Backbone, heads: DraftHeads | None,
-            free: int | None) -> int:
+def at_once(how: How, prompt: str, loaded: Loaded, free: int | None) -> int:
     """Pictures in a batch: up to MOST_AT_ONCE, fewer if free memory (bytes) has no room for them.
     """
     pictures = MOST_AT_ONCE
     while free is not None and pictures > 1 and Request(
-            backbone, heads, how.method, how.sampling, prompt, how.negative,
+            loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
             pictures=pictures).bytes_needed > free:
         pictures //= 2
     return pictures
