@@ -66,8 +66,8 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
         batch = rendering.batch or at_once(how, longest, loaded, crew.place.free)
         tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
         left = sum(task.count for task in missing(tasks, out))
-        report.say(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
-                   f"{first.label} into {out}, {batch} at once")
+        note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by {first.label} into "
+             f"{out}, {batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
     report.say(f"{made:,} pictures drawn in {seconds:.0f} s")
     report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,

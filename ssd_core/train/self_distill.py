@@ -83,13 +83,17 @@ def prompts_for(backbone: Backbone, path: str) -> Prompts:
 
 
 def read_prompts(path: Path, backbone: Backbone) -> list[str]:
-    """The lines of a file that are not blank; SSDError names the line that cannot be drawn."""
+    """The lines of a file that are neither blank nor comments, which begin with #.
+
+    SSDError names the line that cannot be drawn.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: prompts cannot be read ({str(error).splitlines()[0]}): give a "
                        "text file in UTF-8, one prompt a line") from error
-    told = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    told = [(number, line.strip()) for number, line in enumerate(lines, 1)
+            if line.strip() and not line.strip().startswith("#")]
     if not told:
         raise SSDError(f"{path}: holds no prompts; write one a line")
     for number, prompt in told:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
 from ..errors import SSDError
@@ -41,8 +42,9 @@ def crew_of(wanted: Wanted, loaded: Loaded, models: Models | None = None,
         yield InProcess(loaded)
         return
     assert models is not None
-    crew = RayCrew(models, models_of(loaded), wanted.count, wanted.address, say)
-    try:
-        yield crew
-    finally:
-        crew.close()
+    with redirect_stdout(sys.stderr):  # Ray reports lost processes on stdout, which is for results
+        crew = RayCrew(models, models_of(loaded), wanted.count, wanted.address, say)
+        try:
+            yield crew
+        finally:
+            crew.close()
