@@ -19,7 +19,7 @@ from ..errors import SSDError
 from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..front.promises import listed
 from ..model.sampling import Sampling
-from ..workers.open import Wanted
+from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
 MODELS = "models"  # default folder of downloads and of searches
@@ -82,10 +82,8 @@ class Picture(Canvas):
 class Workers:
     """Workers."""
 
-    workers: int = flag(1, "Processes that draw, each with the models loaded. More than one needs "
-                           "the package ray.")
-    address: str = flag("", "Address of a Ray cluster, for example 10.0.0.5:6379. Default: this "
-                            "machine.")
+    workers: int = flag(1, WORKERS)
+    address: str = flag("", ADDRESS)
 
     def wanted(self) -> Wanted:
         return Wanted(self.workers, self.address)

@@ -17,6 +17,7 @@ from ..errors import SSDError
 from ..front.request import Request
 from ..workers.draw import How, ToDraw, at_once, draw_tasks, require_same
 from ..workers.open import crew_of
+from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
 from .options import Canvas, Drawing, Json, Knobs, Loading, Workers, flag
 from .output import Reporter, note
@@ -48,8 +49,6 @@ class Rendering:
 def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,
             workers: Workers, loading: Loading, json: Json = False) -> None:
     """Draw every prompt of a file as PNGs with recipes; a stopped run goes on where it was."""
-    from ..train.self_distill import read_prompts
-
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())

@@ -13,6 +13,10 @@ from .models import Models
 from .ray_crew import RayCrew, models_of
 from .task import Loaded
 
+# Help of the two flags, wherever they are.
+WORKERS = "Processes that draw, each with the models loaded. More than one needs the package ray."
+ADDRESS = "Address of a Ray cluster, for example 10.0.0.5:6379. Default: this machine."
+
 
 @dataclass(frozen=True)
 class Wanted:
