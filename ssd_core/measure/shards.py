@@ -100,8 +100,7 @@ class Shards:
         """
         backbone, sampling = trial.backbone, trial.sampling
         place = place or Place.of(Loaded(backbone))
-        same = [backbone.sha256, heads and heads.sha256, str(place.dtype),
-                place.device, trial.batch, asdict(sampling)]
+        same = [backbone.sha256, str(place.dtype), place.device, trial.batch, asdict(sampling)]
         digest = hashlib.sha256(json.dumps(same).encode()).hexdigest()[:12]
         return cls(trial, heads, runs / digest, place)
 
@@ -125,8 +124,9 @@ class Shards:
 
     def task(self, entry: Entry, start: int) -> BatchTask:
         """The batch whose first caption has this number."""
-        own = entry.method.resolved(self.trial.backbone.preset)
-        key = hashlib.sha256(repr((own, entry.heads)).encode()).hexdigest()[:8]
+        own, heads = entry.method.resolved(self.trial.backbone.preset), self.heads_for(entry)
+        used = heads.sha256 if heads and own.uses_heads else None
+        key = hashlib.sha256(repr((own, entry.heads, used)).encode()).hexdigest()[:8]
         captions = tuple(self.trial.captions[start : start + self.trial.batch])
         short = "" if len(captions) == self.trial.batch else f"-{len(captions)}"
         return BatchTask(f"{entry.name}-T{entry.temperature:g}-{key}/{start}{short}", entry,

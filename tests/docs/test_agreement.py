@@ -126,9 +126,11 @@ def test_the_stages_of_training_are_listed():
                          ids=lambda path: path.name)
 def test_every_flag_of_a_page_belongs_to_some_command(path):
     # --guess is the knob that add_a_knob.md adds; test_guides.py runs it.
-    commands = [("generate",), ("compare",), ("plan",), ("bench",), ("evaluate",), ("download",),
-                ("fit",), ("convert",), *(("train", stage) for stage in STAGES)]
-    known = {"--help", "--index-url", "--guess", *launch_command_parser()._option_string_actions}
+    # --head is Ray's.
+    commands = [("generate",), ("render",), ("compare",), ("plan",), ("bench",), ("evaluate",),
+                ("download",), ("fit",), ("convert",), *(("train", stage) for stage in STAGES)]
+    known = {"--help", "--index-url", "--guess", "--head",
+             *launch_command_parser()._option_string_actions}
     known = known.union(
         in_source(r'"(--\w+)"', [ROOT / "install.py"]), *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
