@@ -81,7 +81,7 @@ def test_the_contract_lists_the_fields_of_an_event(name):
 
 
 def test_the_contract_names_what_there_is():
-    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= options("generate")
+    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= options("generate") | options("render")
     listed = CONTRACT[CONTRACT.index("returns a `Plan`"):].split("\n-")[0]
     assert set(codes(listed)[1:]) <= {*(f.name for f in fields(Plan)), "step_acceleration"}
     for field in fields(Sampling):
