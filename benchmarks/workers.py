@@ -62,10 +62,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    counts = [int(one) for one in args.workers.split(",")]
-    cores = os.cpu_count() or 1
-    rows = {"this process": (Wanted(), torch.get_num_threads()),
-            **{f"{n} Ray worker{'s' * (n > 1)}": (Apart(n), max(1, cores // n)) for n in counts}}
+    cores, asked = os.cpu_count() or 1, os.environ.get("OMP_NUM_THREADS")
+    rows = {"this process": (Wanted(), torch.get_num_threads())}
+    for n in map(int, args.workers.split(",")):
+        threads = int(asked) if asked else max(1, cores // n)  # as Ray sets it
+        rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(n), threads
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
     for _ in range(args.repeats):
         for name, (wanted, _) in rows.items():

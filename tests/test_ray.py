@@ -27,7 +27,7 @@ from ssd_core.workers.ray_crew import RayCrew, models_of
 from ssd_core.workers.work import missing, work
 
 pytestmark = pytest.mark.slow
-PICTURES = 8
+PICTURES = 6
 
 
 @pytest.fixture(scope="module")

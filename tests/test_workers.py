@@ -152,7 +152,7 @@ def test_names_of_pictures_are_safe_everywhere():
 def tiny(tmp_path_factory):
     """A folder with a tiny postcard and its heads."""
     folder = tmp_path_factory.mktemp("tiny")
-    postcard.save(tiny_postcard(), folder / "backbone.safetensors")
+    postcard.save(tiny_postcard(grid=Grid(12, 12)), folder / "backbone.safetensors")
     backbone = load_backbone(folder, "cpu")
     save_heads(random_heads(backbone), folder / "heads.safetensors", backbone, {})
     return folder
