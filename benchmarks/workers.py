@@ -33,6 +33,7 @@ MODELS = Models("postcard", "postcard", "cpu", "fp32")
 HOW = How(SSD(rounds=2), Sampling(seed=1))
 HEAD = ["drawn by", "threads each", "until the models are loaded, s", "drawing, s",
         "pictures a minute", "against this process"]
+BUSY = "**Other programs kept the cores busy: these seconds tell nothing about the speed-up.** "
 
 
 class Apart(Wanted):
@@ -79,10 +80,11 @@ def main() -> None:
               f"{60 * args.pictures / median[name][1]:.0f}", f"{alone / median[name][1]:.2f}x"]
              for name, (_, threads) in rows.items()]
     load = " ".join(f"{one:.1f}" for one in os.getloadavg())
+    busy = BUSY if os.getloadavg()[2] > 2 * cores else ""
     told = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
             f"{args.batch}, PNGs with recipes; median of {args.repeats} runs in turns. {cores} "
             f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
-            f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/workers.py`.")
+            f"{busy}{conditions(torch.device('cpu'))}. Made by `python benchmarks/workers.py`.")
     text = ["# Workers on one machine", "", told, "", table(HEAD, lines), ""]
     with written_whole(RESULTS / "workers.md") as temporary:
         temporary.write_text("\n".join(text))
