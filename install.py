@@ -40,7 +40,7 @@ VERBOSE, FAST = "--verbose", "--fast"
 FAST_LANE = ("-m", "not slow")
 WORKERS = ("-n", "2", "--dist", "loadfile")  # a file of tests shares what it loaded
 # About how much is downloaded, in MB, on Linux with Python 3.11.
-SIZES = {"app": 100, "app,dev": 220}
+SIZES = {"app": 100, "app,dev": 310}
 TORCH_MB, TORCH_CUDA_MB = 200, 3500
 PROMPT = "a red house in the middle , on a lake , at sunset"
 SEED = "8"

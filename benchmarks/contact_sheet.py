@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.measure.evaluate import PROMPT_SEED
+from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.postcards import paint
 from ssd_core.train.data import fresh_caption, scene_of
 

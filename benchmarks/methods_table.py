@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from statistics import mean
@@ -21,7 +20,7 @@ from ssd_core import Sampling, load_backbone, load_heads
 from ssd_core.engine.methods import AR, METHODS
 from ssd_core.files import written_whole
 from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
-from ssd_core.measure.evaluate import Decoded, Trial
+from ssd_core.measure.metrics import Decoded, Trial
 from ssd_core.measure.plots import plot, require_matplotlib
 from ssd_core.measure.shards import Entry, Shards
 from ssd_core.measure.tables import with_error
@@ -65,8 +64,7 @@ def run(args: argparse.Namespace) -> str:
     shards = Shards.of(trial, heads, args.runs / "methods")
     wanted = entries([float(one) for one in args.temperatures.split(",") if one])
     reasons = {entry: shards.refused(entry) for entry in wanted}
-    found = shards.all([entry for entry in wanted if reasons[entry] is None],
-                       partial(print, file=sys.stderr))
+    found = shards.all([entry for entry in wanted if reasons[entry] is None])
     left_out = [f"{shards.label(entry)}: {why}" for entry, why in reasons.items() if why]
     return written(shards, shards.measured(found), found, left_out, not args.no_plots)
 

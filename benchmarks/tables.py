@@ -29,7 +29,7 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
 from ssd_core.files import written_whole
-from ssd_core.measure.evaluate import Trial
+from ssd_core.measure.metrics import Trial
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe

@@ -167,6 +167,6 @@ def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
     trial = script.Trial(backbone, 2, 2, script.Sampling(seed=5))
     bench = Shards.of(trial, None, tmp_path)
     entry = script.entries([])[0]
-    first = bench.decoded(entry, 0)
+    first = bench.all([entry])[entry]
     assert torch.equal(first.tokens, bench.decoded(entry, 0).tokens)
     assert torch.equal(first.tokens, trial.run(entry.method, None).tokens.cpu())

@@ -28,6 +28,7 @@ from ssd_core.train.drawn import FORMAT, Pictures, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach, with_row_ends
+from ssd_core.workers.crew import Place
 
 pytestmark = pytest.mark.slow
 
@@ -380,11 +381,9 @@ def test_sizes_are_not_mixed(tmp_path):
     assert self_distill.train(replace(recipe, size="480x544"))["drawn_now"] == 0
 
 
-def test_batches_shrink_to_what_memory_has_room_for(monkeypatch):
+def test_batches_shrink_to_what_memory_has_room_for():
     recipe = SelfDistillRecipe(Path())
-    for free, pictures in ((1 << 40, 64), (1, 1)):
-        monkeypatch.setattr(self_distill, "free_bytes", lambda device, free=free: free)
-        assert self_distill.at_once(recipe, MOCK) == pictures
-    assert self_distill.at_once(replace(recipe, batch=7), MOCK) == 7
-    monkeypatch.setattr(self_distill, "free_bytes", lambda device: None)
-    assert self_distill.at_once(recipe, MOCK) == 64  # a small model in the assumed 8 GiB
+    for free, pictures in ((1 << 40, 64), (1, 1), (None, 64)):  # None: 8 GiB are assumed
+        place = Place("cpu", torch.float32, free)
+        assert self_distill.at_once(recipe, MOCK, place) == pictures
+        assert self_distill.at_once(replace(recipe, batch=7), MOCK, place) == 7

@@ -24,6 +24,7 @@ from . import (
     generate,
     methods,
     plan,
+    render,
     studio,
     train,
 )
@@ -36,8 +37,8 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
-for module, name in ((generate, "generate"), (compare, "compare"), (plan, "plan"),
-                     (bench, "bench"), (evaluate, "evaluate"),
+for module, name in ((generate, "generate"), (render, "render"), (compare, "compare"),
+                     (plan, "plan"), (bench, "bench"), (evaluate, "evaluate"),
                      (frontier, "frontier"), (methods, "methods"),
                      (backbones, "backbones"), (download, "download"), (fit, "fit"),
                      (convert, "convert")):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ..engine.methods import AR, SSD
 from ..errors import SSDError
-from .options import Drawing, Json, Loading, flag
+from ..workers.open import crew_of
+from .options import Drawing, Json, Loading, Workers, flag
 from .output import Reporter, note
-from .session import conditions, load
+from .session import conditions, load_for
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
@@ -29,10 +30,11 @@ class Sweep:
     plots: bool = flag(True, "Draw plots (needs matplotlib).")
 
 
-def command(sweep: Sweep, drawing: Drawing, loading: Loading, json: Json = False) -> None:
+def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
+            json: Json = False) -> None:
     """Sweep methods and knobs; an interrupted run goes on where it was."""
-    from ..measure.evaluate import Trial
     from ..measure.frontier import entries, write
+    from ..measure.metrics import Trial
     from ..measure.plots import require_matplotlib
     from ..measure.shards import Entry, Shards
 
@@ -41,19 +43,22 @@ def command(sweep: Sweep, drawing: Drawing, loading: Loading, json: Json = False
         raise SSDError("prompts and batch must be at least 1")
     if sweep.plots:
         require_matplotlib()  # before hours of decoding
-    backbone, heads = load(loading, [SSD()])
-    trial = Trial(backbone, sweep.prompts, sweep.batch, sampling)
-    shards = Shards.of(trial, heads, sweep.out / "batches")
-    only = [Entry(method) for _, method in parse_methods(sweep.methods)] if sweep.methods else []
-    wanted = [Entry(AR(), False), *only] if only else entries(heads)
-    for entry in wanted:
-        if reason := shards.refused(entry):
-            note(f"left out: {shards.label(entry)}: {reason}")
-            wanted = [one for one in wanted if one != entry]
-    where = conditions(backbone)
+    loaded, models = load_for(workers, loading, [SSD()])
+    backbone, heads = loaded.backbone, loaded.heads
+    with crew_of(workers.wanted(), loaded, models, note) as crew:
+        trial = Trial(backbone, sweep.prompts, sweep.batch, sampling)
+        shards = Shards.of(trial, heads, sweep.out / "batches", crew.place)
+        only = [Entry(one) for _, one in parse_methods(sweep.methods)] if sweep.methods else []
+        wanted = [Entry(AR(), False), *only] if only else entries(heads)
+        for entry in wanted:
+            if reason := shards.refused(entry):
+                note(f"left out: {shards.label(entry)}: {reason}")
+                wanted = [one for one in wanted if one != entry]
+        found = shards.all(wanted, crew)
+    where = conditions(backbone, crew.place)
     about = (f"{', '.join(f'{key} {value}' for key, value in where.items())}; {sweep.prompts} "
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
-    rows = write(shards, shards.all(wanted, note), sweep.out, about, sweep.plots)
+    rows = write(shards, found, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
     report.say(f"{sweep.out / 'frontier.md'}")
     report.result({"results": rows, **where})

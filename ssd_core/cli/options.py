@@ -19,6 +19,7 @@ from ..errors import SSDError
 from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..front.promises import listed
 from ..model.sampling import Sampling
+from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
 MODELS = "models"  # default folder of downloads and of searches
@@ -49,17 +50,12 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Canvas:
     """Picture."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
-    batch: int = flag(1, "Number of pictures.")
     size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
     strict_words: bool = flag(False, "Stop if the backbone does not know a word of the prompt.")
-
-    def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise SSDError(f"batch {self.batch}: must be at least 1")
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height), or None if no size was given."""
@@ -69,6 +65,28 @@ class Picture:
         if not (width.isdigit() and height.isdigit()):
             raise SSDError(f"size {self.size!r}: write width x height, for example 192x192")
         return int(width), int(height)
+
+
+@dataclass(frozen=True)
+class Picture(Canvas):
+    """Picture."""
+
+    batch: int = flag(1, "Number of pictures.")
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise SSDError(f"batch {self.batch}: must be at least 1")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Workers."""
+
+    workers: int = flag(1, WORKERS)
+    address: str = flag("", ADDRESS)
+
+    def wanted(self) -> Wanted:
+        return Wanted(self.workers, self.address)
 
 
 def as_flag(one: Described) -> tuple[str, Any, Field]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,13 +18,23 @@ from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
 from ..weights.load import load_backbone, load_heads
-from .options import MODELS, Loading
+from ..workers.crew import Place
+from ..workers.models import Models, portable
+from ..workers.task import Loaded
+from .options import MODELS, Loading, Workers
 from .output import note
 
 
 def load(loading: Loading, methods: Iterable[Method],
          size: tuple[int, int] | None = None) -> tuple[Backbone, DraftHeads | None]:
     """The backbone at `size`, and draft heads if one of the methods uses them."""
+    loaded, _ = load_with_paths(loading, methods, size)
+    return loaded.backbone, loaded.heads
+
+
+def load_with_paths(loading: Loading, methods: Iterable[Method],
+                    size: tuple[int, int] | None) -> tuple[Loaded, Models]:
+    """The same, and where other processes find them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
     backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
@@ -32,7 +43,19 @@ def load(loading: Loading, methods: Iterable[Method],
         heads = there.heads_for(path, loading.heads, backbone.sha256)
         if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
             raise SSDError(misfit)  # a script must not silently get another speed
-    return backbone, load_heads(heads, backbone) if heads else None
+    models = Models(portable(path), portable(heads) if heads else None, loading.device,
+                    loading.dtype, loading.offload, size)
+    return Loaded(backbone, load_heads(heads, backbone) if heads else None), models
+
+
+def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
+             size: tuple[int, int] | None = None) -> tuple[Loaded, Models]:
+    """What `crew_of` takes. Where other processes hold the models, all but their values is loaded.
+    """
+    if not workers.wanted().apart:
+        return load_with_paths(loading, methods, size)
+    loaded, models = load_with_paths(replace(loading, device="meta", offload=False), methods, size)
+    return loaded, replace(models, device=loading.device, offload=loading.offload)
 
 
 def shelf(models_dir: str | None) -> Shelf:
@@ -77,8 +100,10 @@ def decode(request: Request, label: str) -> Result:
     return result
 
 
-def conditions(backbone: Backbone) -> dict:
-    """The conditions of a measurement."""
-    return {"backbone": backbone.name, "device": str(backbone.device),
-            "dtype": str(backbone.dtype).removeprefix("torch."),
+def conditions(backbone: Backbone, place: Place | None = None) -> dict:
+    """The conditions of a measurement. place: where workers compute, if others than this process.
+    """
+    device, dtype = (place.device, place.dtype) if place else (backbone.device, backbone.dtype)
+    return {"backbone": backbone.name, "device": str(device),
+            "dtype": str(dtype).removeprefix("torch."),
             "threads": torch.get_num_threads(), "torch": torch.__version__}

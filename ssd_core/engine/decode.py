@@ -60,6 +60,18 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
 
 
+def check(backbone: Backbone, prompts: Sequence[str], method: Method, heads: DraftHeads | None,
+          sampling: Sampling, negative: str | None = None) -> None:
+    """Raise what `generate` would for a whole picture, also where another process will run it.
+
+    That is for a backbone loaded without its values (device meta).
+    """
+    resolved = method.resolved(backbone.preset)
+    check_needs(resolved, backbone, heads)
+    prompt_branches(backbone, list(prompts), negative, guidance_of(sampling, backbone.preset))
+    pass_width(resolved, backbone, settled(sampling, backbone.preset))
+
+
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
     """Switch off gradients and the caller's autocast, which would change the picture."""

@@ -5,7 +5,7 @@ The browser preview reads the same schema. Fields are only ever added.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -87,3 +87,11 @@ class Finished(Told):
 
 Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a method
 Event = Started | Pass | RowsDone | Finished
+
+
+def finished(events: Iterable[Event]) -> Finished:
+    """Take a run to its end; its last event, with tokens and statistics."""
+    for event in events:
+        if isinstance(event, Finished):
+            return event
+    raise ValueError("the run ended without its last event")

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from io import BytesIO
 from pathlib import Path
 from typing import TypeGuard
 
@@ -56,27 +57,39 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
     from .. import __version__
 
     return {
+        **settings(backbone, heads, method, sampling, index=index, prompt=prompt,
+                   negative=negative, keep_rows=keep_rows),
+        "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
+        "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+
+
+def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
+             index: int, prompt: str, negative: str | None = None, keep_rows: int = 0) -> dict:
+    """The part of a recipe that is known before the run and decides what it draws."""
+    return {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
         **asdict(settled(sampling, backbone.preset)), "seed": sampling.seeds(index + 1)[-1],
-        "size": list(backbone.size),
-        "keep_rows": keep_rows, "tokens": pack(tokens),
-        "versions": {"ssd": __version__, "torch": torch.__version__},
-        "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+        "size": list(backbone.size), "keep_rows": keep_rows}
 
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
              extra: Mapping[str, str] | None = None) -> None:
-    """Write picture [H, W, 3] float 0..1; recipe None writes no metadata about its making.
+    """Write `png_bytes` of a picture; completely or, with SSDError, not at all."""
+    with written_whole(path) as temporary:
+        temporary.write_bytes(png_bytes(picture, recipe, extra))
 
-    extra: further text chunks; without them a workflow for ComfyUI is added. The file is written
-    completely or, with SSDError, not at all.
+
+def png_bytes(picture: torch.Tensor, recipe: dict | None,
+              extra: Mapping[str, str] | None = None) -> bytes:
+    """Picture [H, W, 3] float 0..1 as a PNG; recipe None tells nothing about its making.
+
+    extra: further text chunks; without them a workflow for ComfyUI is added.
     """
-    pixels = to_bytes(picture)
-    info = PngInfo()
+    pixels, info, file = to_bytes(picture), PngInfo(), BytesIO()
     if recipe is not None:
         recipe = {**recipe, "pixels_sha256": pixels_sha256(pixels)}
         info.add_text("parameters", parameters(recipe))
@@ -85,8 +98,8 @@ def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
             info.add_text("workflow", json.dumps(workflow_of(recipe), separators=(",", ":")))
     for key, text in (extra or {}).items():
         info.add_text(key, text)
-    with written_whole(path) as temporary:
-        Image.fromarray(pixels).save(temporary, format="PNG", pnginfo=info)
+    Image.fromarray(pixels).save(file, format="PNG", pnginfo=info)
+    return file.getvalue()
 
 
 def parameters(recipe: Mapping) -> str:

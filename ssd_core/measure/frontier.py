@@ -16,7 +16,7 @@ from pathlib import Path
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SJD, SSD, Exact, Method, Rolling, Rows, Wave
 from ..files import written_whole
-from .evaluate import Decoded
+from .metrics import Decoded
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards
 from .tables import table, with_error

@@ -1,33 +1,38 @@
 """Many prompts by many methods, a batch at a time, so that a run can be interrupted.
 
 Every method decodes a batch before the next batch begins: a machine that slows down slows all of
-them. Each batch is a file below the folder, and a file that is there is not decoded again. Remove
-the folder when a method's code has changed.
+them. Each batch leaves two files below the folder, and a batch whose files are there is not decoded
+again, whether one process decodes or many workers do. Remove the folder when a method's code has
+changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.decode import generate
+from ..engine.decode import check
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..errors import SSDError
-from ..files import written_whole
 from ..front.compare import verdict
 from ..front.labels import label
 from ..front.promises import HELPFUL, heads_use
 from ..model.sampling import Sampling
-from ..train.common import Say, silent
-from .evaluate import Decoded, Trial, decode_all, with_errors
+from ..train.features import load_classifier
+from ..workers.crew import Crew, InProcess, Place
+from ..workers.task import Loaded, There
+from ..workers.work import work
+from .metrics import Decoded, Trial, decode_all, identical, measure, with_errors
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,35 @@ class Entry:
         return label(self.method.resolved(backbone.preset)) + bare + warm
 
 
+@dataclass(frozen=True)
+class BatchTask:
+    """A batch of captions by one method: tokens and statistics as .npz, what is measured as .json.
+    """
+
+    name: str
+    entry: Entry
+    captions: tuple[str, ...]
+    sampling: Sampling
+
+    @property
+    def count(self) -> int:
+        return len(self.captions)
+
+    def left(self, there: There) -> BatchTask | None:
+        return None if there(f"{self.name}.json") and there(f"{self.name}.npz") else self
+
+    def run(self, loaded: Loaded) -> dict[str, bytes]:
+        backbone, heads = loaded.backbone, loaded.heads if self.entry.heads else None
+        drawn = decode_all(backbone, heads, self.entry.method, self.captions, self.count,
+                           self.sampling)
+        measured = measure(backbone, load_classifier(), self.captions, drawn.tokens, self.sampling,
+                           self.count)
+        kept = BytesIO()
+        np.savez(kept, tokens=drawn.tokens.cpu().numpy(), stats=json.dumps(drawn.stats[0]))
+        return {f"{self.name}.json": json.dumps(measured).encode(),
+                f"{self.name}.npz": kept.getvalue()}
+
+
 @dataclass
 class Shards:
     """What all rows have in common, and the folder of the batches decoded so far."""
@@ -55,15 +89,20 @@ class Shards:
     trial: Trial
     heads: DraftHeads | None
     folder: Path
+    place: Place
 
     @classmethod
-    def of(cls, trial: Trial, heads: DraftHeads | None, runs: Path) -> Shards:
-        """A folder below `runs` for these very conditions: nothing of another run is taken."""
+    def of(cls, trial: Trial, heads: DraftHeads | None, runs: Path,
+           place: Place | None = None) -> Shards:
+        """A folder below `runs` for these very conditions: nothing of another run is taken.
+
+        place: where the crew computes; None: where the trial's backbone is.
+        """
         backbone, sampling = trial.backbone, trial.sampling
-        same = [backbone.sha256, heads and heads.sha256, str(backbone.dtype),
-                backbone.device.type, trial.batch, asdict(sampling)]
+        place = place or Place.of(Loaded(backbone))
+        same = [backbone.sha256, str(place.dtype), place.device, trial.batch, asdict(sampling)]
         digest = hashlib.sha256(json.dumps(same).encode()).hexdigest()[:12]
-        return cls(trial, heads, runs / digest)
+        return cls(trial, heads, runs / digest, place)
 
     def label(self, entry: Entry) -> str:
         return entry.label(self.trial.backbone)
@@ -72,61 +111,84 @@ class Shards:
         return self.heads if entry.heads else None
 
     def sampling(self, entry: Entry, start: int = 0) -> Sampling:
-        own = self.trial.sampling
-        return replace(own, seed=own.seed + start, temperature=entry.temperature)
+        return replace(self.trial.sampling.later(start), temperature=entry.temperature)
 
     def refused(self, entry: Entry) -> str | None:
         """Why a row cannot be measured here, or None."""
         try:
-            generate(self.trial.backbone, self.trial.captions[:1], entry.method,
-                     self.heads_for(entry), self.sampling(entry)).close()
+            check(self.trial.backbone, self.trial.captions[:1], entry.method,
+                  self.heads_for(entry), self.sampling(entry))
         except SSDError as error:
             return str(error)
         return None
 
+    def task(self, entry: Entry, start: int) -> BatchTask:
+        """The batch whose first caption has this number."""
+        own, heads = entry.method.resolved(self.trial.backbone.preset), self.heads_for(entry)
+        used = heads.sha256 if heads and own.uses_heads else None
+        key = hashlib.sha256(repr((own, entry.heads, used)).encode()).hexdigest()[:8]
+        captions = tuple(self.trial.captions[start : start + self.trial.batch])
+        short = "" if len(captions) == self.trial.batch else f"-{len(captions)}"
+        return BatchTask(f"{entry.name}-T{entry.temperature:g}-{key}/{start}{short}", entry,
+                         captions, self.sampling(entry, start))
+
+    def starts(self) -> range:
+        return range(0, len(self.trial.captions), self.trial.batch)
+
+    def draw(self, rows: Sequence[Entry], crew: Crew | None = None, label: str = "decode") -> int:
+        """Every row's batches that are not in the folder, a batch by all rows before the next one.
+
+        Returns the number of pictures drawn. crew: None draws in this process.
+        """
+        tasks = [self.task(entry, start) for start in self.starts() for entry in rows]
+        loaded = Loaded(self.trial.backbone, self.heads)
+        return work(tasks, self.folder, crew or InProcess(loaded), label)
+
     def decoded(self, entry: Entry, start: int) -> Decoded:
-        """One batch, from the folder if it is there."""
-        own = entry.method.resolved(self.trial.backbone.preset)
-        key = hashlib.sha256(repr((own, entry.heads)).encode()).hexdigest()[:8]
-        path = self.folder / f"{entry.name}-T{entry.temperature:g}-{key}" / f"{start}.npz"
-        if not path.exists():
-            self.decode(entry, start, path)
-        with np.load(path) as kept:
+        """One batch that has been drawn, from the folder."""
+        with np.load(self.folder / f"{self.task(entry, start).name}.npz") as kept:
             return Decoded(torch.from_numpy(kept["tokens"]), [json.loads(str(kept["stats"]))])
 
-    def decode(self, entry: Entry, start: int, path: Path) -> None:
-        trial = self.trial
-        outcome = decode_all(trial.backbone, self.heads_for(entry), entry.method,
-                             trial.captions[start : start + trial.batch], trial.batch,
-                             self.sampling(entry, start))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, tokens=outcome.tokens.cpu().numpy(), stats=json.dumps(outcome.stats[0]))
+    def all(self, rows: Sequence[Entry], crew: Crew | None = None) -> dict[Entry, Decoded]:
+        """Every row's pictures, drawn where they are not in the folder."""
+        self.draw(rows, crew)
+        return {entry: joined([self.decoded(entry, start) for start in self.starts()])
+                for entry in rows}
 
-    def all(self, rows: Sequence[Entry], say: Say = silent) -> dict[Entry, Decoded]:
-        """Every row's pictures; a batch by all rows before the next one."""
-        found: dict[Entry, list[Decoded]] = {entry: [] for entry in rows}
-        for start in range(0, len(self.trial.captions), self.trial.batch):
-            for entry in rows:
-                say(f"captions {start}..: {self.label(entry)}")
-                found[entry].append(self.decoded(entry, start))
-        return {entry: Decoded(torch.cat([one.tokens for one in parts]),
-                               [stats for one in parts for stats in one.stats])
-                for entry, parts in found.items()}
+    def row(self, entry: Entry, baseline: Entry) -> dict:
+        """The measured keys of a row that has been drawn; one batch at a time is in memory.
+
+        baseline: AR at the same temperature, drawn too.
+        """
+        same, stats = [], []
+        measured: dict[str, list] = defaultdict(list)
+        for start in self.starts():
+            own, ar = self.decoded(entry, start), self.decoded(baseline, start)
+            same += identical(own.tokens, ar.tokens)
+            stats += own.stats
+            path = self.folder / f"{self.task(entry, start).name}.json"
+            for key, values in json.loads(path.read_text(encoding="utf-8")).items():
+                measured[key] += values
+        return self.trial.summary(measured, stats, same)
 
     def measured(self, found: Mapping[Entry, Decoded]) -> list[dict]:
         """One row per entry, beside AR's of the same temperature."""
         rows, backbone = [], self.trial.backbone
         for entry, decoded in found.items():
-            ar = next(one for other, one in found.items()
-                      if other.name == AR.name and other.temperature == entry.temperature)
-            row = self.trial.row(decoded, ar.tokens.to(backbone.device))
+            ar = next(one for one in found if one.name == AR.name
+                      and one.temperature == entry.temperature)
+            row = self.row(entry, ar)
             own = entry.method.resolved(backbone.preset)
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
-                         "verdict": verdict(own, backbone.dtype, row["identical_tokens"]),
-                         **row, **speeds(decoded, ar)})
+                         "verdict": verdict(own, self.place.dtype, row["identical_tokens"]),
+                         **row, **speeds(decoded, found[ar])})
         return rows
+
+
+def joined(parts: Sequence[Decoded]) -> Decoded:
+    return Decoded(torch.cat([one.tokens for one in parts]),
+                   [stats for one in parts for stats in one.stats])
 
 
 def speeds(decoded: Decoded, ar: Decoded) -> dict[str, float]:

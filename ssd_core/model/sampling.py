@@ -7,7 +7,7 @@ fp32.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -51,6 +51,10 @@ class Sampling:
 
     def seeds(self, count: int) -> list[int]:
         return [(self.seed + i) % (1 << 64) for i in range(count)]
+
+    def later(self, pictures: int) -> Sampling:
+        """The same from the seed that many pictures later, for a batch of a longer run."""
+        return replace(self, seed=(self.seed + pictures) % (1 << 64))
 
 
 def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:

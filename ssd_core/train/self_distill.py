@@ -1,7 +1,7 @@
 """Pictures that a backbone draws itself, on which its draft heads then learn (stage 3).
 
 AR's pictures with the backbone's own guidance, in batches; every batch is a file of its own, so an
-interrupted run goes on where it stopped, and several machines can share the work by --first.
+interrupted run goes on where it stopped, and several workers or machines can share the work.
 `exact` draws the same pictures in fewer passes, each over more cells: cheaper in small batches.
 """
 
@@ -9,25 +9,30 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
+from safetensors.torch import save
 
 from ..backbones.base import Backbone
 from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
 from ..engine.decode import generate, plan
-from ..engine.events import Finished
+from ..engine.events import finished
 from ..engine.methods import AR, Exact, Resolved
 from ..engine.plan import Plan
 from ..errors import SSDError
-from ..files import write_safetensors
+from ..files import read_safetensors
 from ..model.sampling import Sampling
-from ..weights.fit import free_bytes, run_bytes
-from ..weights.load import load_backbone
+from ..weights.fit import run_bytes
+from ..workers.crew import Place
+from ..workers.models import Models, portable
+from ..workers.open import ADDRESS, WORKERS, Wanted, crew_of
+from ..workers.prompts import read_prompts
+from ..workers.task import Loaded, There
+from ..workers.work import work
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
 from .drawn import FORMAT, PROMPTS, drawn_already, gaps, of_prompts
@@ -59,6 +64,8 @@ class SelfDistillRecipe:
     seed: int = option(0, "Picture i uses seed + i.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     dtype: str = option("auto", "auto, fp32, bf16, fp16, int8, int4.")
+    workers: int = option(1, WORKERS)
+    address: str = option("", ADDRESS)
 
 
 @dataclass(frozen=True)
@@ -82,49 +89,18 @@ def prompts_for(backbone: Backbone, path: str) -> Prompts:
                    "a line, such as captions of the kind you will ask for")
 
 
-def read_prompts(path: Path, backbone: Backbone) -> list[str]:
-    """The lines of a file that are not blank; SSDError names the line that cannot be drawn."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:
-        raise SSDError(f"{path}: prompts cannot be read ({str(error).splitlines()[0]}): give a "
-                       "text file in UTF-8, one prompt a line") from error
-    told = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
-    if not told:
-        raise SSDError(f"{path}: holds no prompts; write one a line")
-    for number, prompt in told:
-        require_drawable(backbone, prompt, f"{path}, line {number}")
-    return [prompt for _, prompt in told]
-
-
-def require_drawable(backbone: Backbone, prompt: str, place: str) -> None:
-    """Before a run of days, what it would end at."""
-    try:
-        backbone.tokenize(prompt)
-    except SSDError as error:
-        raise SSDError(f"{place}: {error}") from error
-
-
-def draw(backbone: Backbone, prompts: list[str], method: Resolved, seed: int,
-         cfg: float | None) -> Finished:
-    """One run to its end: tokens [n, R, C] and statistics."""
-    *_, last = generate(backbone, prompts, method, sampling=Sampling(seed=seed, cfg=cfg))
-    assert isinstance(last, Finished)
-    return last
-
-
 def number_type(backbone: Backbone) -> torch.dtype:
     """The smallest type that holds the codes."""
     return torch.int16 if backbone.codes <= 1 << 15 else torch.int32
 
 
-def at_once(recipe: SelfDistillRecipe, backbone: Backbone) -> int:
+def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
     """Pictures of a batch: those asked for, else the power of two that free memory has room for."""
     if recipe.batch:
         return recipe.batch
-    free = free_bytes(backbone.device) or ASSUMED_FREE
+    free = place.free or ASSUMED_FREE
     guided, pictures = (recipe.cfg or backbone.preset.cfg) != 1, MOST_AT_ONCE
-    cells = METHODS[recipe.method].widest_pass(backbone.grid, backbone.device.type)
+    cells = METHODS[recipe.method].widest_pass(backbone.grid, place.device)
     while pictures > 1 and run_bytes(backbone, pictures, guided, cells) > free:
         pictures //= 2
     return pictures
@@ -158,42 +134,71 @@ def about(planned: Plan) -> str:
     return "" if planned.passes else "usually about " if planned.usual else "at most "
 
 
+@dataclass(frozen=True)
+class DistillTask:
+    """The pictures of one file, with all that recomputing their branches takes."""
+
+    first: int
+    texts: tuple[str, ...]
+    method: Resolved
+    sampling: Sampling
+
+    @property
+    def name(self) -> str:
+        return f"{self.first:06d}.safetensors"
+
+    @property
+    def count(self) -> int:
+        return len(self.texts)
+
+    def left(self, there: There) -> DistillTask | None:
+        return None if there(self.name) else self
+
+    def run(self, loaded: Loaded) -> dict[str, bytes]:
+        backbone = loaded.backbone
+        drawn = finished(generate(backbone, self.texts, self.method, sampling=self.sampling))
+        tokens = drawn.tokens.to("cpu", number_type(backbone))
+        ids = of_prompts([backbone.tokenize(text) for text in self.texts])
+        return {self.name: save({"tokens": tokens, **ids}, {
+            "format": FORMAT, "backbone_sha256": backbone.sha256,
+            "size": json.dumps(backbone.size), "captions": json.dumps(self.texts),
+            "method": self.method.name, "passes": str(drawn.stats["passes"])})}
+
+
+def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:
+    """One task for each run of numbers."""
+    first = Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
+    return [DistillTask(run.start, tuple(prompts.of(i) for i in run), METHODS[recipe.method],
+                        first.later(run.start)) for run in runs]
+
+
 def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
     """Draw the recipe's pictures into recipe.out/self-distill and say how long it took."""
     check(recipe)
-    backbone = load_backbone(recipe.backbone or recipe.out, recipe.device, recipe.dtype)
-    backbone = backbone.resized(pixels(recipe.size))
-    backbone.keep_prompts(recipe.out / PROMPTS)
-    prompts = prompts_for(backbone, recipe.prompts)
+    wanted = Wanted(recipe.workers, recipe.address)
+    models = models_of(recipe)
+    loaded = (replace(models, device="meta") if wanted.apart else models).load()
+    backbone, prompts = loaded.backbone, prompts_for(loaded.backbone, recipe.prompts)
     stop, folder = recipe.pictures or prompts.pictures, recipe.out / "self-distill"
-    runs = gaps(range(recipe.first, stop), drawn_already(folder, backbone),
-                at_once(recipe, backbone))
-    say(cost(backbone, folder, runs, METHODS[recipe.method]))
-    started, passes = time.perf_counter(), 0
-    with tqdm(total=sum(map(len, runs)), desc="self-distill", unit="picture") as bar:
-        for run in runs:
-            passes += draw_into(folder, run, backbone, prompts, recipe)
-            bar.update(len(run))
+    there = drawn_already(folder, backbone)
+    with crew_of(wanted, loaded, models, say) as crew:
+        runs = gaps(range(recipe.first, stop), there, at_once(recipe, backbone, crew.place))
+        say(cost(backbone, folder, runs, METHODS[recipe.method]))
+        started, mine = time.perf_counter(), tasks(recipe, runs, prompts)
+        made, seconds = work(mine, folder, crew, "self-distill"), time.perf_counter() - started
     return {"stage": "self-distill", "backbone": backbone.name, "pictures": stop,
-            "method": recipe.method, "drawn_now": sum(map(len, runs)), "passes": passes,
-            "seconds": time.perf_counter() - started}
+            "method": recipe.method, "drawn_now": made,
+            "passes": sum(passes_of(folder / task.name) for task in mine), "seconds": seconds}
 
 
-def draw_into(folder: Path, run: range, backbone: Backbone, prompts: Prompts,
-              recipe: SelfDistillRecipe) -> int:
-    """Draw and write the pictures of one file, with all that recomputing their branches takes.
+def models_of(recipe: SelfDistillRecipe) -> Models:
+    return Models(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
+                  size=pixels(recipe.size), prompts=str((recipe.out / PROMPTS).absolute()))
 
-    Returns the passes that took.
-    """
-    texts = [prompts.of(i) for i in run]
-    drawn = draw(backbone, texts, METHODS[recipe.method], recipe.seed + run.start,
-                 recipe.cfg or None)
-    tokens = drawn.tokens.to("cpu", number_type(backbone))
-    ids = of_prompts([backbone.tokenize(text) for text in texts])
-    write_safetensors({"tokens": tokens, **ids}, folder / f"{run.start:06d}.safetensors", {
-        "format": FORMAT, "backbone_sha256": backbone.sha256, "size": json.dumps(backbone.size),
-        "captions": json.dumps(texts), "method": recipe.method})
-    return drawn.stats["passes"]
+
+def passes_of(path: Path) -> int:
+    """Forward passes that a file of pictures took."""
+    return int(read_safetensors(path, FORMAT)[1]["passes"])
 
 
 def pixels(text: str) -> tuple[int, int] | None:

@@ -81,7 +81,7 @@ def test_the_contract_lists_the_fields_of_an_event(name):
 
 
 def test_the_contract_names_what_there_is():
-    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= options("generate")
+    assert set(re.findall(r"--[a-z][\w-]*", CONTRACT)) <= options("generate") | options("render")
     listed = CONTRACT[CONTRACT.index("returns a `Plan`"):].split("\n-")[0]
     assert set(codes(listed)[1:]) <= {*(f.name for f in fields(Plan)), "step_acceleration"}
     for field in fields(Sampling):
@@ -126,9 +126,11 @@ def test_the_stages_of_training_are_listed():
                          ids=lambda path: path.name)
 def test_every_flag_of_a_page_belongs_to_some_command(path):
     # --guess is the knob that add_a_knob.md adds; test_guides.py runs it.
-    commands = [("generate",), ("compare",), ("plan",), ("bench",), ("evaluate",), ("download",),
-                ("fit",), ("convert",), *(("train", stage) for stage in STAGES)]
-    known = {"--help", "--index-url", "--guess", *launch_command_parser()._option_string_actions}
+    # --head is Ray's.
+    commands = [("generate",), ("render",), ("compare",), ("plan",), ("bench",), ("evaluate",),
+                ("download",), ("fit",), ("convert",), *(("train", stage) for stage in STAGES)]
+    known = {"--help", "--index-url", "--guess", "--head",
+             *launch_command_parser()._option_string_actions}
     known = known.union(
         in_source(r'"(--\w+)"', [ROOT / "install.py"]), *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))

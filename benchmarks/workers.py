@@ -1,0 +1,94 @@
+"""What workers gain and cost on this machine: pictures a minute by one process and by workers.
+
+    python benchmarks/workers.py --workers 1,2
+
+Every row draws the same pictures, in turns with the other rows. Writes
+benchmarks/results/workers.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from conditions import RESULTS, conditions, table
+
+from ssd_core import Sampling
+from ssd_core.engine.methods import SSD
+from ssd_core.files import written_whole
+from ssd_core.measure.metrics import PROMPT_SEED
+from ssd_core.train.data import fresh_caption
+from ssd_core.workers.draw import How, ToDraw, draw_tasks
+from ssd_core.workers.models import Models
+from ssd_core.workers.open import Wanted, crew_of
+from ssd_core.workers.work import work
+
+MODELS = Models("postcard", "postcard", "cpu", "fp32")
+HOW = How(SSD(rounds=2), Sampling(seed=1))
+HEAD = ["drawn by", "threads each", "until the models are loaded, s", "drawing, s",
+        "pictures a minute", "against this process"]
+BUSY = "**Other programs kept the cores busy: these seconds tell nothing about the speed-up.** "
+
+
+class Apart(Wanted):
+    """Workers of their own even where one is enough, to see what Ray costs."""
+
+    @property
+    def apart(self) -> bool:
+        return True
+
+
+def seconds(wanted: Wanted, pictures: int, batch: int) -> tuple[float, float]:
+    """(until a worker has loaded, for drawing) of one run into an empty folder."""
+    orders = [ToDraw(n, fresh_caption(PROMPT_SEED + n, 0), f"{n}.png") for n in range(pictures)]
+    start = time.perf_counter()
+    loaded = (replace(MODELS, device="meta") if wanted.apart else MODELS).load()
+    with tempfile.TemporaryDirectory() as folder, crew_of(wanted, loaded, MODELS) as crew:
+        assert crew.place.device == "cpu"  # waits for the first worker
+        ready = time.perf_counter()
+        work(draw_tasks(orders, HOW, batch), Path(folder), crew, "draw", quiet=True)
+        return ready - start, time.perf_counter() - ready
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workers", default="1,2", help="numbers of workers, by commas")
+    parser.add_argument("--pictures", type=int, default=24)
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    cores, asked = os.cpu_count() or 1, os.environ.get("OMP_NUM_THREADS")
+    rows = {"this process": (Wanted(), torch.get_num_threads())}
+    for n in map(int, args.workers.split(",")):
+        threads = int(asked) if asked else max(1, cores // n)  # as Ray sets it
+        rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(n), threads
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
+    for _ in range(args.repeats):
+        for name, (wanted, _) in rows.items():
+            found[name].append(seconds(wanted, args.pictures, args.batch))
+            print(name, found[name][-1], flush=True)
+    median = {name: [statistics.median(part) for part in zip(*runs, strict=True)]
+              for name, runs in found.items()}
+    alone = median["this process"][1]
+    lines = [[name, str(threads), f"{median[name][0]:.1f}", f"{median[name][1]:.1f}",
+              f"{60 * args.pictures / median[name][1]:.0f}", f"{alone / median[name][1]:.2f}x"]
+             for name, (_, threads) in rows.items()]
+    load = " ".join(f"{one:.1f}" for one in os.getloadavg())
+    busy = BUSY if os.getloadavg()[2] > 2 * cores else ""
+    told = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
+            f"{args.batch}, PNGs with recipes; median of {args.repeats} runs in turns. {cores} "
+            f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
+            f"{busy}{conditions(torch.device('cpu'))}. Made by `python benchmarks/workers.py`.")
+    text = ["# Workers on one machine", "", told, "", table(HEAD, lines), ""]
+    with written_whole(RESULTS / "workers.md") as temporary:
+        temporary.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()

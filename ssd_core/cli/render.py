@@ -1,0 +1,106 @@
+"""`ssd render`: draw every prompt of a file, on one machine or many; goes on where it stopped."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..backbones.base import Backbone
+from ..engine.decode import check
+from ..errors import SSDError
+from ..front.request import Request
+from ..workers.draw import How, ToDraw, at_once, draw_tasks, require_same
+from ..workers.open import crew_of
+from ..workers.prompts import read_prompts
+from ..workers.work import missing, work
+from .options import Canvas, Drawing, Json, Knobs, Loading, Workers, flag
+from .output import Reporter, note
+from .paths import check_folder, nearest_folder
+from .session import load_for
+
+LONGEST = 40  # characters of a prompt in a file name
+NAMED = 20  # unknown words in a warning
+
+File = Annotated[Path, typer.Argument(
+    metavar="PROMPTS.txt", show_default=False,
+    help="Text file in UTF-8, one prompt a line. Blank lines and lines that begin with # do not "
+         "count.")]
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """Output."""
+
+    out: Path = flag(Path("renders"), "Folder. Pictures that are there are not drawn again.")
+    each: int = flag(1, "Pictures of every prompt. Picture n of the run uses seed + n.")
+    batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
+
+    def __post_init__(self) -> None:
+        if self.each < 1 or self.batch < 0:
+            raise SSDError("each must be at least 1, and batch at least 0")
+
+
+def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,
+            workers: Workers, loading: Loading, json: Json = False) -> None:
+    """Draw every prompt of a file as PNGs with recipes; a stopped run goes on where it was."""
+    report, out, method = Reporter(json), rendering.out, knobs.chosen()
+    check_folder(nearest_folder(out / "picture.png"))
+    loaded, models = load_for(workers, loading, [method], canvas.pixels())
+    backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
+    first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
+                    fall_back=knobs.method is None)
+    how = How(first.method, first.sampling, first.negative)
+    check(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    tell(first, lines, canvas.strict_words)
+    pictures = to_draw(lines, rendering.each)
+    require_same(pictures, how, loaded, out)
+    with crew_of(workers.wanted(), loaded, models, note) as crew:
+        longest = max(lines, key=len)
+        batch = rendering.batch or at_once(how, longest, loaded, crew.place.free)
+        tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
+        left = sum(task.count for task in missing(tasks, out))
+        note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by {first.label} into "
+             f"{out}, {batch} at once")
+        made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
+    report.say(f"{made:,} pictures drawn in {seconds:.0f} s")
+    report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,
+                   "prompts": len(lines), "pictures": len(pictures), "drawn_now": made,
+                   "seconds": seconds})
+
+
+def to_draw(prompts: Sequence[str], each: int) -> list[ToDraw]:
+    """`each` pictures of every prompt, named by number and prompt."""
+    texts = [prompt for prompt in prompts for _ in range(each)]
+    return [ToDraw(number, text, file_name(number, text)) for number, text in enumerate(texts)]
+
+
+def file_name(number: int, prompt: str) -> str:
+    """000007-a-red-house.png: letters and digits of any script, safe on every system."""
+    letters = "".join(letter if letter.isalnum() else " "
+                      for letter in unicodedata.normalize("NFC", prompt.lower()))
+    words = "-".join(letters.split())[:LONGEST].strip("-")
+    return f"{number:06d}-{words}.png" if words else f"{number:06d}.png"
+
+
+def tell(request: Request, prompts: Sequence[str], strict: bool) -> None:
+    """Print what differs from what was asked; with `strict`, SSDError for unknown words."""
+    if request.note:
+        note(f"warning: {request.note}")
+    words = unknown_words(request.backbone, [*prompts, request.negative or ""])
+    if words and strict:
+        raise SSDError(f"words unknown to {request.backbone.name}: {', '.join(words)}; "
+                       "use other words")
+    if words:
+        more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
+        note(f"warning: {request.backbone.name} does not know, and ignores: "
+             f"{', '.join(words[:NAMED])}{more}")
+
+
+def unknown_words(backbone: Backbone, texts: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(word for text in texts for word in backbone.unknown_words(text)))

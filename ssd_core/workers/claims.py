@@ -1,0 +1,52 @@
+"""Claims on tasks, so that processes that share a folder never draw the same batch twice.
+
+A claim is a locked file beside the results. The system unlocks it when its process ends, however it
+ends, so a claim never outlives the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ..errors import SSDError
+
+POLL = 0.5  # seconds between two looks at another process's claim
+
+
+class Claims:
+    """The claims that this process holds in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.held: dict[str, FileLock] = {}
+
+    def path(self, name: str) -> Path:
+        return self.folder / f".{name.replace('/', '-')}.claim"
+
+    def take(self, name: str, wait: bool = False) -> bool:
+        """Claim a task; False if another process has it. wait: until that process is done."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path(name))
+            lock.acquire(timeout=-1 if wait else 0, poll_interval=POLL)
+        except Timeout:
+            return False
+        except (OSError, NotImplementedError) as error:
+            raise SSDError(f"{self.folder}: work cannot be claimed there ({error}): choose a "
+                           "folder that can be written to and whose disk locks files") from error
+        self.held[name] = lock
+        return True
+
+    def release(self, name: str, finished: bool = True) -> None:
+        """Give a claim back. finished: its files are there, so the claim's own file may go."""
+        self.held.pop(name).release()
+        if finished:
+            with contextlib.suppress(OSError):  # another process looks at it: that one removes it
+                self.path(name).unlink()
+
+    def release_all(self) -> None:
+        for name in list(self.held):
+            self.release(name, finished=False)

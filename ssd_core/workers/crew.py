@@ -1,0 +1,75 @@
+"""Who runs tasks: this process alone, or workers elsewhere (ray_crew.py), behind one interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from ..weights.fit import free_bytes
+from .task import Loaded, Task
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tasks are computed: type of device, dtype, free bytes after loading (None: unknown)."""
+
+    device: str
+    dtype: torch.dtype
+    free: int | None
+
+    @classmethod
+    def of(cls, loaded: Loaded) -> Place:
+        backbone = loaded.backbone
+        return cls(backbone.device.type, backbone.dtype, free_bytes(backbone.device))
+
+
+class Crew(Protocol):
+    """Takes tasks and returns what they made, in any order."""
+
+    @property
+    def place(self) -> Place:
+        """The same for all workers, but for the free memory, which is the first one's."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a worker is free for another task."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task is under way."""
+
+    def take(self, task: Task) -> None:
+        """Begin a task."""
+
+    def next_done(self) -> tuple[Task, dict[str, bytes]]:
+        """Wait for a task to end; the bytes of its files by name. SSDError if it cannot be done."""
+
+
+class InProcess:
+    """One worker: this process. A task runs when its outcome is asked for."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.task: Task | None = None
+
+    @property
+    def place(self) -> Place:
+        return Place.of(self.loaded)
+
+    @property
+    def has_room(self) -> bool:
+        return self.task is None
+
+    @property
+    def busy(self) -> bool:
+        return self.task is not None
+
+    def take(self, task: Task) -> None:
+        self.task = task
+
+    def next_done(self) -> tuple[Task, dict[str, bytes]]:
+        task, self.task = self.task, None
+        assert task is not None
+        return task, task.run(self.loaded)

@@ -1,0 +1,129 @@
+"""The task of drawing prompts into PNGs with recipes, by any method.
+
+Picture n of a run has the run's seed + n, and is the same picture in any batch. Knows no host.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..engine.decode import generate
+from ..engine.events import finished
+from ..engine.heads import DraftHeads
+from ..engine.methods import Method
+from ..errors import SSDError
+from ..front.pixels import pixels
+from ..front.recipe import make_recipe, png_bytes, read_recipe, settings
+from ..front.request import Request
+from ..model.sampling import Sampling
+from .task import Loaded, There, batches
+
+MOST_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class ToDraw:
+    """Picture `number` of a run: its prompt, and its PNG's name relative to the folder."""
+
+    number: int
+    prompt: str
+    file: str
+
+
+@dataclass(frozen=True)
+class How:
+    """What all pictures of a run share, as `generate` takes it; sampling has picture 0's seed."""
+
+    method: Method
+    sampling: Sampling
+    negative: str | None = None
+
+    def heads(self, loaded: Loaded) -> DraftHeads | None:
+        return loaded.heads if self.method.uses_heads else None
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """Pictures that are drawn together."""
+
+    name: str
+    pictures: tuple[ToDraw, ...]
+    how: How
+
+    @property
+    def count(self) -> int:
+        return len(self.pictures)
+
+    def left(self, there: There) -> DrawTask | None:
+        pictures = tuple(one for one in self.pictures if not there(one.file))
+        return replace(self, pictures=pictures) if pictures else None
+
+    def run(self, loaded: Loaded) -> dict[str, bytes]:
+        return {file: png for part in consecutive(self.pictures)
+                for file, png in draw(part, self.how, loaded)}
+
+
+def draw_tasks(pictures: Sequence[ToDraw], how: How, batch: int) -> list[DrawTask]:
+    """All pictures in batches; the same tasks in every process that gives the same arguments."""
+    parts = (tuple(pictures[i] for i in part) for part in batches(len(pictures), batch))
+    return [DrawTask(part[0].file, part, how) for part in parts]
+
+
+def consecutive(pictures: Sequence[ToDraw]) -> list[list[ToDraw]]:
+    """The pictures in runs of consecutive numbers, because one batch has consecutive seeds."""
+    runs: list[list[ToDraw]] = []
+    for one in pictures:
+        if runs and runs[-1][-1].number + 1 == one.number:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs
+
+
+def draw(pictures: Sequence[ToDraw], how: How, loaded: Loaded) -> Iterator[tuple[str, bytes]]:
+    """File name and PNG of each picture, drawn as one batch."""
+    backbone, heads = loaded.backbone, how.heads(loaded)
+    sampling = how.sampling.later(pictures[0].number)
+    done = finished(generate(backbone, [one.prompt for one in pictures], how.method, heads,
+                             sampling, how.negative))
+    drawn = pixels(backbone, done.tokens)
+    for index, (one, picture) in enumerate(zip(pictures, drawn, strict=True)):
+        recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
+                             index=index, prompt=one.prompt, negative=how.negative)
+        yield one.file, png_bytes(picture, recipe)
+
+
+def at_once(how: How, prompt: str, loaded: Loaded, free: int | None) -> int:
+    """Pictures in a batch: up to MOST_AT_ONCE, fewer if free memory (bytes) has no room for them.
+    """
+    pictures = MOST_AT_ONCE
+    while free is not None and pictures > 1 and Request(
+            loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
+            pictures=pictures).bytes_needed > free:
+        pictures //= 2
+    return pictures
+
+
+def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:
+    """SSDError if a PNG in the folder was not drawn by this very run: nothing stale is kept."""
+    backbone, heads = loaded.backbone, how.heads(loaded)
+    for one in pictures:
+        path = folder / one.file
+        if not path.exists():
+            continue
+        found, told = read_recipe(path), settings(
+            backbone, heads, how.method, how.sampling.later(one.number), index=0,
+            prompt=one.prompt, negative=how.negative)
+        for key, value in json.loads(json.dumps(told)).items():
+            if found[key] != value:
+                raise SSDError(f"{path}: drawn with {key} {brief(found[key])}, now it is "
+                               f"{brief(value)}: choose another folder, or remove the picture")
+
+
+def brief(value: object) -> str:
+    """A value of a recipe, short enough for a line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,44 @@
+"""Which models a worker loads, told by names and paths, because a worker may be another machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..backbones import BACKBONES
+from ..files import ASSETS
+from ..weights.load import load_backbone, load_heads
+from .task import Loaded
+
+
+@dataclass(frozen=True)
+class Models:
+    """A backbone and its heads, as `load_backbone` and `load_heads` take them.
+
+    size: (width, height) in px; None is the backbone's own. prompts: folder that keeps what a text
+    model makes of prompts, on each machine. Paths of models must lead to the same files everywhere;
+    a worker that finds others is refused (ray_crew.py).
+    """
+
+    backbone: str
+    heads: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    offload: bool = False
+    size: tuple[int, int] | None = None
+    prompts: str | None = None
+
+    def load(self) -> Loaded:
+        backbone = load_backbone(self.backbone, self.device, self.dtype, self.offload)
+        backbone = backbone.resized(self.size)
+        if self.prompts:
+            backbone.keep_prompts(Path(self.prompts))
+        return Loaded(backbone, load_heads(self.heads, backbone) if self.heads else None)
+
+
+def portable(name_or_path: str | Path) -> str:
+    """What names these files on every machine: a bundled model's name, else the whole path."""
+    if str(name_or_path) in BACKBONES:
+        return str(name_or_path)
+    path = Path(name_or_path).expanduser().absolute()
+    return path.relative_to(ASSETS).parts[0] if path.is_relative_to(ASSETS) else str(path)

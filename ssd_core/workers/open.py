@@ -1,0 +1,54 @@
+"""Workers as a user asks for them: how many, and where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+
+from ..errors import SSDError
+from .crew import Crew, InProcess
+from .models import Models
+from .ray_crew import RayCrew, models_of
+from .task import Loaded
+
+# Help of the two flags, wherever they are.
+WORKERS = "Processes that draw, each with the models loaded. More than one needs the package ray."
+ADDRESS = "Address of a Ray cluster, for example 10.0.0.5:6379. Default: this machine."
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """count: workers. address: of a Ray cluster; empty for this machine."""
+
+    count: int = 1
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise SSDError(f"workers {self.count}: must be at least 1")
+
+    @property
+    def apart(self) -> bool:
+        """Whether the models are held by other processes than this one.
+
+        This process then loads them without their values (device meta).
+        """
+        return self.count > 1 or bool(self.address)
+
+
+@contextmanager
+def crew_of(wanted: Wanted, loaded: Loaded, models: Models | None = None,
+            say: Callable[[str], None] = lambda line: None) -> Iterator[Crew]:
+    """The crew for a block of work. models: what workers apart from this process load."""
+    if not wanted.apart:
+        yield InProcess(loaded)
+        return
+    assert models is not None
+    with redirect_stdout(sys.stderr):  # Ray reports lost processes on stdout, which is for results
+        crew = RayCrew(models, models_of(loaded), wanted.count, wanted.address, say)
+        try:
+            yield crew
+        finally:
+            crew.close()

@@ -1,0 +1,89 @@
+"""The loop over tasks: claim, give to a worker, write what it made, until everything is there.
+
+It is the same for one process and for many workers, and a run that was interrupted, or lost its
+process, goes on with what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..files import written_whole
+from .claims import Claims
+from .crew import Crew
+from .task import Task
+
+
+def missing(tasks: Sequence[Task], folder: Path) -> list[Task]:
+    """What is left of the tasks, given the files in the folder."""
+    left = (task.left(lambda name: (folder / name).exists()) for task in tasks)
+    return [task for task in left if task is not None]
+
+
+def work(tasks: Sequence[Task], folder: Path, crew: Crew, label: str,
+         quiet: bool | None = False) -> int:
+    """Do all tasks whose files are not in the folder; returns the number of pictures made here.
+
+    Several processes may do the same tasks in the same folder: each picture is made by one of
+    them, and all return when everything is there. quiet: no progress bar (None: only without a
+    terminal).
+    """
+    run = Run(folder, crew)
+    run.waiting.extend(missing(tasks, folder))
+    total = sum(task.count for task in tasks)
+    there = total - sum(task.count for task in run.waiting)
+    with tqdm(total=total, initial=there, desc=label, unit="picture", disable=quiet) as bar:
+        try:
+            while run.goes_on():
+                bar.update(run.step())
+        finally:
+            run.claims.release_all()
+    return run.made
+
+
+class Run:
+    """Tasks on their way: those that wait, and those that other processes have claimed."""
+
+    def __init__(self, folder: Path, crew: Crew) -> None:
+        self.folder, self.crew, self.claims = folder, crew, Claims(folder)
+        self.waiting: deque[Task] = deque()
+        self.elsewhere: deque[Task] = deque()
+        self.made = 0
+
+    def goes_on(self) -> bool:
+        return bool(self.waiting or self.elsewhere or self.crew.busy)
+
+    def step(self) -> int:
+        """Give out what there is room for, then wait for one outcome; pictures there since then."""
+        seen = 0
+        while self.waiting and self.crew.has_room:
+            seen += self.begin(self.waiting.popleft())
+        if self.crew.busy:
+            return seen + self.write(*self.crew.next_done())
+        if self.elsewhere:  # nothing else is left to do
+            return seen + self.begin(self.elsewhere.popleft(), wait=True)
+        return seen
+
+    def begin(self, task: Task, wait: bool = False) -> int:
+        """Claim a task and give out what is left of it; pictures that another process has made."""
+        if not self.claims.take(task.name, wait):
+            self.elsewhere.append(task)
+            return 0
+        left = next(iter(missing([task], self.folder)), None)
+        if left is None:
+            self.claims.release(task.name)
+            return task.count
+        self.crew.take(left)
+        return task.count - left.count
+
+    def write(self, task: Task, made: dict[str, bytes]) -> int:
+        for name, data in made.items():
+            with written_whole(self.folder / name) as temporary:
+                temporary.write_bytes(data)
+        self.claims.release(task.name)
+        self.made += task.count
+        return task.count

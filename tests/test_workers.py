@@ -1,0 +1,264 @@
+"""Work in batches: each picture once, whatever stops; `ssd render` in one process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from support.mock_backbone import random_heads, tiny_postcard
+
+from ssd_core import Grid, Sampling, SSDError, load_backbone, methods
+from ssd_core.backbones import postcard
+from ssd_core.cli import main
+from ssd_core.cli.render import file_name
+from ssd_core.engine.heads import save_heads
+from ssd_core.front.recipe import pixels_sha256, read_recipe, recipe_tokens
+from ssd_core.workers import draw
+from ssd_core.workers.claims import Claims
+from ssd_core.workers.crew import InProcess
+from ssd_core.workers.draw import DrawTask, How, ToDraw, draw_tasks
+from ssd_core.workers.open import Wanted
+from ssd_core.workers.ray_crew import share
+from ssd_core.workers.task import Loaded, batches
+from ssd_core.workers.work import missing, work
+
+
+@dataclass(frozen=True)
+class Note:
+    """A task without a model: two files that hold its number."""
+
+    number: int
+    log: list
+    fails: bool = False
+    count: int = 2
+
+    @property
+    def name(self):
+        return f"part/{self.number}"
+
+    def left(self, there):
+        return None if there(f"{self.name}a") and there(f"{self.name}b") else self
+
+    def run(self, loaded):
+        if self.fails:
+            raise SSDError("no")
+        self.log.append(self.number)
+        time.sleep(0.002)
+        return {f"{self.name}{letter}": str(self.number).encode() for letter in "ab"}
+
+
+def files_of(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                  if path.is_file())
+
+
+def done(tasks, folder):
+    return work(tasks, folder, InProcess(None), "notes", quiet=True)
+
+
+def test_what_is_there_is_not_done_again_and_a_stopped_run_goes_on(tmp_path):
+    log = []
+    tasks = [Note(n, log) for n in range(6)]
+    with pytest.raises(SSDError, match="no"):
+        done([*tasks[:2], Note(2, log, fails=True), *tasks[3:]], tmp_path)
+    assert log == [0, 1] and len(missing(tasks, tmp_path)) == 4
+    (tmp_path / "part/1b").unlink()
+    assert done(tasks, tmp_path) == 10
+    assert log == [0, 1, 1, 2, 3, 4, 5]
+    assert files_of(tmp_path) == [f"part/{n}{letter}" for n in range(6) for letter in "ab"]
+    assert done(tasks, tmp_path) == 0
+
+
+def test_several_drivers_share_a_folder_and_nothing_is_done_twice(tmp_path):
+    log, made = [], []
+    tasks = [Note(n, log) for n in range(40)]
+    drivers = [threading.Thread(target=lambda: made.append(done(tasks, tmp_path)))
+               for _ in range(4)]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    assert sorted(log) == list(range(40)) and sum(made) == 80
+    assert len(files_of(tmp_path)) == 80
+
+
+def test_a_claim_is_one_process_and_one_task(tmp_path):
+    ours, theirs = Claims(tmp_path), Claims(tmp_path)
+    assert ours.take("a") and not theirs.take("a") and theirs.take("b")
+    ours.release("a", finished=False)
+    assert theirs.take("a")
+    theirs.release_all()
+    assert ours.take("a") and ours.take("b")
+
+
+def test_a_folder_that_cannot_be_claimed_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SSDError, match="cannot be claimed there") as told:
+        Claims(tmp_path / "file").take("a")
+    assert "\n" not in str(told.value)
+
+
+def test_batches_begin_at_the_same_numbers_however_many_there_are():
+    assert batches(7, 3) == [range(0, 3), range(3, 6), range(6, 7)]
+    assert batches(9, 3)[:2] == batches(7, 3)[:2] and batches(0, 3) == []
+
+
+def test_every_worker_gets_a_card_or_an_even_part_of_the_cores():
+    small, large, cards = {"CPU": 4.0}, {"CPU": 16.0}, {"CPU": 8.0, "GPU": 2.0}
+    assert share([small], 1, "auto") == {"num_cpus": 4}
+    assert share([small, large], 5, "auto") == {"num_cpus": 4}
+    assert share([small], 3, "cpu") == {"num_cpus": 1}
+    assert share([cards, cards], 4, "auto") == {"num_gpus": 1, "num_cpus": 1}
+    assert share([cards], 4, "cpu") == {"num_cpus": 2}
+    for nodes, count, device, said in (([cards], 3, "cuda", "there are 2 cards"),
+                                       ([small], 5, "auto", "there are 4 cores"),
+                                       ([cards], 1, "cuda:1", "choose cuda")):
+        with pytest.raises(SSDError, match=said):
+            share(nodes, count, device)
+
+
+def test_without_ray_several_workers_are_refused_in_one_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    (tmp_path / "p.txt").write_text("a red house")
+    flags = ["render", str(tmp_path / "p.txt"), "--out", str(tmp_path / "out"), "--method", "ar"]
+    assert main([*flags, "--workers", "2"]) == 2
+    assert "need the package ray: pip install ray" in capsys.readouterr().err
+    assert main([*flags, "--workers", "0"]) == 2
+    assert "workers 0: must be at least 1" in capsys.readouterr().err
+    assert not Wanted(1).apart and Wanted(1, "10.0.0.5:6379").apart
+
+
+def test_names_of_pictures_are_safe_everywhere():
+    assert file_name(7, "a red house , at night!") == "000007-a-red-house-at-night.png"
+    assert file_name(0, "../../etc/passwd") == "000000-etc-passwd.png"
+    assert file_name(1, "一座红房子。") == "000001-一座红房子.png"
+    assert file_name(2, "???") == "000002.png"
+    assert file_name(3, "longer " * 99) == f"000003-{'-'.join(['longer'] * 5)}-longe.png"
+
+
+# Rendering
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A folder with a tiny postcard and its heads."""
+    folder = tmp_path_factory.mktemp("tiny")
+    postcard.save(tiny_postcard(grid=Grid(12, 12)), folder / "backbone.safetensors")
+    backbone = load_backbone(folder, "cpu")
+    save_heads(random_heads(backbone), folder / "heads.safetensors", backbone, {})
+    return folder
+
+
+def test_a_picture_is_the_same_in_any_batch_and_after_any_gap():
+    loaded = Loaded(tiny_postcard(grid=Grid(4, 5)))
+    how = How(methods.Rows(rounds=0), Sampling(seed=2**64 - 2))
+    wanted = [ToDraw(n, prompt, f"{n}.png") for n, prompt in enumerate(["a sun", "red", "a house"])]
+    [together] = draw_tasks(wanted, how, 8)
+    apart = draw_tasks(wanted, how, 1)
+    gap = together.left(lambda name: name == "1.png")
+    assert isinstance(gap, DrawTask) and [one.number for one in gap.pictures] == [0, 2]
+    assert gap.name == together.name and together.left(lambda name: True) is None
+    drawn = [together.run(loaded), {k: v for one in apart for k, v in one.run(loaded).items()},
+             gap.run(loaded)]
+    tokens = [{name: read(png)["tokens"] for name, png in one.items()} for one in drawn]
+    assert tokens[0] == tokens[1] and tokens[2] == {k: tokens[0][k] for k in ("0.png", "2.png")}
+    seeds = [read(drawn[0][one.file])["seed"] for one in wanted]
+    assert seeds == [2**64 - 2, 2**64 - 1, 0]
+
+
+def read(png):
+    return json.loads(Image.open(BytesIO(png)).info["ssd_recipe"])
+
+
+def test_a_batch_is_as_large_as_memory_allows():
+    how, loaded = How(methods.AR(), Sampling()), Loaded(tiny_postcard())
+    assert draw.at_once(how, "a sun", loaded, None) == draw.MOST_AT_ONCE
+    assert draw.at_once(how, "a sun", loaded, 1 << 40) == draw.MOST_AT_ONCE
+    assert draw.at_once(how, "a sun", loaded, 1) == 1
+
+
+def render(tiny, folder, *flags):
+    (folder / "p.txt").write_text("# things\na red house\n\n  a sun\nred\n", encoding="utf-8")
+    return ["render", str(folder / "p.txt"), "--backbone", str(tiny), "--out",
+            str(folder / "out"), "--method", "rows", "--rounds", "0", "--device", "cpu", *flags]
+
+
+@pytest.mark.slow
+def test_render_draws_a_file_of_prompts_and_goes_on(tiny, tmp_path, capsys):
+    assert main(render(tiny, tmp_path, "--each", "2", "--seed", "5", "--json")) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["prompts"], told["pictures"], told["drawn_now"]) == (3, 6, 6)
+    names = [f"{n:06d}-{word}.png" for n, word in enumerate(
+        ["a-red-house", "a-red-house", "a-sun", "a-sun", "red", "red"])]
+    assert files_of(tmp_path / "out") == names
+    recipes = [read_recipe(tmp_path / "out" / name) for name in names]
+    assert [recipe["seed"] for recipe in recipes] == [5, 6, 7, 8, 9, 10]
+    assert [recipe["prompt"] for recipe in recipes[::2]] == ["a red house", "a sun", "red"]
+    (tmp_path / "out" / names[3]).unlink()
+    assert main(render(tiny, tmp_path, "--each", "2", "--seed", "5", "--json")) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["drawn_now"] == 1
+    again = read_recipe(tmp_path / "out" / names[3])
+    assert torch.equal(recipe_tokens(again), recipe_tokens(recipes[3]))
+    assert again["pixels_sha256"] == recipes[3]["pixels_sha256"]
+    # One picture drawn by `generate` alone is the same one.
+    alone = ["generate", "a sun", "--backbone", str(tiny), "--out", str(tmp_path / "x.png"),
+             "--method", "rows", "--rounds", "0", "--device", "cpu", "--seed", "8"]
+    assert main(alone) == 0
+    assert read_recipe(tmp_path / "x.png")["tokens"] == again["tokens"]
+    # Other settings do not pass for these.
+    for flags, said in ((("--seed", "6"), "drawn with seed 5, now it is 6"),
+                        (("--seed", "5", "--k-v", "2"), "drawn with knobs")):
+        assert main(render(tiny, tmp_path, "--each", "2", *flags)) == 2
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "flags", "said"), [
+    (None, (), "gone.txt: prompts cannot be read"), ("# only\n\n", (), "holds no prompts"),
+    ("red\n" + "red house " * 20, (), "line 2: the prompt has 40 words"),
+    ("a zeppelin", ("--strict-words",), "words unknown to postcard: zeppelin"),
+    ("red", ("--each", "0"), "each must be at least 1"), ("red", ("--cfg", "0.5"), "cfg 0.5"),
+    ("red", ("--size", "64x64"), "size 64x64"), ("red", ("--cfg", "1", "--negative", "sun"),
+                                                "a negative prompt needs guidance")])
+def test_what_cannot_be_rendered_is_one_line(tiny, tmp_path, capsys, text, flags, said):
+    command = render(tiny, tmp_path, *flags)
+    path = tmp_path / ("gone.txt" if text is None else "p.txt")
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    command[1] = str(path)
+    assert main(command) == 2
+    line = capsys.readouterr().err.strip()
+    assert line.startswith("error: ") and said in line and "\n" not in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_run_leaves_whole_pictures_and_no_claim(tiny, tmp_path, capsys):
+    command = render(tiny, tmp_path, "--each", "5", "--batch", "1", "--json")
+    run = subprocess.Popen([sys.executable, "-m", "ssd_core", *command],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    out = tmp_path / "out"
+    while len(list(out.glob("*.png"))) < 2:
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    there = {path: path.stat().st_mtime_ns for path in out.glob("*.png")}
+    assert 2 <= len(there) < 15
+    for path in there:
+        recipe = read_recipe(path)
+        assert recipe["pixels_sha256"] == pixels_sha256(np.array(Image.open(path)))
+    command = render(tiny, tmp_path, "--each", "5", "--batch", "8", "--json")
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["drawn_now"] == 15 - len(there)
+    assert all(path.stat().st_mtime_ns == when for path, when in there.items())
+    assert len(list(out.glob("*.png"))) == 15
