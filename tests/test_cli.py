@@ -305,13 +305,38 @@ def test_a_recipe_that_lies_is_refused(ssd):
 def test_evaluate_calls_the_engine_and_prints_its_rows(ssd, monkeypatch):
     from ssd_core.measure import evaluate
 
-    def fake(backbone, heads, methods, prompts, batch, sampling, progress):
-        progress("ar")
+    def fake(backbone, heads, methods, prompts, *how):
         return [{"method": label, "prompts": prompts, "nll": 1.0} for label, _ in methods]
 
     monkeypatch.setattr(evaluate, "evaluate", fake)
     run = ssd("evaluate", "--methods", "ar,exact", "--prompts", 3, "--json")
     assert [row["method"] for row in run.json["results"]] == ["ar", "exact"]
+
+
+@pytest.mark.slow
+def test_a_suite_is_drawn_for_its_scorer_and_goes_on(ssd):
+    Path("list.txt").write_text("a boat\na red house\n", encoding="utf-8")
+    suite = ("evaluate", "--suite", "coco", "--prompts", "list.txt", "--out", "s", "--json")
+    run = ssd(*suite, "--rounds", 0)
+    assert run.json == {"suite": "coco", "method": "ssd", "backbone": "postcard", "prompts": 2,
+                        "pictures": 2, "drawn_now": 2, "passes": run.json["passes"],
+                        "folder": str(Path("s/images"))}
+    assert run.json["passes"] < 40 and ssd(*suite, "--rounds", 0).json["drawn_now"] == 0
+    other = ssd(*suite, "--rounds", 1)
+    assert other.code == 2 and "ssd rounds 0, not 1" in other.err
+
+
+@pytest.mark.parametrize("arguments, told", [
+    (["--suite", "coca", "--prompts", ".", "--out", "s"], "choose one of geneval, dpg, coco"),
+    (["--suite", "coco", "--out", "s"], "prompts 64: no such file or folder"),
+    (["--suite", "coco", "--prompts", "."], "--suite needs --out"),
+    (["--suite", "coco", "--methods", "ar"], "give --method"),
+    (["--method", "ar"], "--method goes with --suite"),
+    (["--prompts", "list.txt"], "a file of prompts goes with --suite"),
+    (["--batch", "0"], "batch 0: must be at least 1")])
+def test_a_suite_and_a_table_take_their_own_flags(ssd, arguments, told):
+    run = ssd("evaluate", *arguments)
+    assert run.code == 2 and told in run.err and len(run.err.splitlines()) == 1
 
 
 def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):

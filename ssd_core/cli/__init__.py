@@ -38,11 +38,11 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   help="Spatially Speculative Decoding: pictures from tokens, in far fewer passes.")
 for module, name in ((generate, "generate"), (render, "render"), (compare, "compare"),
-                     (plan, "plan"), (bench, "bench"), (evaluate, "evaluate"),
-                     (frontier, "frontier"), (methods, "methods"),
+                     (plan, "plan"), (bench, "bench"), (frontier, "frontier"), (methods, "methods"),
                      (backbones, "backbones"), (download, "download"), (fit, "fit"),
                      (convert, "convert")):
     app.command(name)(takes_groups(module.command))
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(train.app, name="train")
 app.command("app", add_help_option=False, context_settings={
     "allow_extra_args": True, "ignore_unknown_options": True})(studio.command)

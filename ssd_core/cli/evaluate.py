@@ -1,13 +1,16 @@
-"""`ssd evaluate`: measure the quality of methods' pictures over many prompts."""
+"""`ssd evaluate`: the quality of methods' pictures, here or by the papers' benchmarks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import typer
 
 from ..errors import SSDError
 from ..workers.open import crew_of
-from .options import Drawing, Json, Loading, Workers, flag
+from . import score, suite
+from .options import Drawing, Json, Knobs, Loading, Workers, flag, takes_groups
 from .output import Reporter, note
 from .session import conditions, load_for
 from .specs import parse_methods
@@ -15,34 +18,78 @@ from .specs import parse_methods
 COLUMNS = {name.replace("_", " "): name for name in (
     "method", "prompts", "passes", "caption_accuracy", "object_accuracy", "nll", "entropy",
     "frechet", "identical_tokens")}
+BATCH = 16
+METHODS = "ar,mtp,strict,rows,exact,ssd:rounds=0,ssd:rounds=1,ssd:rounds=2,ssd:rounds=3"
 
 
 @dataclass(frozen=True)
 class Trial:
     """Measurement."""
 
-    methods: str = flag("ar,mtp,strict,rows,exact,ssd:rounds=0,ssd:rounds=1,ssd:rounds=2,"
-                        "ssd:rounds=3", "Separated by commas; knobs as in ssd:rounds=1.")
-    prompts: int = flag(64, "Number of held-out captions.")
-    batch: int = flag(16, "Pictures per batch.")
-    out: Path | None = flag(None, "Folder that keeps the batches: a stopped run goes on there, and "
-                                  "more methods or prompts draw only what is missing. Default: "
-                                  "nothing is kept.")
+    methods: str | None = flag(None, "Separated by commas; knobs as in ssd:rounds=1. Default: "
+                                     f"{METHODS}.")
+    prompts: str = flag("64", "Number of held-out captions; with --suite, the suite's file or "
+                              "folder of prompts.")
+    batch: int | None = flag(None, f"Pictures per batch. Default: {BATCH}; for a suite up to 8, as "
+                                   "memory allows.")
+    out: Path | None = flag(None, "Folder that keeps the batches, or the suite's pictures: a "
+                                  "stopped run goes on there, and more methods or prompts draw "
+                                  "only what is missing. Default: nothing is kept.")
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and self.batch < 1:
+            raise SSDError(f"batch {self.batch}: must be at least 1")
+
+    @property
+    def count(self) -> int:
+        if not (self.prompts.isascii() and self.prompts.isdecimal() and int(self.prompts)):
+            raise SSDError(f"prompts {self.prompts!r}: give the number of captions, at least 1; a "
+                           "file of prompts goes with --suite")
+        return int(self.prompts)
 
 
-def command(trial: Trial, drawing: Drawing, workers: Workers, loading: Loading,
-            json: Json = False) -> None:
-    """Measure caption accuracy, NLL, entropy and tokens equal to AR's."""
+def command(ctx: typer.Context, trial: Trial, wish: suite.Suite, knobs: Knobs, drawing: Drawing,
+            workers: Workers, loading: Loading, json: Json = False) -> None:
+    """Measure methods on held-out postcards, or draw a benchmark's prompts for its scorer."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if wish.suite is None:
+        require_none({**asdict(wish), **asdict(knobs)})
+        measure(trial, drawing, workers, loading, Reporter(json))
+    elif trial.methods is not None:
+        raise SSDError("--methods is for a table; a suite is drawn by one method: give --method")
+    elif trial.out is None:
+        raise SSDError("--suite needs --out: the folder for its pictures")
+    else:
+        place = suite.Place(Path(trial.prompts).expanduser(), trial.out, trial.batch)
+        suite.draw(wish, place, knobs, drawing, workers, loading, Reporter(json))
+
+
+def require_none(given: dict[str, object]) -> None:
+    """Raise SSDError for a flag that a table does not take."""
+    for name, value in given.items():
+        if value is not None:
+            raise SSDError(f"--{name.replace('_', '-')} goes with --suite; name methods and their "
+                           "knobs by --methods, as in ssd:rounds=1")
+
+
+def measure(trial: Trial, drawing: Drawing, workers: Workers, loading: Loading,
+            report: Reporter) -> None:
+    """Caption accuracy, NLL, entropy and tokens equal to AR's, as a table."""
     from ..measure.evaluate import evaluate
 
-    report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(trial.methods)
-    if trial.prompts < 1 or trial.batch < 1:
-        raise SSDError("prompts and batch must be at least 1")
+    count, sampling = trial.count, drawing.sampling()
+    methods = parse_methods(trial.methods or METHODS)
     loaded, models = load_for(workers, loading, [method for _, method in methods])
     with crew_of(workers.wanted(), loaded, models, note) as crew:
-        note(f"{trial.prompts} pictures by each of {', '.join(label for label, _ in methods)}")
-        rows = evaluate(loaded.backbone, loaded.heads, methods, trial.prompts, trial.batch,
+        note(f"{count} pictures by each of {', '.join(label for label, _ in methods)}")
+        rows = evaluate(loaded.backbone, loaded.heads, methods, count, trial.batch or BATCH,
                         sampling, trial.out, crew)
         where = conditions(loaded.backbone, crew.place)
     report.table(COLUMNS, rows)
     report.result({"results": rows, **where})
+
+
+app = typer.Typer(add_completion=False)
+app.callback(invoke_without_command=True)(takes_groups(command))
+app.command("score")(takes_groups(score.command))

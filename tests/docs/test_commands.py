@@ -52,7 +52,7 @@ def parse(words: list[str]) -> None:
     """Read a command line as typer does, without running it."""
     command = typer.main.get_command(app)
     context = typer.Context(command)
-    while hasattr(command, "get_command"):
+    while hasattr(command, "get_command") and not words[0].startswith("--"):
         first, *words = words
         command = command.get_command(context, first)
         assert command is not None, first
@@ -162,6 +162,9 @@ KINDS: dict[str, Callable[[list[str]], None]] = {
     r"(?:\w+=\S+ )*python -m pytest": check_pytest,
     r"accelerate launch": check_accelerate,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
+    # The suites' own repositories, and their scorers as those describe them.
+    r"(?:cd|git clone|hf download) ": nothing, r"\./evaluation/|python \./evaluation/": nothing,
+    r"bash dpg_bench/|accelerate launch \./dpg_bench/": nothing,
     r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
 
 

@@ -1,0 +1,52 @@
+"""`ssd evaluate score`: score a suite's finished pictures with an installed scorer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import SSDError
+from ..weights.load import pick_device
+from .options import Json, flag
+from .output import Reporter
+
+Folder = Annotated[Path, typer.Argument(help="Folder that evaluate --suite has written.",
+                                        show_default=False)]
+
+
+@dataclass(frozen=True)
+class How:
+    """Scorer."""
+
+    scorer: str = field(metadata={"help": "clean-fid, hpsv2, clip, or claims (for postcards).",
+                                  "names": ("--with",)})
+    weights: Path | None = flag(None, "The scorer's weights: file or folder. Nothing is "
+                                      "downloaded.")
+    reference: Path | None = flag(None, "Folder of real pictures, for clean-fid.")
+    batch: int = flag(32, "Pictures at once.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+
+
+def command(folder: Folder, how: How, json: Json = False) -> None:
+    """Score the pictures of a suite with clean-fid, HPSv2, CLIP or the postcards' checker."""
+    from ..measure.scores import Gallery, Scoring, score
+
+    if how.batch < 1:
+        raise SSDError("batch must be at least 1")
+    gallery, report = Gallery.of(folder), Reporter(json)
+    scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference)
+    found = score(how.scorer, gallery, scoring)
+    report.say("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
+                          *(f"  {line}" for line in lines(found))]))
+    report.result({"scorer": how.scorer, "folder": str(folder),
+                   "pictures": len(gallery.pictures), **found})
+
+
+def lines(found: dict[str, float]) -> list[str]:
+    """A measured name with its value and, where there is one, its standard error."""
+    return [f"{name} {value:.4g}" + (f" ± {found[f'{name}_se']:.2g}" if f"{name}_se" in found
+                                      else "")
+            for name, value in found.items() if not name.endswith("_se")]

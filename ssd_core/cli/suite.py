@@ -1,0 +1,79 @@
+"""`ssd evaluate --suite`: draw a benchmark's prompts into the folders that its scorer reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from ..engine.decode import check
+from ..errors import SSDError
+from ..front.recipe import read_recipe
+from ..front.request import Request
+from ..workers.draw import How, at_once
+from ..workers.open import crew_of
+from .options import Canvas, Drawing, Knobs, Loading, Workers, flag
+from .output import Reporter, note
+from .paths import check_folder, nearest_folder
+from .render import tell
+from .session import load_for
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Benchmarks of the papers."""
+
+    suite: str | None = flag(None, "geneval, dpg or coco: draw its prompts (--prompts) into --out, "
+                                   "for its official scorer.")
+    samples: int | None = flag(None, "Pictures of each prompt. Default: the suite's own number, "
+                                     "4 for geneval and dpg, 1 for coco.")
+    negative: str | None = flag(None, "What should not appear in the pictures.")
+    size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a suite's prompts come from and where its pictures go, `batch` at once."""
+
+    prompts: Path
+    out: Path
+    batch: int | None
+
+    def __post_init__(self) -> None:
+        if not self.prompts.exists():
+            raise SSDError(f"prompts {self.prompts}: no such file or folder; give the suite's own "
+                           "prompts")
+        check_folder(nearest_folder(self.out / "picture.png"))
+
+
+def draw(wish: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Workers,
+         loading: Loading, report: Reporter) -> None:
+    """Draw what is missing of a suite, and say where it is."""
+    from ..measure.suites import suite_named
+    from ..measure.suites.run import SuiteRun
+
+    layout, method = suite_named(wish.suite or ""), knobs.chosen()
+    loaded, models = load_for(workers, loading, [method],
+                              Canvas(wish.negative, wish.size).pixels())
+    first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "", wish.negative,
+                    fall_back=knobs.method is None)
+    how = How(first.method, first.sampling, first.negative)
+    run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, wish.samples)
+    texts = [item.prompt for item in run.record.items]
+    check(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    tell(first, texts, strict=False)
+    with crew_of(workers.wanted(), loaded, models, note) as crew:
+        batch = place.batch or at_once(how, max(texts, key=len), loaded, crew.place.free)
+        made = run.draw(crew, batch)
+    result = {"suite": layout.name, "method": how.method.name, "backbone": loaded.backbone.name,
+              "prompts": len(texts), "pictures": len(run.pictures), "drawn_now": made,
+              "passes": mean(read_recipe(place.out / one.file)["passes"] for one in run.pictures),
+              "folder": str(place.out / layout.given)}
+    report.say(summary(result))
+    report.result(result)
+
+
+def summary(result: dict) -> str:
+    return (f"{result['suite']}: {result['pictures']} pictures of {result['prompts']} prompts by "
+            f"{result['method']} in {result['passes']:.1f} passes each, {result['drawn_now']} "
+            f"drawn now\n  for the scorer: {result['folder']}")

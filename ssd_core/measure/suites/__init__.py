@@ -1,0 +1,19 @@
+"""Prompts of the papers' benchmarks, drawn into the folders that their official scorers read."""
+
+from __future__ import annotations
+
+from ...errors import SSDError
+from .base import Item, Layout
+from .coco import COCO
+from .dpg import DPG
+from .geneval import GENEVAL
+
+__all__ = ["SUITES", "Item", "Layout", "suite_named"]
+
+SUITES = {layout.name: layout for layout in (GENEVAL, DPG, COCO)}
+
+
+def suite_named(name: str) -> Layout:
+    if name not in SUITES:
+        raise SSDError(f"suite {name!r}: choose one of {', '.join(SUITES)}")
+    return SUITES[name]

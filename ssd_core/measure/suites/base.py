@@ -1,0 +1,90 @@
+"""What a suite consists of: its prompts, and the files that its official scorer reads.
+
+Knows nothing about drawing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from ...errors import SSDError
+from ...unicode import require_unicode
+
+
+@dataclass(frozen=True)
+class Item:
+    """A prompt of a suite.
+
+    name: of its folder or its file. metadata: the suite's own line on the prompt, "" if none.
+    """
+
+    name: str
+    prompt: str
+    metadata: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the scorer of a suite wants its pictures.
+
+    samples: pictures of a prompt, if nobody says how many; most: that the scorer can read.
+    read: prompts from a file or folder, checked; raises SSDError. picture(item, sample): its path
+    below the suite's folder. grid(item): path of all samples side by side, None if the scorer
+    wants none. texts(items): further files by path. given: the folder that the scorer is given.
+    square: whether it reads square pictures only.
+    """
+
+    name: str
+    samples: int
+    most: int
+    read: Callable[[Path], list[Item]]
+    picture: Callable[[Item, int], str]
+    grid: Callable[[Item], str | None] = lambda item: None
+    texts: Callable[[Sequence[Item]], Mapping[str, str]] = lambda items: {}
+    given: str = "."
+    square: bool = False
+
+
+def text_of(path: Path, wanted: str) -> str:
+    """A text file in UTF-8; wanted: what the file should be, for the error."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise SSDError(f"{path}: prompts cannot be read ({reason}): give {wanted}") from error
+
+
+def prompt_of(value: object, place: str) -> str:
+    """A prompt as one line of text; place: where it is, for the error."""
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text:
+        raise SSDError(f"{place}: has no prompt: write a text, or remove the entry")
+    require_unicode(place, text)
+    return text
+
+
+def require_items(items: Sequence[Item], path: Path, wanted: str) -> None:
+    """Raise SSDError if there are none, or if a file system could mistake two for one another."""
+    if not items:
+        raise SSDError(f"{path}: holds no prompts: give {wanted}")
+    seen: set[str] = set()
+    for item in items:
+        if item.name.lower() in seen:
+            raise SSDError(f"{path}: two prompts are named {item.name!r}, and their pictures would "
+                           "overwrite each other: rename one")
+        seen.add(item.name.lower())
+
+
+def side_by_side(pictures: Sequence[Image.Image]) -> Image.Image:
+    """Pictures of one size in rows as long as there are rows, without margins: 4 are 2 x 2."""
+    columns = math.ceil(math.sqrt(len(pictures)))
+    (width, height), rows = pictures[0].size, math.ceil(len(pictures) / columns)
+    grid = Image.new("RGB", (columns * width, rows * height))
+    for i, picture in enumerate(pictures):
+        grid.paste(picture, (i % columns * width, i // columns * height))
+    return grid

@@ -1,0 +1,106 @@
+"""suite.json beside a suite's pictures: which prompts they show, and how they were drawn.
+
+A run that goes on compares it with its own settings; scores find pictures and prompts by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ...errors import SSDError
+from ...files import written_whole
+from ...front.labels import DTYPE_NAMES
+from ...front.recipe import settings
+from ...workers.draw import How
+from ...workers.task import Loaded
+from . import SUITES, Item, Layout, suite_named
+
+FILE, VERSION = "suite.json", 1
+WANTED = "a folder that 'evaluate --suite' has written"
+
+
+@dataclass(frozen=True)
+class Record:
+    """samples: pictures of each prompt. drawn_by: see `conditions`; empty until it is known."""
+
+    layout: Layout
+    samples: int
+    items: Sequence[Item]
+    drawn_by: Mapping[str, object]
+
+    def write(self, folder: Path) -> None:
+        prompts = [{"name": item.name, "prompt": item.prompt} for item in self.items]
+        data = {"version": VERSION, "suite": self.layout.name, "samples": self.samples,
+                "drawn_by": self.drawn_by, "prompts": prompts}
+        write_text(folder / FILE, json.dumps(data, indent=1) + "\n")
+
+    def pictures(self) -> list[tuple[str, str]]:
+        """Path below the folder and prompt of every picture, prompt by prompt."""
+        return [(self.layout.picture(item, sample), item.prompt)
+                for item in self.items for sample in range(self.samples)]
+
+    def difference(self, other: Record) -> str | None:
+        """The first thing in which a run differs from another, as words; None if nothing."""
+        if self.layout != other.layout:
+            return f"suite {self.layout.name}, not {other.layout.name}"
+        if prompts_of(self) != prompts_of(other):
+            return f"other prompts, {len(self.items)} of them"
+        mine, others = ({"samples": one.samples, **one.drawn_by} for one in (self, other))
+        return next((f"{key} {mine.get(key)}, not {others.get(key)}"
+                     for key in {**mine, **others} if mine.get(key) != others.get(key)), None)
+
+
+def prompts_of(record: Record) -> list[tuple[str, str]]:
+    return [(item.name, item.prompt) for item in record.items]
+
+
+def conditions(how: How, loaded: Loaded, dtype: torch.dtype) -> dict[str, object]:
+    """What decides a run's pictures beside their prompts, as JSON gives it back."""
+    known = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling, index=0,
+                     prompt="", negative=how.negative)
+    backbone, knobs = known.pop("backbone"), known.pop("knobs")
+    for of_one_picture in ("version", "prompt", "keep_rows"):
+        known.pop(of_one_picture)
+    return json.loads(json.dumps({
+        "backbone": backbone["name"], "weights": backbone["sha256"],
+        "dtype": DTYPE_NAMES.get(dtype, str(dtype)), **known,
+        **{f"{how.method.name} {name}": value for name, value in knobs.items()}}))
+
+
+def write_text(path: Path, text: str) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a folder. Raises SSDError if there is none, or if it is damaged."""
+    path = folder / FILE
+    if not path.is_file():
+        raise SSDError(f"{folder}: holds no {FILE}: name {WANTED}")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return record_of(data)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise SSDError(f"{path}: damaged ({str(error).splitlines()[0][:80]}): draw the suite again "
+                       "into another folder") from error
+
+
+def record_of(data: dict) -> Record:
+    """Raises ValueError, TypeError or KeyError for what no run has written."""
+    if data["version"] != VERSION:
+        raise ValueError(f"version {str(data['version'])[:20]}, this program reads {VERSION}")
+    if data["suite"] not in SUITES:
+        raise ValueError(f"suite {str(data['suite'])[:20]!r} is unknown")
+    layout, samples = suite_named(data["suite"]), data["samples"]
+    if not isinstance(samples, int) or not 1 <= samples <= layout.most:
+        raise ValueError(f"samples {str(samples)[:20]}")
+    items = [Item(one["name"], one["prompt"]) for one in data["prompts"]]
+    for item in items:
+        if not item.name or Path(item.name).name != item.name or not isinstance(item.prompt, str):
+            raise ValueError(f"{str(item.name)[:40]!r} cannot name a picture")
+    return Record(layout, samples, items, dict(data["drawn_by"]))
