@@ -26,7 +26,8 @@ def load(loading: Loading, methods: Iterable[Method],
     """The backbone at `size`, and draft heads if one of the methods uses them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
-    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
+    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload,
+                             loading.graphs).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
         heads = there.heads_for(path, loading.heads, backbone.sha256)

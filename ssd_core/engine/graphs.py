@@ -193,9 +193,16 @@ class CudaRecorder:
             torch.cuda.empty_cache()  # a pool without graphs would otherwise stay reserved
 
 
-def checked_mode(mode: str, name: str = "graphs") -> str:
+def checked_mode(mode: str) -> str:
     if mode not in MODES:
-        raise SSDError(f"{name} {mode!r}: choose {' or '.join(MODES)}")
+        raise SSDError(f"graphs {mode!r}: choose auto or off")
+    return mode
+
+
+def environment_mode() -> str:
+    mode = os.environ.get(VARIABLE) or "auto"
+    if mode not in MODES:
+        raise SSDError(f"the environment variable {VARIABLE} is {mode!r}: set it to auto or off")
     return mode
 
 
@@ -204,9 +211,8 @@ def why_eager(device: torch.device, mode: str = "auto", turns: bool = False) -> 
 
     mode: what the user chose for the backbone. turns: whether offload moves the weights.
     """
-    told = checked_mode(os.environ.get(VARIABLE) or "auto", f"environment variable {VARIABLE}")
-    reasons = ((told == "off", f"switched off by {VARIABLE}=off"),
-               (checked_mode(mode) == "off", "switched off for this backbone"),
+    reasons = ((environment_mode() == "off", f"switched off by {VARIABLE}=off"),
+               (mode == "off", "switched off for this backbone"),
                (device.type != "cuda", f"only on CUDA cards, the device is {device.type}"),
                (torch.version.hip is not None, "not tested on ROCm"),
                (turns, "decoder and picture codec take turns on the card"))
