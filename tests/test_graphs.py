@@ -16,7 +16,7 @@ from test_methods import UNDER_TEST, WORDS
 from ssd_core import Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.engine import decode, graphs
 from ssd_core.engine.graphs import Eager, Graphs
-from ssd_core.front.doctor import graphs_line
+from ssd_core.front.doctor import attention_line, graphs_line, usable_kernels
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ def same_tokens(rehearse, backbone, method, prompts, **options) -> Rehearsal:
     return recorder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNDER_TEST)
 def test_replays_give_the_tokens_of_eager_passes(name, rehearse):
     """Rows that end with a token, three prompts of different lengths."""
@@ -46,6 +47,7 @@ def test_replays_give_the_tokens_of_eager_passes(name, rehearse):
     assert recorder.replayed >= recorder.recorded > 0
 
 
+@pytest.mark.slow
 def test_every_method_replays_passes_of_a_postcard(rehearse):
     for number, method in enumerate(one_of_each()):
         prompts = ("a red house", "a sun")[: 1 + number % 2]
@@ -198,6 +200,19 @@ def test_where_graphs_run(monkeypatch):
     monkeypatch.setattr(torch.version, "hip", "6.4")
     monkeypatch.delenv("SSD_GRAPHS")
     assert "ROCm" in graphs.why_eager(card)
+
+
+def test_doctor_names_the_kernels_that_take_a_pass(monkeypatch):
+    q = torch.zeros(1, 2, 4, 8)
+    assert "cpu's own kernel" in attention_line(q.device)
+    assert usable_kernels(q, q, None) == "math only, slow"  # none of the card's takes these
+    for name in ("flash", "efficient"):
+        monkeypatch.setattr(torch.backends.cuda, f"can_use_{name}_attention", lambda given: True)
+    assert usable_kernels(q, q, torch.zeros(1, 1, 4, 4)) == "flash or memory-efficient"
+
+
+def test_the_pool_grows_with_passes_and_distributions():
+    assert 0 < graphs.pool_bytes(0, 1) and graphs.pool_bytes(10, 7) > 10 + 7
 
 
 def test_the_loader_takes_the_mode_and_refuses_others():
