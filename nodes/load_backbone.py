@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from comfy_api.latest import io
 
+from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import noted
 from .telling import tell
 from .types import CATEGORY, BackboneType
+from .widgets import EXPERT
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
@@ -35,6 +37,10 @@ class LoadBackbone(io.ComfyNode):
                 io.Boolean.Input("offload", default=False, optional=True,  # added later
                                  tooltip="For cards with little memory: keeps only the model or "
                                          "its picture decoder on the card at a time."),
+                io.Combo.Input("graphs", options=list(MODES), default=MODES[0], optional=True,
+                               tooltip="For NVIDIA cards. auto = forward passes are recorded once "
+                                       "and replayed, which is faster. off = use it if a run "
+                                       "warns about graphs.", **EXPERT),
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "
@@ -51,7 +57,9 @@ class LoadBackbone(io.ComfyNode):
 
     @classmethod
     @noted
-    def execute(cls, backbone: str, dtype: str, offload: bool = False) -> io.NodeOutput:
+    def execute(cls, backbone: str, dtype: str, offload: bool = False,
+                graphs: str = MODES[0]) -> io.NodeOutput:
         if offload and not weights.may_offload():
             tell(cls.hidden.unique_id, NO_CARD)
-        return io.NodeOutput(weights.backbone(folders.backbone_path(backbone), dtype, offload))
+        path = folders.backbone_path(backbone)
+        return io.NodeOutput(weights.backbone(path, dtype, offload, graphs))

@@ -53,7 +53,7 @@ def doctor() -> str:
     memory = mm.get_free_memory(device), mm.get_total_memory(device)
     last = errors.last_error[0] if errors.last_error else None
     return doctors_report(shelf(folders.shelf()), last, f"ComfyUI {comfyui_version()}",
-                          mm.get_torch_device_name(device), memory)
+                          mm.get_torch_device_name(device), memory, device)
 
 
 def comfyui_version() -> str:

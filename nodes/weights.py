@@ -144,17 +144,19 @@ class ManagedTurns:
         self.present, self.room = None, room
 
 
-def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
+def backbone(path: Path, dtype: str, offload: bool = False,
+             graphs: str = "auto") -> LoadedBackbone:
     """Load a backbone from its file, or return the loaded one.
 
-    offload: decoder and picture codec take turns on the device; ignored on a CPU. Raises SSDError
-    if it cannot be read or is too large for the device.
+    offload: decoder and picture codec take turns on the device; ignored on a CPU. graphs: see
+    `load_backbone`. Raises SSDError if it cannot be read or is too large for the device.
     """
     offload = offload and may_offload()
 
     def make() -> LoadedBackbone:
         rests_on = CPU if offload else mm.unet_offload_device()
         module = load(path, dtype, offload, rests_on)
+        module.graphs = graphs
         codec = module.picture_codec
         loaded = LoadedBackbone(path, module, patcher_of(module, codec, rests_on),
                                 patcher_of(codec, None, rests_on))
@@ -162,7 +164,7 @@ def backbone(path: Path, dtype: str, offload: bool = False) -> LoadedBackbone:
             module.turns = ManagedTurns(loaded)
         return loaded
 
-    return _once(LoadedBackbone, (path, dtype, offload), make)
+    return _once(LoadedBackbone, (path, dtype, offload, graphs), make)
 
 
 def may_offload() -> bool:

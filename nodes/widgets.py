@@ -19,6 +19,7 @@ FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts"
          "seed", "cfg", "temperature", "top_k", "top_p")
 ORDER = {name: place for place, name in enumerate(KNOB_WORDS)}
 CAN_HIDE = "advanced" in inspect.signature(io.Int.Input.__init__).parameters  # not in 0.3.64
+EXPERT: dict[str, Any] = {"advanced": True} if CAN_HIDE else {}
 
 
 def name_of(one: Described) -> str:
@@ -45,8 +46,8 @@ def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.I
     options: dict[str, Any] = {"default": OWN_NUMBER if one.default is None else one.default,
                                "tooltip": " ".join(filter(None, (about, one.knob.help,
                                                                  own_number))), **extra}
-    if CAN_HIDE and one.knob.shown == "expert":
-        options["advanced"] = True
+    if one.knob.shown == "expert":
+        options |= EXPERT
     if one.kind is bool:
         return io.Boolean.Input(name_of(one), **options)
     if one.kind is str:

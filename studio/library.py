@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
+from ssd_core.engine.graphs import why_eager
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.front import doctor
 from ssd_core.front.memory import empty_caches
@@ -43,17 +44,18 @@ class Library:
     """Backbones by name; one is loaded at a time, the first when it is first needed.
 
     heads: choice of heads for the first backbone, see `Shelf.heads_for`; None finds matching heads.
-    offload: see `load_backbone`.
+    offload, graphs: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
                  heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
-                 offload: bool = False) -> None:
+                 offload: bool = False, graphs: str = AUTO) -> None:
         self.models_dir = Path(models_dir or "models").expanduser()
         self.shelf = Shelf.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
-        self._first, self._heads, self._offload = str(backbone), heads, offload
+        self._first, self._heads = str(backbone), heads
+        self._offload, self._graphs = offload, graphs
         self._asked = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._lock = threading.Lock()
@@ -113,7 +115,8 @@ class Library:
 
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self.shelf.backbone_path(name)
-        backbone = load_backbone(path, str(self.device), dtype, self._offload)
+        backbone = load_backbone(path, str(self.device), dtype, self._offload,
+                                 self._graphs)
         wish = self._heads if name == self._first else None
         heads = self.shelf.heads_for(path, wish, backbone.sha256)
         try:
@@ -192,8 +195,9 @@ class Library:
         backbone, heads = loaded.backbone, loaded.heads
         dtype = str(backbone.dtype).removeprefix("torch.")
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
+        eager = why_eager(backbone.device, backbone.graphs, backbone.turns is not None)
         return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), {dtype} on "
-                f"{backbone.device}, {drafts}")
+                f"{backbone.device}, {drafts}, {f'no graphs ({eager})' if eager else 'graphs'}")
 
     def places(self) -> list[Path]:
         """The folders searched for backbones and heads."""

@@ -46,6 +46,8 @@ def main(
     dtype: Annotated[str, typer.Option(help="auto, fp32, bf16, fp16, int8, int4.")] = "auto",
     offload: Annotated[bool, typer.Option(
         "--offload", help="Decoder and picture codec take turns on the card.")] = False,
+    graphs: Annotated[str, typer.Option(
+        help="auto, off: off never replays passes as CUDA graphs.")] = "auto",
     host: Annotated[str, typer.Option(
         help="0.0.0.0 lets other machines in your network use the app.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(
@@ -59,7 +61,7 @@ def main(
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     require_address(host, port)
-    library = Library(models_dir, backbone, heads, device, dtype, offload)
+    library = Library(models_dir, backbone, heads, device, dtype, offload, graphs)
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()

@@ -150,7 +150,7 @@ def test_statistics(method):
 def test_time_of_the_consumer_is_not_counted(method, monkeypatch):
     """On a clock that runs only while the consumer has an event in hand."""
     now = [0.0]
-    monkeypatch.setattr("ssd_core.engine.state.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("ssd_core.engine.clock.time.perf_counter", lambda: now[0])
     model = backbone()
     told = []
     for event in generate(model, ["sun"], method, heads=random_heads(model)):

@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, random_heads
 from test_methods import UNDER_TEST, WORDS
 
 from ssd_core import Grid, Sampling, generate
-from ssd_core.engine.state import Stopwatch
+from ssd_core.engine.clock import Stopwatch
 
 READS = ("item", "tolist", "__int__", "__float__", "__bool__", "__index__", "cpu", "numpy")
 MORE = {  # reads a pass beyond the one

@@ -1,6 +1,7 @@
 """The decoder against a reference written out number by number, for every switch."""
 
 import math
+from copy import deepcopy
 from itertools import product
 
 import pytest
@@ -17,8 +18,8 @@ from ssd_core.model.transformer import (
     attention,
     axial_angles,
     frequencies,
-    rotate_interleaved,
-    rotate_split,
+    paired,
+    rotate,
     sequence_angles,
 )
 
@@ -82,6 +83,15 @@ def random_decoder(**switches) -> Decoder:
     return decoder.requires_grad_(False)
 
 
+def as_loaded(decoder: Decoder) -> Decoder:
+    """The decoder that a file with these parameters gives."""
+    made = deepcopy(decoder)
+    for layer in made.layers:
+        for name, value in layer.named_parameters():
+            value.data = layer.arranged(name, value.data)
+    return made
+
+
 @pytest.mark.parametrize("rotary, qk_norm, kv_heads", list(product(
     ("interleaved", "split", "none"), (False, True), (1, 2, 4))))
 def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
@@ -89,7 +99,7 @@ def test_decoder_equals_the_written_out_reference(rotary, qk_norm, kv_heads):
     x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(5))
     turns = torch.outer(torch.arange(N), 10_000.0 ** -(torch.arange(WIDTH // 2) / (WIDTH // 2)))
     angles = None if rotary == "none" else sequence_angles(N, WIDTH)
-    out = decoder(x, angles)
+    out = as_loaded(decoder)(x, angles)
     for row in range(2):
         expected = list(x[row])
         for layer in decoder.layers:
@@ -145,19 +155,21 @@ def test_no_kernel_copies_shared_keys_to_every_head(masked):
     assert 0 < widest <= k.numel()
 
 
-def test_split_and_interleaved_are_the_same_turn_in_another_order():
+def test_pairs_of_split_files_become_neighbours():
     x = torch.randn(1, 2, N, WIDTH, generator=torch.Generator().manual_seed(6))
-    order = [*range(0, WIDTH, 2), *range(1, WIDTH, 2)]
-    angles = sequence_angles(N, WIDTH)
-    assert torch.allclose(rotate_interleaved(x, angles)[..., order],
-                          rotate_split(x[..., order], angles), atol=1e-6)
+    turns = torch.outer(torch.arange(N), frequencies(WIDTH // 2))
+    expected = torch.stack([torch.stack([rotated(x[0, head, i], turns[i], "split")
+                                         for i in range(N)]) for head in range(2)])
+    found = rotate(paired(x, 3), sequence_angles(N, WIDTH))
+    assert torch.allclose(found[0], paired(expected, 2), atol=1e-6)
+    assert paired(torch.arange(6), 0).tolist() == [0, 3, 1, 4, 2, 5]
 
 
 def test_rotary_scores_depend_on_distance_alone():
     generator = torch.Generator().manual_seed(7)
     q, k = torch.randn(2, 1, 1, 1, 8, generator=generator).unbind()
     angles = sequence_angles(40, 8)
-    scores = [(rotate_split(q, angles[i : i + 1]) * rotate_split(k, angles[i - 3 : i - 2])).sum()
+    scores = [(rotate(q, angles[i : i + 1]) * rotate(k, angles[i - 3 : i - 2])).sum()
               for i in (3, 10, 39)]
     assert torch.allclose(torch.stack(scores), scores[0].expand(3), atol=1e-4)
 

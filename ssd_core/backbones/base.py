@@ -60,6 +60,7 @@ class Backbone(nn.Module):
     head: torch.Tensor
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+    graphs: str = "auto"  # "off": passes are never captured as CUDA graphs
     turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)

@@ -47,6 +47,8 @@ class Loading:
                               "support fp16, on a CPU fp32), fp32, bf16, fp16, or int8 and int4 "
                               "for the decoder's matrices (needs torchao).")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
+    graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
+                               "which is faster; off runs their operations one by one.")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     """The same, and where other processes find them."""
     there = shelf(loading.models_dir)
     path = there.backbone_path(loading.backbone)
-    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload).resized(size)
+    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload,
+                             loading.graphs).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
         heads = there.heads_for(path, loading.heads, backbone.sha256)

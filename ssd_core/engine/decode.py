@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from functools import partial
 
 import torch
 
@@ -20,6 +19,7 @@ from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .events import Event, Finished, Started
+from .graphs import runner
 from .heads import DraftHeads
 from .methods import Method, Resolved
 from .methods.window import cheapest_window
@@ -54,8 +54,12 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     sampling = settled(sampling, backbone.preset)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
-    state = partial(DecodeState, backbone, branches, len(prompts), sampling, cfg, heads,
-                    method.scratch(backbone.grid), pass_width(method, backbone, sampling))
+    width = pass_width(method, backbone, sampling)
+
+    def state() -> DecodeState:
+        return DecodeState(backbone, branches, len(prompts), sampling, cfg, heads,
+                           method.scratch(backbone.grid), width, runner(backbone))
+
     planned = plan(backbone, method, keep_rows, heads is not None)
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
 
@@ -97,6 +101,13 @@ def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
            keep: torch.Tensor | None, keep_rows: int) -> Generator[Event, None, None]:
     yield Started(plan)
     state = allocate()
+    with closing(state.run):  # before the codec needs the memory, and on cancelling
+        yield from _passes(state, method, keep, keep_rows)
+    yield Finished(state.picture(), statistics(state, plan, keep_rows))
+
+
+def _passes(state: DecodeState, method: Resolved, keep: torch.Tensor | None,
+            keep_rows: int) -> Generator[Event, None, None]:
     prefill = state.prefill(keep, keep_rows)
     state.clock.lap("prefill")
     yield prefill
@@ -108,7 +119,6 @@ def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
         state.clock.restart()
     if (rows := state.rows_event()) is not None:
         yield rows
-    yield Finished(state.picture(), statistics(state, plan, keep_rows))
 
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:

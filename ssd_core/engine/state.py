@@ -7,61 +7,22 @@ of probability 1, so methods need no special case. Knows nothing about methods.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..model.kv_cache import widened
 from ..model.noise import NoiseField
 from ..model.sampling import Sampling, choose, guide, probabilities
+from .clock import Stopwatch
 from .events import Pass, RowsDone
+from .graphs import Eager, Run
 from .heads import DraftHeads
-
-Moment = Any  # float seconds, or torch.cuda.Event
-
-
-class Stopwatch:
-    """Seconds per stage. Time that the consumer of the events spends is not counted.
-
-    On a card the moments are events in its queue, so that taking them waits for nothing.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self._on_card = device.type == "cuda"
-        self._laps: list[tuple[str, Moment, Moment]] = []
-        self.restart()
-
-    def _now(self) -> Moment:
-        if not self._on_card:
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def restart(self) -> None:
-        self._mark = self._now()
-
-    def lap(self, stage: str) -> None:
-        now = self._now()
-        self._laps.append((stage, self._mark, now))
-        self._mark = now
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Seconds so far by stage; waits until the card has done all of it."""
-        seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
-        if self._on_card and self._laps:
-            self._laps[-1][2].synchronize()
-        for stage, start, end in self._laps:
-            seconds[stage] += start.elapsed_time(end) / 1000 if self._on_card else end - start
-        return seconds
+from .sizes import SLOTS, rounded, rounded_cells, rounded_keys
 
 
 def followed(prompt: torch.Tensor, lengths: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
@@ -86,9 +47,12 @@ class DecodeState:
     """One batch of B pictures during decoding; `rows` = B, or 2B [cond; uncond] with guidance."""
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
-                 sampling: Sampling, cfg: float, heads: DraftHeads | None,
-                 scratch: int = 0, width: int | None = None) -> None:
-        """width: the cells of every pass after the prefill; None: as many as it needs."""
+                 sampling: Sampling, cfg: float, heads: DraftHeads | None, scratch: int = 0,
+                 width: int | None = None, run: Run = Eager()) -> None:  # noqa: B008
+        """width: the cells of every pass after the prefill; None: as many as it needs.
+
+        run: does the work that graphs can replay; the caller closes it.
+        """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
@@ -100,18 +64,21 @@ class DecodeState:
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 sampling.noise_version)
         self.longest = max(len(ids) for ids in prompts)
-        self.width = width
-        self.cache = backbone.new_cache(
-            len(prompts), self.longest + grid.slots + scratch + (width or 0))
+        self.width, self.run = width, run
+        self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
-        self.hidden = torch.zeros(len(prompts), grid.slots + 1, backbone.hidden_size,
+        self.every_row = torch.arange(len(prompts), device=device)[:, None]
+        # one more than slots and the end: surplus cells of a pass leave their state there
+        self.hidden = torch.zeros(len(prompts), grid.slots + 2, backbone.hidden_size,
                                   dtype=backbone.dtype, device=device)
         self.coordinates = grid.coordinates.to(device).expand(pictures, -1, -1)
         self.forced = (self.coordinates[0, :, 1] == grid.columns) if grid.row_end else None
         if self.forced is not None:
             self.forced = F.pad(self.forced, (0, 1))
+            self.certain = torch.zeros(backbone.codes, device=device)
+            self.certain[0] = 1
             self.tokens[:, self.forced] = backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
         self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
@@ -141,6 +108,32 @@ class DecodeState:
         self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
 
+    def _cache_slots(self, scratch: int) -> int:
+        """Slots of the cache; where passes have surplus cells, the last one is theirs."""
+        needed = self.longest + self.grid.slots + scratch
+        if self.run.padded:
+            return rounded(needed + 1, SLOTS)
+        return needed if self.width is None else needed + 1
+
+    def keys(self, stop: int) -> int:
+        """How many cache slots a pass over image slots before `stop` reads."""
+        slots = self.cache.keys.shape[3]
+        if self.width is not None:
+            return slots
+        stop += self.longest
+        return rounded_keys(stop, slots) if self.run.padded else stop
+
+    def _padded(self, slots: torch.Tensor) -> torch.Tensor:
+        """Slots [B, n] with surplus cells, -1, up to the size of a pass."""
+        n, size = slots.shape[1], self.width
+        if size is None:
+            size = rounded_cells(n, self.grid.width) if self.run.padded else n
+        return F.pad(slots, (0, size - n), value=-1)
+
+    def slots_between(self, start: int, stop: int) -> torch.Tensor:
+        """Slots start..stop-1 of every picture, int64 [B, n]."""
+        return self.noise.slots[start:stop].expand(self.pictures, -1)
+
     def feed(self, stop: int) -> None:
         """Run one forward pass over all stale slots before `stop`.
 
@@ -148,14 +141,12 @@ class DecodeState:
         context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
+        if self.offset is None or self.width is not None or self.run.padded:
+            self.feed_each(self.slots_between(start, stop), stop)
+            return
         x = self.both(self.backbone.embed(self.tokens[:, start:stop]))
-        if self.offset is not None and self.width is None:
-            self.cache.seek(self.offset + start, stop - start)
-            out = self.backbone(x, self.cache)
-        else:
-            slots = torch.arange(start, stop, device=self.lengths.device)
-            out = self._forward(self.lengths[:, None] + slots, self.longest + stop, x)
-        self.hidden[:, start + 1 : stop + 1] = out
+        self.cache.seek(self.offset + start, stop - start)  # plain slices: a CPU's fastest way
+        self.hidden[:, start + 1 : stop + 1] = self.backbone(x, self.cache)
 
     def feed_at(self, slots: torch.Tensor, starts: list[int] | None = None) -> None:
         """Run one forward pass over consecutive slots [B, n], which may differ per picture.
@@ -171,7 +162,7 @@ class DecodeState:
 
     def feed_each(self, slots: torch.Tensor, stop: int) -> None:
         """Run one forward pass over slots [B, n] before `stop`, in raster order, with gaps."""
-        self._feed(slots, self.longest + stop)
+        self.run(self._pass, self._padded(slots), None, self.keys(stop))
 
     def feed_seeing(self, slots: torch.Tensor, visible: torch.Tensor) -> None:
         """Run one forward pass over any slots [B, n], in any order.
@@ -179,26 +170,33 @@ class DecodeState:
         visible [B, n, m] bool: which of the first m image slots each of them sees, itself included.
         All see their prompt.
         """
-        m = visible.shape[2]
-        place = torch.arange(self.longest + m, device=slots.device) - self.lengths[:, None]
+        fed, keys, m = self._padded(slots), self.keys(visible.shape[2]), visible.shape[2]
+        place = torch.arange(keys, device=slots.device) - self.lengths[:, None]
         index = place.clamp(0, m - 1)[:, None].expand(-1, slots.shape[1], -1)
         seen = visible.repeat(self.branches, 1, 1).gather(2, index) & (place < m)[:, None]
-        self._feed(slots, self.longest + m, seen | (place < 0)[:, None])
+        seen = seen | (place < 0)[:, None]
+        surplus = seen[:, :1].expand(-1, fed.shape[1] - slots.shape[1], -1)
+        self.run(self._pass, fed, torch.cat((seen, surplus), dim=1), keys)
 
-    def _feed(self, slots: torch.Tensor, stop: int, visible: torch.Tensor | None = None) -> None:
-        both = slots.repeat(self.branches, 1)
-        every_row = torch.arange(len(both), device=both.device)[:, None]
-        self.hidden[every_row, both + 1] = self._forward(
-            self.lengths[:, None] + both, stop, self.embedding_at(slots), visible)
+    def _pass(self, slots: torch.Tensor, seen: torch.Tensor | None, keys: int) -> None:
+        """Static: feed slots [B, n] and set the hidden states that they predict.
 
-    def _forward(self, slots: torch.Tensor, stop: int, x: torch.Tensor,
-                 visible: torch.Tensor | None = None) -> torch.Tensor:
-        """h [rows, n, d] of embeddings x [rows, n, d] in cache slots [rows, n] before `stop`."""
-        if self.width is None:
-            self.cache.seek_each(slots, stop, visible)
-            return self.backbone(x, self.cache)
-        self.cache.seek_wide(slots, self.width, visible)
-        return self.backbone(widened(x, self.width), self.cache)[:, : x.shape[1]]
+        A slot of -1 is surplus. It stands where the first one does, but its key, value and hidden
+        state go where nothing reads them. seen [rows, n, keys]: as `visible` of the cache.
+        """
+        real, first = slots >= 0, slots[:, :1]
+        tokens = self.tokens.gather(1, torch.where(real, slots, first))
+        real, slots, first = (each.repeat(self.branches, 1) for each in (real, slots, first))
+        positions = self.lengths[:, None] + torch.where(real, slots, first)
+        stored = positions.masked_fill(~real, self.cache.keys.shape[3] - 1)
+        out = self.through(tokens, stored, positions, seen, keys)
+        self.hidden[self.every_row, slots.masked_fill(~real, self.slots) + 1] = out
+
+    def through(self, tokens: torch.Tensor, slots: torch.Tensor, positions: torch.Tensor,
+                seen: torch.Tensor | None, keys: int) -> torch.Tensor:
+        """Static: h [rows, n, d] of tokens [B, n] in cache slots [rows, n] at these positions."""
+        self.cache.seek_each(slots, keys, seen, positions)
+        return self.backbone(self.both(self.backbone.embed(tokens)), self.cache)
 
     def both(self, x: torch.Tensor) -> torch.Tensor:
         """Repeat what both guidance branches share: [B, ...] -> [rows, ...]."""
@@ -214,17 +212,20 @@ class DecodeState:
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
         """p [B, stop - start, V] from the hidden states of the last pass."""
-        return self.probs(self._logits(self.hidden[:, start:stop]), slice(start, stop))
+        return self.target_probs_at(self.slots_between(start, stop))
 
     def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
         """p [B, n, V] for slots [B, n], which may differ per picture."""
-        return self.probs(self._logits(self.hidden_at(slots)), slots)
+        return self.run(self._target_probs, slots)
 
-    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits [rows, n, V] of hidden [rows, n, d], computed in the width of all passes."""
-        if self.width is None:
-            return self.backbone.logits(hidden)
-        return self.backbone.logits(widened(hidden, self.width))[:, : hidden.shape[1]]
+    def _target_probs(self, slots: torch.Tensor) -> torch.Tensor:
+        """Static: `target_probs_at`; with matched numerics, computed in the width of all passes."""
+        count = slots.shape[1]
+        if self.width is not None:
+            surplus = slots[:, :1].expand(-1, self.width - count)
+            slots = torch.cat((slots, surplus), dim=1)
+        logits = self.backbone.logits(self.hidden_at(slots))
+        return self.probs(logits[:, :count], slots[:, :count])
 
     def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""
@@ -238,17 +239,22 @@ class DecodeState:
     def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
                     temperature: float = 1.0) -> torch.Tensor:
         """q [B, n, V] from estimates [rows, n, d]; `temperature` scales the sampling's own."""
+        if isinstance(slots, slice):
+            slots = self.slots_between(slots.start, slots.stop)
+        return self.run(self._draft_probs, estimate, slots, temperature)
+
+    def _draft_probs(self, estimate: torch.Tensor, slots: torch.Tensor,
+                     temperature: float) -> torch.Tensor:
+        """Static: `draft_probs`."""
         logits = self.draft_heads.space.logits(self.backbone, estimate)
         return self.probs(logits, slots, temperature)
 
-    def probs(self, logits: torch.Tensor, slots: slice | torch.Tensor,
+    def probs(self, logits: torch.Tensor, slots: torch.Tensor,
               sharpen: float = 1.0) -> torch.Tensor:
         """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
         probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
         if self.forced is not None:
-            certain = torch.zeros(probs.shape[-1], device=probs.device)
-            certain[0] = 1
-            probs = torch.where(self.forced[slots][..., None], certain, probs)
+            probs = torch.where(self.forced[slots][..., None], self.certain, probs)
         return probs
 
     @cached_property
@@ -295,8 +301,12 @@ class DecodeState:
 
     def choose(self, slot: int) -> torch.Tensor:
         """Sample a slot with the fixed noise, as AR does, and return its p [B, 1, V]."""
-        probs = self.target_probs(slot, slot + 1)
-        self.write(slot, choose(probs, self.noise.choosing(slot, slot + 1)))
+        return self.run(self._choose, self.slots_between(slot, slot + 1))
+
+    def _choose(self, slots: torch.Tensor) -> torch.Tensor:
+        """Static: `choose` for slots [B, n]."""
+        probs = self._target_probs(slots)
+        self.write_at(slots, choose(probs, self.noise.choosing_at(slots)))
         return probs
 
     # Bookkeeping

@@ -176,12 +176,16 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
     must have asked for `scratch` slots, one less than the tree has nodes.
     """
     slots = tree.slots(frontier).clamp(max=state.slots - 1)
-    starts = state.lengths + frontier.repeat(state.branches)
+    starts = (state.lengths + frontier.repeat(state.branches))[:, None]
     depth = (slots - frontier[:, None]).repeat(state.branches, 1)
-    stop = state.longest + max(state.front) + len(tree)
-    state.cache.seek_tree(starts, stop, tree.on(starts.device).lineage, depth)
-    x = state.both(state.backbone.embed(state.with_row_ends(tokens, slots)))
-    return Fed(state, tree, frontier, state.backbone(x, state.cache))
+    keys = state.keys(max(state.front) + len(tree))
+    nodes = starts + torch.arange(len(tree), device=starts.device)
+    seen = (torch.arange(keys, device=starts.device) < starts)[:, None].repeat(1, len(tree), 1)
+    seen.scatter_(2, nodes[:, None].expand(-1, len(tree), -1),
+                  tree.on(starts.device).lineage.expand(len(nodes), -1, -1))
+    tokens = state.with_row_ends(tokens, slots)
+    return Fed(state, tree, frontier,
+               state.run(state.through, tokens, nodes, starts + depth, seen, keys))
 
 
 class Descent(NamedTuple):

@@ -12,19 +12,26 @@ from collections.abc import Iterable
 import torch
 
 from .. import openmp
+from ..engine.graphs import VARIABLE, why_eager
+from ..errors import SSDError
 from ..files import ASSETS
+from ..model.processor import has_bf16
+from ..weights.load import pick_device
 from .shelf import Found, Shelf, named, places
 
 
 def report(found: Iterable[str], last_error: str | None = None, host: str = "",
-           device: str | None = None, memory: tuple[int, int] | None = None) -> str:
+           device: str | None = None, memory: tuple[int, int] | None = None,
+           place: torch.device | None = None) -> str:
     """Lines about this machine, then `found`, then the last error.
 
-    host: name and version of the host program. device: its name, by default the best device.
-    memory: the device's (free, total) bytes, None if the host does not know them.
+    host: name and version of the host program. device, place: its name, and where it computes, by
+    default the best device. memory: the device's (free, total) bytes, None if the host does not
+    know them.
     """
+    place = place or pick_device("auto")
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
-                      attention_line(), *threads_line(), *found,
+                      attention_line(place), graphs_line(place), *threads_line(), *found,
                       f"last error: {last_error or 'none since the start'}"])
 
 
@@ -59,11 +66,35 @@ def threads_line() -> list[str]:
             f"{openmp.VARIABLE}=passive"]
 
 
-def attention_line() -> str:
-    flash, efficient = torch.backends.cuda.flash_sdp_enabled(), (
-        torch.backends.cuda.mem_efficient_sdp_enabled())
-    return (f"attention: torch scaled_dot_product_attention (flash {flash}, memory-efficient "
-            f"{efficient} where the device has them)")
+def attention_line(place: torch.device) -> str:
+    """Which kernels of PyTorch's attention the passes of a Janus-Pro-7B could use there."""
+    if place.type != "cuda":
+        return f"attention: torch scaled_dot_product_attention, {place.type}'s own kernel"
+    rows, heads, cells, width, slots = 2, 32, 24, 128, 640
+    dtype = torch.bfloat16 if has_bf16(place) else torch.float16
+    q, k = (torch.empty(rows, heads, n, width, dtype=dtype, device=place) for n in (cells, slots))
+    mask = torch.zeros(rows, 1, cells, slots, dtype=dtype, device=place)
+    return (f"attention: torch scaled_dot_product_attention; a row of 24 cells in {str(dtype)[6:]} "
+            f"can use {usable_kernels(q, k, mask)}, a prompt {usable_kernels(q, q, None)}")
+
+
+def usable_kernels(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> str:
+    """Names of the kernels that take this attention; PyTorch prefers a fused one."""
+    cuda = torch.backends.cuda
+    given = cuda.SDPAParams(q, k, k, mask, 0.0, mask is None, False)
+    takes = {"flash": cuda.can_use_flash_attention, "cuDNN": cuda.can_use_cudnn_attention,
+             "memory-efficient": cuda.can_use_efficient_attention}
+    return " or ".join(name for name, can in takes.items() if can(given)) or "math only, slow"
+
+
+def graphs_line(place: torch.device) -> str:
+    """Whether passes on this device are replayed as CUDA graphs, and why not."""
+    try:
+        reason = why_eager(place)
+    except SSDError as error:
+        return f"graphs: {error}"
+    return f"graphs: none, {reason}" if reason else (
+        f"graphs: forward passes are captured once and replayed; {VARIABLE}=off switches that off")
 
 
 def shelf(there: Shelf) -> list[str]:

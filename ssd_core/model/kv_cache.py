@@ -2,21 +2,13 @@
 
 Before a pass, `seek` sets the slots it feeds. Each layer then stores its keys and values there
 (`update`) and attends to the slots at or before each query. Rolling back needs no operation: a
-later pass writes the same slots again. Candidates for the same position wait in different slots
-(`seek_tree`), and `move` takes the chosen ones to their place. Knows nothing about pictures or
-methods.
+later pass writes the same slots again. Candidates for the same position wait in different slots,
+and `move` takes the chosen ones to their place. Knows nothing about pictures or methods.
 """
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
-
-
-def widened(x: torch.Tensor, width: int) -> torch.Tensor:
-    """x [rows, n, ...] with its first entry repeated at the end: [rows, width, ...]."""
-    surplus = x[:, :1].expand(-1, width - x.shape[1], *x.shape[2:])
-    return torch.cat((x, surplus), dim=1)
 
 
 class KVCache:
@@ -60,52 +52,18 @@ class KVCache:
         self.mask = None if all_seen and (count == 1 or self.causal) else self._at_or_before(
             torch.arange(start, self._end, device=self.keys.device)[None])
 
-    def seek_each(self, slots: torch.Tensor, stop: int,
-                  visible: torch.Tensor | None = None) -> None:
-        """The next pass feeds slots [rows, n] int64 before `stop`, which may differ per row.
+    def seek_each(self, slots: torch.Tensor, stop: int, visible: torch.Tensor | None = None,
+                  positions: torch.Tensor | None = None) -> None:
+        """The next pass feeds slots [rows, n] int64, which may differ per row.
 
-        `visible` [rows, n, stop] bool replaces the rule "at or before the query's slot", for
-        methods that commit out of raster order (wavefronts).
+        It reads the slots before `stop`. `visible` [rows, n, stop] bool replaces the rule "at or
+        before the query's position", for methods that commit out of raster order (wavefronts,
+        trees). positions [rows, n] int64: places in the sequence, where they are not the slots.
         """
-        self.slots, self.positions, self._end, self.causal = slots, slots, stop, False
-        self.mask = self._at_or_before(slots) if visible is None else self._additive(
+        self.positions = slots if positions is None else positions
+        self.slots, self._end, self.causal = slots, stop, False
+        self.mask = self._at_or_before(self.positions) if visible is None else self._additive(
             self._unhidden(visible, slots)[:, None])
-
-    def seek_wide(self, slots: torch.Tensor, width: int,
-                  visible: torch.Tensor | None = None) -> None:
-        """The next pass feeds slots [rows, n] and copies of the first of them, `width` in all.
-
-        It attends to the whole buffer, so that its shapes are those of every other wide pass. The
-        copies are stored in the last slots of the buffer, which nothing else may use. `visible`
-        [rows, n, m] bool replaces the rule "at or before the query's slot".
-        """
-        count, total = slots.shape[1], self.keys.shape[3]
-        self.positions = widened(slots, width)
-        self.slots = self.positions.clone()
-        self.slots[:, count:] = torch.arange(total - width + count, total, device=slots.device)
-        self._end, self.causal = total, False
-        if visible is None:
-            self.mask = self._at_or_before(self.positions)
-        else:
-            seen = F.pad(widened(visible, width), (0, total - visible.shape[2]))
-            self.mask = self._additive(self._unhidden(seen, self.positions)[:, None])
-
-    def seek_tree(self, starts: torch.Tensor, stop: int, sees: torch.Tensor,
-                  depth: torch.Tensor) -> None:
-        """The next pass feeds n slots from starts[row] on, which hold the nodes of a tree.
-
-        All of them lie before `stop`.
-        A node sees the slots before the start and the nodes that sees [n, n] bool allows. Its
-        position in the sequence is the start plus depth [n] or [rows, n].
-        """
-        nodes = torch.arange(len(sees), device=starts.device)
-        slots = starts[:, None] + nodes
-        self.slots, self.positions = slots, starts[:, None] + depth
-        self._end, self.causal = stop, False
-        before = torch.arange(self._end, device=slots.device) < starts[:, None, None]
-        seen = before.repeat(1, len(sees), 1)
-        seen.scatter_(2, slots[:, None].expand(-1, len(sees), -1), sees.expand(len(slots), -1, -1))
-        self.mask = self._additive(self._unhidden(seen, slots)[:, None])
 
     def move(self, source: torch.Tensor, target: torch.Tensor) -> None:
         """Copy keys and values from slots source [rows, m] to slots target [rows, m]."""
@@ -124,7 +82,7 @@ class KVCache:
         return k[:, :, : self._end], v[:, :, : self._end]
 
     def _at_or_before(self, slots: torch.Tensor) -> torch.Tensor:
-        """The mask with which slots [rows or 1, n] attend to the slots at or before themselves."""
+        """The mask with which positions [rows or 1, n] attend to slots at or before themselves."""
         seen = torch.arange(self._end, device=slots.device) <= slots[..., None]
         return self._additive(self._unhidden(seen, slots)[:, None])
 

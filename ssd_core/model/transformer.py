@@ -17,7 +17,12 @@ from .kv_cache import KVCache
 
 @dataclass(frozen=True)
 class DecoderShape:
-    """Sizes and switches of a decoder; `rotary` is "interleaved", "split" or "none"."""
+    """Sizes and switches of a decoder.
+
+    rotary: which numbers of a head's query or key turn together in the model's files: "interleaved"
+    for neighbours, "split" for (i, i + D/2), "none". In memory they are always neighbours
+    (`DecoderLayer.arranged`).
+    """
 
     layers: int
     hidden: int
@@ -30,20 +35,15 @@ class DecoderShape:
     eps: float = 1e-6
 
 
-def rotate_interleaved(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     """Rotate neighbouring pairs of x [rows, heads, n, D] by complex angles [n, D/2]."""
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * angles).flatten(-2).to(x.dtype)
 
 
-def rotate_split(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate pairs (i, i + D/2), the layout of Hugging Face's Llama files."""
-    real, imaginary = x.float().chunk(2, dim=-1)
-    pairs = torch.complex(real, imaginary) * angles
-    return torch.cat((pairs.real, pairs.imag), dim=-1).to(x.dtype)
-
-
-ROTATIONS = {"interleaved": rotate_interleaved, "split": rotate_split}
+def paired(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Numbers in the order of "split" along `dim`, of size D -> each pair as neighbours."""
+    return x.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
@@ -101,7 +101,7 @@ class DecoderLayer(nn.Module):
         qkv = F.linear(x, self.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
         qk, v = qkv.split((s.heads + s.kv_heads, s.kv_heads), dim=1)  # [rows, heads, n, D]
         qk = self.normed(qk) if s.qk_norm else qk
-        qk = qk if angles is None else ROTATIONS[s.rotary](qk, angles)
+        qk = qk if angles is None else rotate(qk, angles)
         q, k = qk.split((s.heads, s.kv_heads), dim=1)
         mask, causal = None, True
         if cache is not None:
@@ -113,7 +113,22 @@ class DecoderLayer(nn.Module):
         """LayerNorm of each head, before the rotation (Chameleon)."""
         weight = torch.cat((self.q_norm_weight, self.k_norm_weight))[:, None]
         bias = torch.cat((self.q_norm_bias, self.k_norm_bias))[:, None]
-        return F.layer_norm(qk, qk.shape[-1:], eps=1e-5) * weight + bias
+        return torch.addcmul(bias, F.layer_norm(qk, qk.shape[-1:], eps=1e-5), weight)
+
+    def arranged(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """A parameter as files have it -> as this layer uses it, with rotary pairs as neighbours.
+
+        Queries and keys are reordered alike, so that attention stays the same, and one rotation
+        serves every backbone.
+        """
+        s = self.shape
+        if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
+            return value
+        if name != "qkv":
+            return paired(value, 1)
+        heads = value.unflatten(0, (-1, s.head_dim))  # those of v stay as they are
+        turned = s.heads + s.kv_heads
+        return torch.cat((paired(heads[:turned], 1), heads[turned:])).flatten(0, 1)
 
 
 class Decoder(nn.Module):

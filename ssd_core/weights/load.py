@@ -15,6 +15,7 @@ from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.offload import Turns
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
+from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
 from ..errors import SSDError
 from ..files import ASSETS, read_safetensors
@@ -29,21 +30,23 @@ SMALL = 100_000_000  # up to this many parameters auto chooses fp32
 
 
 def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
-                  offload: bool = False) -> Backbone:
+                  offload: bool = False, graphs: str = "auto") -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
     auto, fp32, bf16, fp16, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
     without bf16 support it is fp16 on a card and fp32 on a CPU. int8 and int4 quantise the
     decoder's matrices by torchao; the rest is as with auto. offload: decoder and picture codec take
-    turns on the device; the other waits on the CPU. Raises SSDError naming the file and what to do.
+    turns on the device; the other waits on the CPU. graphs: auto or off; off never replays passes
+    as CUDA graphs (engine/graphs.py). Raises SSDError naming the file and what to do.
     """
-    place = pick_device(device)
+    place, graphs = pick_device(device), checked_mode(graphs)
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
     checkpoint, family = find_backbone(name_or_path)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
+    backbone.graphs = graphs
     if offload:
         backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE

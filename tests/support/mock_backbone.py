@@ -43,6 +43,8 @@ class MockBackbone(Backbone):
         self.norm = nn.Parameter(torch.ones(hidden))
         self.decoder = Decoder(DecoderShape(2, hidden, 2, 1, hidden // 2, 2 * hidden))
         randomise(self, seed, 0.25)
+        for layer in self.decoder.layers:  # as weights of Hugging Face's layout are
+            layer.qkv.data = layer.arranged("qkv", layer.qkv.data)
         self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
         self.picture_codec = MockCodec(codes)
         randomise(self.picture_codec, seed, 1.0)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ...errors import SSDError
-from ...model.transformer import DecoderShape
+from ...model.transformer import DecoderLayer, DecoderShape
 from .checkpoint import Checkpoint
 from .decoder_config import require_silu
 
@@ -233,7 +233,7 @@ def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoin
     fingerprint = Fingerprint()
     for name in sorted(sources, key=lambda name: first_file(checkpoint, sources[name])):
         value = gathered(checkpoint, sources[name], device, dtype, fingerprint, name)
-        put(module, name, checkpoint.become(name, value))
+        put(module, name, checkpoint.become(name, arranged(module, name, value)))
     checkpoint.close()
     return fingerprint
 
@@ -261,6 +261,13 @@ def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype
         value[row : row + len(rows)].copy_(rows)
         row += len(rows)
     return value
+
+
+def arranged(module: nn.Module, name: str, value: torch.Tensor) -> torch.Tensor:
+    """A parameter's value in the order in which its layer uses it."""
+    parent, _, leaf = name.rpartition(".")
+    layer = module.get_submodule(parent)
+    return layer.arranged(leaf, value) if isinstance(layer, DecoderLayer) else value
 
 
 def put(module: nn.Module, name: str, value: torch.Tensor) -> None:

@@ -205,20 +205,14 @@ class Block:
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
         """Accept or repair slots, then set q to the p of those judged. [B, n] bool: which stood."""
-        slots = state.noise.slots[self.start : self.stop]
-        tokens = state.codes(self.start, self.stop)
-        target_probs = state.target_probs(self.start, self.stop)
+        slots = state.slots_between(self.start, self.stop)
         if self.acceptance == "coupled":
-            verdict = accept.coupled(tokens, target_probs,
-                                     state.noise.choosing(self.start, self.stop))
+            stood, target_probs = state.run(judged_again, state, slots)
         else:
-            rule = accept.prefix if self.acceptance == "prefix" else accept.residual
-            verdict = rule(tokens, self.draft_probs, target_probs,
-                           state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                           state.noise.drawing(Purpose.REPAIR, round_, slots))
-        stood = (verdict.accepted if self.acceptance == "prefix"
-                 else verdict.tokens == tokens)  # before `write`, as `tokens` may be a view
-        state.write(self.start, verdict.tokens)
+            stood, target_probs = state.run(
+                judged, state, slots, self.draft_probs,
+                state.noise.uniform(Purpose.ACCEPT, round_, slots),
+                state.noise.drawing(Purpose.REPAIR, round_, slots), self.acceptance)
         if self.acceptance == "prefix":
             self._behind_the_repair(state, stood, target_probs)
         else:
@@ -232,6 +226,26 @@ class Block:
         if self.redraft is not None and not judged.all():
             self.draft_probs.copy_(self.redraft(state, self.start, self.stop, judged.sum(-1)))
         self.draft_probs.copy_(torch.where(judged[..., None], target_probs, self.draft_probs))
+
+
+def judged(state: DecodeState, slots: torch.Tensor, draft_probs: torch.Tensor,
+           uniforms: torch.Tensor, noise: torch.Tensor,
+           acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Static: judge slots [B, n] by p/q; which stood [B, n] bool, and their p [B, n, V]."""
+    tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
+    rule = accept.prefix if acceptance == "prefix" else accept.residual
+    verdict = rule(tokens, draft_probs, target_probs, uniforms, noise)
+    state.write_at(slots, verdict.tokens)
+    stood = verdict.accepted if acceptance == "prefix" else verdict.tokens == tokens
+    return stood, target_probs
+
+
+def judged_again(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Static: choose slots [B, n] again with their fixed noise; returns what `judged` does."""
+    tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
+    verdict = accept.coupled(tokens, target_probs, state.noise.choosing_at(slots))
+    state.write_at(slots, verdict.tokens)
+    return verdict.accepted, target_probs
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:

@@ -97,18 +97,29 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
     At least so many that the frontier moves on by `least`: those stay as they were fed. With
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
+    stood, same, tokens, settled = state.run(rechosen, state, slots, frontier, least)
+    ahead = slots + 1
+    state.note_acceptance("verify/1", same, ahead[:, :-1])
+    if by_row:  # nothing before the first change needs a second thought
+        carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
+    else:
+        state.write_at(ahead, tokens)
+    return stood
+
+
+def rechosen(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+             least: int) -> tuple[torch.Tensor, ...]:
+    """Static part of `rechoose`: how many guesses stood [B] and which did [B, n - 1] bool.
+
+    Also tokens [B, n] for slots + 1, and which of them stay whatever is changed before them.
+    """
     ahead = slots + 1
     held, final = state.codes_at(ahead), known(ahead, frontier)
-    noise = state.noise.choosing_at(ahead)
-    tokens = torch.where(final, held, choose(state.target_probs_at(ahead), noise))
+    chosen = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
+    tokens = torch.where(final, held, chosen)
     same = (tokens == held)[:, :-1]
-    state.note_acceptance("verify/1", same, ahead[:, :-1])
     right = same.long().cumprod(-1).sum(-1)
     stood = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
     place = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(place < stood[:, None], held, tokens)
-    if by_row:  # nothing before the first change needs a second thought
-        carry_over(state, ahead, tokens, final | (place <= stood[:, None]), noise)
-    else:
-        state.write_at(ahead, tokens)
-    return stood
+    return stood, same, tokens, final | (place <= stood[:, None])

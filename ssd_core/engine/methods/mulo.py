@@ -105,7 +105,7 @@ class SmallPicture:
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
         self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
-                                 state.cfg, None)
+                                 state.cfg, None, run=state.run)
         kept = first_row // drafter.ratio
         self.state.prefill(self._seen(kept) if kept else None, kept)
 
