@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.heatmap import acceptance_sheet
 from .errors import noted

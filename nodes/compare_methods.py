@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
@@ -16,6 +16,7 @@ from ..ssd_core.front.promises import method_help
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted
+from .newer import RESENT, found_by
 from .types import CATEGORY, MethodType
 
 NONE = "none"
@@ -38,8 +39,7 @@ class CompareMethods(io.ComfyNode):
                 *(io.Combo.Input(f"draw_{n}", options=[NONE, *METHODS],
                                  default=USUAL.get(n, NONE), tooltip=method_help()[0])
                   for n in PLACES),
-                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
-                *inputs.more_sampling()],
+                *inputs.subject(), inputs.preview(), *inputs.sampling()],
             outputs=[
                 io.Image.Output(display_name="sheet",
                                 tooltip="All pictures, labelled with passes, seconds, what the "
@@ -47,7 +47,7 @@ class CompareMethods(io.ComfyNode):
                 io.String.Output(display_name="table", tooltip="What was measured, as text."),
                 io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
                                                                "order.")],
-            hidden=previews.HIDDEN, **previews.RESENT)
+            hidden=previews.HIDDEN, **RESENT)
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.fit import figures_of, pixel_bytes

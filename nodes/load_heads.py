@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights

@@ -12,12 +12,12 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import folder_paths
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 from server import PromptServer
 
 from ..ssd_core.front.preview import Preview
@@ -29,9 +29,6 @@ KEPT = 32  # nodes whose latest run is kept
 # Starts at the clock, so that after a restart of the server serials are still larger.
 SERIAL = count(time.time_ns() // 1000)
 
-# The flag that resends a cached node's `ui`; ComfyUI 0.3.64 does not have it.
-RESENT = ({"has_intermediate_output": True}
-          if "has_intermediate_output" in {field.name for field in fields(io.Schema)} else {})
 HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
 
 

@@ -9,7 +9,7 @@ import folder_paths
 import numpy as np
 import torch
 from comfy.cli_args import args
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import comfy.model_management as mm
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from . import inputs, schedules, weights
 from .errors import noted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
@@ -18,6 +18,7 @@ HeadsType = io.Custom("SSD_HEADS")
 MethodType = io.Custom("SSD_METHOD")
 TokensType = io.Custom("SSD_TOKENS")
 StatsType = io.Custom("SSD_STATS")
+StartedType = io.Custom("SSD_STARTED")
 
 
 @dataclass(frozen=True)
@@ -61,3 +62,10 @@ class RunStats:
         """Each picture's acceptance [R, C] and its pixels."""
         for n, share in enumerate(self.acceptance):
             yield share, None if self.pictures is None else self.pictures[n]
+
+
+@dataclass(frozen=True)
+class StartedPictures:
+    """SSD_STARTED: pictures whose first rows are drawn, as the recipes of stopped runs."""
+
+    recipes: tuple[dict, ...]

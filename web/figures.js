@@ -64,7 +64,8 @@ function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) 
 }
 
 function stoppedFigures(panel, words) {
-  const template = panel.end.reason === "failed" ? words.failed : words.interrupted;
+  const template = { failed: words.failed, paused: words.paused }[panel.end.reason]
+    ?? words.interrupted;
   return [say(template, { row: panel.row }), ...passFigures(panel, words)];
 }
 

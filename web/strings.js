@@ -30,6 +30,7 @@ const TABLE = {
     rowAloud: "{label}: row {row} of {rows}",
     doneAloud: "{label}: done in {seconds} seconds, {passes} passes",
     interrupted: "stopped at row {row}",
+    paused: "paused at row {row}",
     failed: "failed at row {row}; see the error message",
     wrongVersion: "This preview reads protocol {mine}, but the server sends {theirs}. "
       + "Reload the page. If that does not help, update the SSD node pack.",
@@ -66,6 +67,7 @@ const TABLE = {
     rowAloud: "{label}：第 {row} 行，共 {rows} 行",
     doneAloud: "{label}：完成，用时 {seconds} 秒，{passes} 次前向",
     interrupted: "在第 {row} 行停止",
+    paused: "在第 {row} 行暂停",
     failed: "在第 {row} 行失败，请查看错误信息",
     wrongVersion: "此预览使用协议 {mine}，服务器发送的是 {theirs}：请刷新页面；若仍无效，请更新 SSD 节点包。",
     wrongMessage: "预览略过了一条无法读取的消息（{kind}：{field}）。",

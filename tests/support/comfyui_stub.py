@@ -207,7 +207,7 @@ class Folders:
         return str(path.parent), path.name, 1, str(Path(prefix).parent), prefix
 
 
-def latest() -> dict:
+def version_0_0_2() -> dict:
     number = ("min", "max", "step", "display_mode")
     kinds = {
         "Int": make_type("INT", (*number, "control_after_generate")),
@@ -227,13 +227,15 @@ def pack(base: Path):
     """The pack's nodes by id over stubs, and the stubs themselves; all gone again afterwards."""
     manager, server, folders = Manager(), Server(), Folders(base)
     modules = {
-        "comfy_api": {}, "comfy_api.latest": latest(), "comfy": {},
+        "comfy_api": {}, "comfy_api.v0_0_2": version_0_0_2(), "comfy": {},
         "comfy.model_management": manager.module(),
         "comfy.model_patcher": {"ModelPatcher": ModelPatcher},
         "comfy.utils": {"ProgressBar": ProgressBar},
-        "comfy.cli_args": {"args": SimpleNamespace(disable_metadata=False)},
+        "comfy.cli_args": {"args": SimpleNamespace(disable_metadata=False, preview_size=512)},
         "comfy_execution": {}, "comfy_execution.graph_utils": {
             "ExecutionBlocker": ExecutionBlocker},
+        "comfy_execution.utils": {"get_executing_context": lambda: None},
+        "protocol": {"BinaryEventTypes": SimpleNamespace(PREVIEW_IMAGE_WITH_METADATA=4)},
         "folder_paths": folders.module(),
         "server": {"PromptServer": SimpleNamespace(instance=server)}}
     for name, content in modules.items():
