@@ -21,6 +21,7 @@ from .load_heads import LoadHeads
 from .pick import Pick
 from .previews import register_route
 from .race import Race
+from .replay import Replay
 from .sampler import Sampler
 from .save_image import SaveImage
 from .schedule import Schedule
@@ -29,8 +30,8 @@ from .unfinished_run import UnfinishedRun
 
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
-    UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, AcceptanceMap,
-    Doctor,
+    UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
+    AcceptanceMap, Doctor,
 ]
 
 

@@ -7,11 +7,9 @@ in the queue.
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from comfy.cli_args import args
 from comfy_execution.utils import get_executing_context
@@ -19,13 +17,12 @@ from PIL import Image
 from protocol import BinaryEventTypes
 from server import PromptServer
 
-from ..ssd_core.front.request import Request
+from ..ssd_core.front.replay import Screen, seen, take
 from .previews import Place
 
-PAPER, GAP = "#f0f0f0", 8  # what is not drawn yet; px between pictures
 LEAST_SECONDS = 0.25  # between two frames
-Frame = tuple[str, Image.Image, int | None]  # as ComfyUI takes it: format, picture, largest side
 NOWHERE = "ssd-preview"  # the id of no node: the page then shows the frame for the whole run
+Frame = tuple[str, Image.Image, int | None]  # as ComfyUI takes it: format, picture, largest side
 
 
 class Frames:
@@ -34,43 +31,24 @@ class Frames:
     to_programs: sends a frame the way ComfyUI's samplers do, for runs that no page queued.
     """
 
-    def __init__(self, requests: Sequence[Request], place: Place,
-                 to_programs: Callable[[Frame], None]) -> None:
+    def __init__(self, place: Place, to_programs: Callable[[Frame], None]) -> None:
         self.place, self.to_programs, self.sent = place, to_programs, -math.inf
-        self.each = [request.pictures for request in requests]
-        self.width, self.height = requests[0].size or (0, 0)
-        count = sum(self.each)
-        self.across = math.ceil(math.sqrt(count))
-        self.whole = Image.new("RGB", (self._at(self.across)[0] - GAP,
-                                       self._at(count - 1)[1] + self.height), PAPER)
+        self.screens: dict[int, Screen] = {}
 
     def __call__(self, message: dict) -> None:
-        if message["kind"] in ("rows", "cells"):
-            self._paint(message)
-            if time.monotonic() - self.sent >= LEAST_SECONDS:
-                self._send()
-        elif message["kind"] == "finished":
+        kind = message["kind"]
+        if kind in ("started", "rows", "cells"):
+            take(self.screens, message)
+        if kind == "finished" or (kind in ("rows", "cells")
+                                  and time.monotonic() - self.sent >= LEAST_SECONDS):
             self._send()
-
-    def _at(self, n: int) -> tuple[int, int]:
-        """Where picture n begins; one beyond the first row is at its right end."""
-        row, column = (0, n) if n == self.across else divmod(n, self.across)
-        return column * (self.width + GAP), row * (self.height + GAP)
-
-    def _paint(self, message: dict) -> None:
-        first = sum(self.each[: message["panel"]])
-        for n, strip in enumerate(message["strips"], first):
-            x, y = self._at(n)
-            with Image.open(io.BytesIO(base64.b64decode(strip))) as pixels:
-                seen = pixels if pixels.mode == "RGBA" else None
-                self.whole.paste(pixels.convert("RGB"), (x, y + message["top"]), seen)
 
     def _send(self) -> None:
         self.sent = time.monotonic()
-        picture = self.whole.copy()  # it is encoded later, by another thread
+        picture = Image.fromarray(seen(self.screens, overlay=False))
         picture.thumbnail((args.preview_size, args.preview_size))
         frame = ("JPEG", picture, None)
-        if self.place.graph:
+        if self.place.page:
             send_to_page(frame, self.place)
         else:
             self.to_programs(frame)

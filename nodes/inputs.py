@@ -116,8 +116,10 @@ def sizes() -> list[str]:
 
 def size() -> io.Input:
     return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE,
-                          tooltip="Width x height in pixels. auto = the backbone's own. If it "
-                                  "cannot draw a size, the message lists those it can.")
+                          tooltip="Width x height in pixels. auto = the backbone's own. On "
+                                  "ComfyUI's page the list has the sizes of the connected "
+                                  "backbone; if it cannot draw a size, the message lists those it "
+                                  "can.")
 
 
 def batch_size() -> io.Input:

@@ -7,6 +7,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import noted
+from .newer import found_by
 from .telling import tell
 from .types import CATEGORY, BackboneType
 from .widgets import EXPERT
@@ -45,7 +46,8 @@ class LoadBackbone(io.ComfyNode):
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "
                                                  "nodes of this pack.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=[io.Hidden.unique_id],
+            **found_by("checkpoint", "model loader", "janus", "emu3", "lumina", "llamagen"))
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:

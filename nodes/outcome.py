@@ -34,7 +34,8 @@ def of(runs: Sequence[running.Run]) -> tuple:
         runs[0].request.label, together([result.measured for result in results]),
         tuple(recipe for result in results for recipe in result.recipes()),
         np.concatenate([run.count.share() for run in runs]),
-        None if images is None else to_bytes(images))
+        None if images is None else to_bytes(images),
+        tuple(message for run in runs for message in run.story))
     tokens = TokenPictures.of(runs[0].request.backbone,
                               torch.cat([result.tokens for result in results]))
     return (missing if images is None else images, tokens, stats,

@@ -27,7 +27,7 @@ class Pick(io.ComfyNode):
             inputs=[
                 StartedType.Input("started", tooltip="From Start Seeds or Unfinished Run."),
                 io.String.Input("pictures", default="",
-                                tooltip="Their numbers on the sheet, for example 1, 3 or 2-4. "
+                                tooltip="Their numbers in the overview, for example 1, 3 or 2-4. "
                                         "Empty = none yet."),
             ],
             outputs=[StartedType.Output(display_name="picked", tooltip="For Finish.")],

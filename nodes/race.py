@@ -28,7 +28,7 @@ class Race(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
                 MethodType.Input("method_b", optional=True,
-                                 tooltip=f"Right. Default: what preset {schedules.FAITHFUL} of "
+                                 tooltip=f"Right. Default: what quality {schedules.FAITHFUL} of "
                                          "SSD Sampler draws with."),
                 *inputs.subject(), inputs.preview(), *inputs.sampling()],
             outputs=[
@@ -37,7 +37,8 @@ class Race(io.ComfyNode):
                 io.Image.Output(display_name="side_by_side",
                                 tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured.")],
-            hidden=previews.HIDDEN, **RESENT)
+            hidden=previews.HIDDEN, **RESENT,
+            **found_by("compare", "benchmark", "speed"))
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:

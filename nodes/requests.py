@@ -57,7 +57,8 @@ def kept(keep: TokenPictures | None, rows: int,
          model: LoadedBackbone) -> tuple[torch.Tensor | None, int, list[str]]:
     """The tokens to keep, how many of their rows, and a note if only one of the two was given."""
     if keep is None:
-        return None, 0, [f"keep_rows {rows} is not used: nothing is connected to keep"] if rows else []
+        note = f"keep_rows {rows} is not used: nothing is connected to keep"
+        return None, 0, [note] if rows else []
     if rows == 0:
         return None, 0, ["keep is not used: keep_rows, among the advanced inputs, is 0"]
     return keep.for_backbone(model.module), rows, []

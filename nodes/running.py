@@ -36,7 +36,8 @@ class Run:
     """A request, the weights that ComfyUI moves for it, and its outcome.
 
     heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
-    title: what its preview is called, instead of its method. images: [B, H, W, 3], None if memory was too small for the pixels; `problem` then says so.
+    title: what its preview is called, instead of its method. images: [B, H, W, 3], None if memory
+    was too small for the pixels; `problem` then says so. story: its preview's messages.
     """
 
     request: Request
@@ -48,6 +49,7 @@ class Run:
     count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
     problem: str | None = None
+    story: Sequence[dict] = ()
 
     def __post_init__(self) -> None:
         self.heads = self.heads if self.request.heads is not None else None

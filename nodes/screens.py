@@ -25,6 +25,7 @@ class Shown(Protocol):
     result: Result
     title: str
     images: torch.Tensor | None
+    story: Sequence[dict]
 
     @property
     def notes(self) -> list[str]: ...
@@ -43,7 +44,7 @@ class Screens:
         """wish: the value of the preview widget. to_programs: see `Frames`."""
         if (send := sender(wish)) is None:
             return cls()
-        frames = Frames([run.request for run in runs], place, to_programs)
+        frames = Frames(place, to_programs)
         journal = previews.opened(place, lambda message: (send(message), frames(message)))
         screens = cls([], journal)
         for panel, run in enumerate(runs):
@@ -68,6 +69,8 @@ class Screens:
                 screen.pause()
         if self.journal is None or not self.panels:
             return None
+        for panel, run in enumerate(runs):
+            run.story = [message for message in self.journal.story if message["panel"] == panel]
         return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
 
     @contextmanager

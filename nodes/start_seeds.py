@@ -36,8 +36,8 @@ class StartSeeds(io.ComfyNode):
                 inputs.preview(), *inputs.schedule(), *inputs.sampling()],
             outputs=[
                 StartedType.Output(display_name="started", tooltip="For Pick, or for Finish."),
-                io.Image.Output(display_name="sheet",
-                                tooltip="All tops on one sheet, with their numbers for Pick."),
+                io.Image.Output(display_name="overview",
+                                tooltip="All tops in one picture, with their numbers for Pick."),
                 io.Image.Output(display_name="images",
                                 tooltip="The pictures as a batch; what is not drawn yet is grey.")],
             hidden=previews.HIDDEN, **RESENT, **found_by("contact sheet", "batch", "variations"))
@@ -61,10 +61,10 @@ class StartSeeds(io.ComfyNode):
         started = StartedPictures(tuple(run.result.recipes()))
         if run.images is None:
             return io.NodeOutput(started, run.output, run.output, ui=ui)
-        return io.NodeOutput(started, sheet(run, run.images), run.images, ui=ui)
+        return io.NodeOutput(started, overview(run, run.images), run.images, ui=ui)
 
 
-def sheet(run: running.Run, images: torch.Tensor) -> torch.Tensor:
+def overview(run: running.Run, images: torch.Tensor) -> torch.Tensor:
     """IMAGE [1, H, W, 3] of all tops, each with its number and seed."""
     tiles = [Tile(to_bytes(image), str(n), f"seed {seed}")
              for n, (image, seed) in enumerate(zip(images, run.request.seeds, strict=True), 1)]

@@ -49,7 +49,8 @@ class RunStats:
 
     stats: as in docs/contract.md. recipes: one per picture. acceptance: [B, R, C], the share of
     judgements that accepted each cell, NaN if never judged. pictures: uint8 [B, H, W, 3], None if
-    the tokens could not be decoded. Nothing in it is on the device.
+    the tokens could not be decoded. story: the preview's messages, empty without a preview. Nothing
+    in it is on the device.
     """
 
     label: str
@@ -57,6 +58,7 @@ class RunStats:
     recipes: tuple[dict, ...]
     acceptance: np.ndarray
     pictures: np.ndarray | None
+    story: tuple[Mapping, ...] = ()
 
     def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Each picture's acceptance [R, C] and its pixels."""

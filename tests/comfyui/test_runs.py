@@ -21,7 +21,7 @@ RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_Race", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_AcceptanceMap",
        "SSD_Doctor"]
-SAMPLER = {"preset": "postcard", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
+SAMPLER = {"quality": "custom", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
            "negative": "", "seed": 7, "cfg": -1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
            "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}
 
@@ -144,7 +144,7 @@ def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
     assert words in errors[0]["message"] + errors[0]["details"]
 
 
-@pytest.mark.parametrize("legal", [{"preset": "custom"}, {"cfg": 0.5}])
+@pytest.mark.parametrize("legal", [{"quality": "custom"}, {"cfg": 0.5}, {"keep_rows": 1}])
 def test_what_a_click_can_reach_runs(client, legal):
     assert client.run(graph(seed=15, **legal)).end == "execution_success"
 

@@ -22,12 +22,12 @@ WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negati
 
 def sample(pack, backbone, heads=None, **values):
     """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
-    quick = {"preset": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
+    quick = {"quality": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
     return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})
 
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
-    sample(pack, backbone, heads, preset="Faithful")
+    sample(pack, backbone, heads, quality="Faithful")
     usual = pack.module("ssd_core.engine.usual")
     (key, (passes, runs)), = usual.OWN.means.items()
     assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
@@ -115,13 +115,13 @@ def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, nod
 
 
 def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
-    pictures = [sample(pack, backbone, drafts, preset="Faithful", r=0, k_h=0, k_v=0)
+    pictures = [sample(pack, backbone, drafts, quality="Faithful", r=0, k_h=0, k_v=0)
                 for drafts in (heads, None)]
     assert torch.equal(pictures[0][1].tokens, pictures[1][1].tokens)
     for *_, stats, report in pictures:
         assert stats.recipes[0]["method"] == "exact" and "note:" not in report
     assert "heads: postcard/heads.safetensors" in pictures[0][3]
-    assert "Faithful does not use k_v 3" in sample(pack, backbone, preset="Faithful", k_h=0)[3]
+    assert "Faithful does not use k_v 3" in sample(pack, backbone, quality="Faithful", k_h=0)[3]
 
 
 def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):
@@ -131,7 +131,7 @@ def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, he
     assert "connected method draws" in pack.preview()[0]["notes"][0]
 
 
-@pytest.mark.parametrize("widgets", [{"preset": "custom", "k_v": 0}, {"preset": "gone"}])
+@pytest.mark.parametrize("widgets", [{"quality": "custom", "k_v": 0}, {"quality": "gone"}])
 def test_what_a_connected_method_overrides_is_not_refused(pack, backbone, widgets):
     method = pack.run("SSD_BaselineMethod", method="rows", r=0)[0]
     assert "rows" in sample(pack, backbone, method=method, **widgets)[3]
@@ -226,9 +226,9 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
 
 
 def test_doctor_tells_refusals_too(pack, backbone, heads):
-    with pytest.raises(pack.error, match="keep and keep_rows"):
-        sample(pack, backbone, heads, keep_rows=3)
-    assert "last error: SSDError: keep and keep_rows" in pack.run("SSD_Doctor")[0]
+    with pytest.raises(pack.error, match="preset 'gone'"):
+        sample(pack, backbone, heads, quality="gone")
+    assert "last error: SSDError: preset 'gone'" in pack.run("SSD_Doctor")[0]
 
 
 @pytest.mark.parametrize(("wish", "client", "seen"), [

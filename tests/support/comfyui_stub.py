@@ -168,12 +168,16 @@ class Server:
 
 class ProgressBar:
     seen: list[tuple[int, int]] = []
+    frames: list[tuple] = []
 
     def __init__(self, total, node_id=None):
         self.node_id = node_id
 
     def update_absolute(self, value, total=None, preview=None):
-        self.seen.append((value, total))
+        if preview is None:
+            self.seen.append((value, total))
+        else:
+            self.frames.append(preview)
 
 
 class Folders:
@@ -250,7 +254,7 @@ def pack(base: Path):
         sys.modules[PACK] = root = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(root)
         yield SimpleNamespace(root=root, manager=manager, server=server, folders=folders,
-                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen)
+                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen, frames=ProgressBar.frames)
     finally:
         for name in [*modules, *(n for n in sys.modules if n.partition(".")[0] == PACK)]:
             del sys.modules[name]
