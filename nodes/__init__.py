@@ -8,6 +8,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import ComfyExtension, io
 
 from ..ssd_core.engine.usual import OWN
+from . import previews, sizes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -19,7 +20,6 @@ from .folders import own_folder, register_folders
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
 from .pick import Pick
-from .previews import register_route
 from .race import Race
 from .replay import Replay
 from .sampler import Sampler
@@ -40,6 +40,7 @@ class SSDExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
-        register_route()
+        previews.register_route()
+        sizes.register_route()
         OWN.keep_in(own_folder())
         return NODES

@@ -3,12 +3,14 @@
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
+import { addFold, fold } from "./advanced.js";
 import { widgetOf } from "./graph.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
+import { stringsFor } from "./strings.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
@@ -25,6 +27,7 @@ const NODES = {
 const LOADER = "SSD_LoadBackbone";
 const STARTER = "SSD_StartSeeds";
 const PICKER = "SSD_Pick";
+const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
@@ -39,14 +42,16 @@ app.registerExtension({
   name: "ssd.preview",
   setup() {
     api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
+    app.ui?.settings?.addEventListener?.(`${VUE_NODES}.change`, () => setTimeout(tidyInputs));
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
   },
   nodeCreated(node) {
+    if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     if (node.comfyClass === LOADER) {
-      chain(widgetOf(node, "backbone"), "callback", () => listSizes(node.graph));
+      chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
     if (node.comfyClass === PICKER) {
       chain(widgetOf(node, "pictures"), "callback", () => setTimeout(showPicked));
@@ -54,11 +59,11 @@ app.registerExtension({
   },
   refreshComboInNodes() {
     sizes.forget();
-    setTimeout(() => listSizes(app.graph)); // after the lists have come from the server
+    setTimeout(tidyInputs); // after the lists have come from the server
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
-    listSizes(app.graph);
+    tidyInputs();
     showPicked();
     inOrder(async () => {
       await askOnce(workflow());
@@ -195,6 +200,7 @@ function attach(node) {
   node.setSize([Math.max(node.size[0], width), node.size[1]]);
   chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
   chain(node, "onConnectionsChange", () => setTimeout(() => {
+    fold(node, words(), isClassic);
     sizes.refresh(node);
     showPicked();
   }));
@@ -208,10 +214,12 @@ function attach(node) {
   });
 }
 
-/** Let every node of a graph, and of those inside it, list the sizes of its own backbone. */
-function listSizes(graph) {
+/** Let every node of a graph, and of those inside it, offer what it can take now. */
+function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
-    if (node.subgraph) listSizes(node.subgraph);
+    if (node.subgraph) tidyInputs(node.subgraph);
+    if (!node.comfyClass?.startsWith("SSD_")) continue;
+    fold(node, words(), isClassic);
     sizes.refresh(node);
   }
 }
@@ -238,6 +246,11 @@ function chain(node, name, first) {
     return then?.apply(this, args);
   };
 }
+
+const words = () => stringsFor(language());
+
+/** Whether nodes are drawn on the canvas, not as elements of the page (Nodes 2.0). */
+const isClassic = () => !app.extensionManager?.setting?.get(VUE_NODES);
 
 function language() {
   return app.extensionManager?.setting?.get("Comfy.Locale") ?? navigator.language;

@@ -254,7 +254,8 @@ def pack(base: Path):
         sys.modules[PACK] = root = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(root)
         yield SimpleNamespace(root=root, manager=manager, server=server, folders=folders,
-                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen, frames=ProgressBar.frames)
+                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen,
+                              frames=ProgressBar.frames)
     finally:
         for name in [*modules, *(n for n in sys.modules if n.partition(".")[0] == PACK)]:
             del sys.modules[name]
