@@ -201,13 +201,13 @@ def replay() -> Graph:
 
 JANUS = "https://huggingface.co/deepseek-community/Janus-Pro-1B"
 JANUS_NOTE = f"""\
-**Janus-Pro** needs its weights (4 GB) in the folder `models/ssd_backbones/Janus-Pro-1B-hf`. If you \
-press **Run** without them, the message shows a command that downloads them with ComfyUI's own \
+**Janus-Pro** needs its weights (4 GB) in the folder `models/ssd_backbones/Janus-Pro-1B-hf`. If \
+you press **Run** without them, the message shows a command that downloads them with ComfyUI's own \
 Python. It prints size and licence and asks before it starts. Or put all files of \
 [Janus-Pro-1B]({JANUS}) there by hand; then press R and Run.
 
-*Faithful* gives the picture of normal decoding in fewer forward passes; in bf16, the default here, \
-rounding can change some of its tokens. *Balanced* and *Fast* are quicker and change the picture.
+*Faithful* gives the picture of normal decoding in fewer forward passes; in bf16, the default \
+here, rounding can change some of its tokens. *Balanced* and *Fast* are quicker and change the picture.
 
 If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
 

@@ -75,6 +75,10 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
                            Object.fromEntries(Object.entries(made).map(([k, n]) => [k, n.id]))]);
 }"""
 
+# Whether the last line of every preview is there: strips are painted a moment after the end.
+PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) =>
+    canvas.getContext("2d").getImageData(0, canvas.height - 1, 1, 1).data[3] > 0)"""
+
 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name), as the page has them."""
@@ -149,6 +153,7 @@ def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
         page.open(workflow)
         page.frame()
         page.run()
+        page.page.wait_for_function(PAINTED)
         page.page.screenshot(path=ROOT / "docs" / "graph.png")
 
 

@@ -55,10 +55,10 @@ class Frames:
 
 
 def send_to_page(frame: Frame, place: Place) -> None:
-    """To the subgraph node around the node, or to no node, as the node has its own preview."""
-    around, _, _ = (place.node or "").rpartition(":")
+    """To a node inside a subgraph, whose frame shows around it; else to no node."""
+    inside = place.node if ":" in (place.node or "") else NOWHERE
     server, context = PromptServer.instance, get_executing_context()
-    about = {"node_id": place.node, "display_node_id": around or NOWHERE, "parent_node_id": None,
+    about = {"node_id": place.node, "display_node_id": inside, "parent_node_id": None,
              "real_node_id": place.node, "prompt_id": context and context.prompt_id}
     server.send_sync(BinaryEventTypes.PREVIEW_IMAGE_WITH_METADATA, (frame, about),
                      server.client_id)

@@ -188,12 +188,14 @@ function attach(node) {
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   // Classic nodes keep the wheel from the canvas; Nodes 2.0 takes it before it comes here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
-  const widget = node.addDOMWidget("ssd_preview", "ssd_preview", preview.element, {
+  // The type "preview" lets a subgraph show the frames of this node; here they stay out of sight.
+  const widget = node.addDOMWidget("ssd_preview", "preview", preview.element, {
     serialize: false,
     hideOnZoom: false,
     getMinHeight: () => height + 2 * MARGIN,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  node.onDrawBackground = () => {};
   limitTexts(node);
   const row = claimRow(preview.element);
   previews.set(node, preview);
