@@ -98,7 +98,7 @@ def keep_the_top() -> Graph:
                "with its own prompt and seed. *Rows to keep* says how many of the 24 rows stay. To "
                "extend any picture downward, connect *Encode Image* instead.")
     graph.loaders()
-    graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8, control_after_generate="fixed")
+    graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
     graph.sampler("second", 2, "Its top, another ground", seed=21,
                   prompt="a purple tree in the middle , on the sand , at sunset")

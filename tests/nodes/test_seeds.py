@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,11 +86,13 @@ def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
 
 def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
     drawn = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
-    output = pack.nodes["SSD_Replay"].execute(stats=drawn[2], overlay=True, seconds=3.0,
-                                              format="webp", filename_prefix="films/a")
+    replayed = partial(pack.nodes["SSD_Replay"].execute, stats=drawn[2], seconds=3.0,
+                       format="webp", filename_prefix="films/a")
+    output = replayed(overlay=False)
     frames, fps = output.args
     assert 2 <= len(frames) <= 37 and 0 < fps <= 12
     assert torch.equal(frames[-1], (drawn[0][0] * 255).round() / 255)
+    assert not torch.equal(replayed(overlay=True).args[0][-1], frames[-1])
     entry, = output.ui["images"]
     film = pack.stubs.folders.output / entry["subfolder"] / entry["filename"]
     assert film.read_bytes()[8:12] == b"WEBP" and entry["subfolder"] == "films"
