@@ -20,7 +20,7 @@ from server import PromptServer
 from ..ssd_core.front.replay import Screen, seen, take
 from .previews import Place
 
-LEAST_SECONDS = 0.25  # between two frames
+LEAST_SECONDS = 0.5  # between two frames
 NOWHERE = "ssd-preview"  # the id of no node: the page then shows the frame for the whole run
 Frame = tuple[str, Image.Image, int | None]  # as ComfyUI takes it: format, picture, largest side
 
