@@ -207,7 +207,8 @@ Python. It prints size and licence and asks before it starts. Or put all files o
 [Janus-Pro-1B]({JANUS}) there by hand; then press R and Run.
 
 *Faithful* gives the picture of normal decoding in fewer forward passes; in bf16, the default \
-here, rounding can change some of its tokens. *Balanced* and *Fast* are quicker and change the picture.
+here, rounding can change some of its tokens. *Balanced* and *Fast* are quicker and \
+change the picture.
 
 If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
 
