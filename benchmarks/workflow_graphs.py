@@ -80,8 +80,8 @@ def race() -> Graph:
                "separately. Replace *SSD Schedule* with *Baseline Method* set to **exact** to see "
                "AR's picture in fewer forward passes (identical in fp32).")
     graph.loaders()
-    graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")
     graph.add("ssd", "SSD_Schedule", 0, "SSD", preset="postcard")
+    graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")  # last: the tallest
     graph.link("backbone", 0, "ar", "backbone")
     graph.link("backbone", 0, "ssd", "backbone")
     graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=7)

@@ -142,7 +142,7 @@ def test_the_quick_start_opens_as_a_form(client, page):
     page.open(read(WORKFLOWS[0]), app=True)
     page.page.get_by_text("Build an app").first.wait_for()
     for name in ("prompt", "seed", "size", "quality"):
-        page.page.get_by_text(name, exact=True).first.wait_for()
+        page.page.get_by_text(name, exact=True).locator("visible=true").first.wait_for()
 
 
 def test_a_race_fills_two_panels(page):
