@@ -7,10 +7,9 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import noted
-from .newer import found_by
+from .newer import ADVANCED, found_by
 from .telling import tell
 from .types import CATEGORY, BackboneType
-from .widgets import EXPERT
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
@@ -41,7 +40,7 @@ class LoadBackbone(io.ComfyNode):
                 io.Combo.Input("graphs", options=list(MODES), default=MODES[0], optional=True,
                                tooltip="For NVIDIA cards. auto = forward passes are recorded once "
                                        "and replayed, which is faster. off = use it if a run "
-                                       "warns about graphs.", **EXPERT),
+                                       "warns about graphs.", **ADVANCED),
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "

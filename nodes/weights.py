@@ -172,8 +172,8 @@ def backbone(path: Path, dtype: str, offload: bool = False,
             module.turns = ManagedTurns(loaded)
         return loaded
 
-    return _once(LoadedBackbone, (path, dtype, offload, graphs), make)
-    return _once(LoadedBackbone, (path, dtype, offload), make, (backbone, (path, dtype, offload)))
+    how = (path, dtype, offload, graphs)
+    return _once(LoadedBackbone, how, make, (backbone, how))
 
 
 def may_offload() -> bool:
