@@ -25,7 +25,8 @@ from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knob
 from ssd_core.front.promises import method_help  # noqa: E402
 from ssd_core.front.workflow import WIDGETS  # noqa: E402
 
-NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race", "SSD_CompareMethods")
+NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_StartSeeds", "SSD_Race",
+         "SSD_CompareMethods")
 # What lists of methods promise, in Chinese by the English; and the line of a page that says it.
 PROMISES = dict(map(method_help, (METHODS, [name for name in METHODS if name != SSD.name])))
 TOLD = {("SSD_BaselineMethod", "method")}

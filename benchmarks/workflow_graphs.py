@@ -6,16 +6,23 @@ from dataclasses import dataclass, field
 
 PROMPT = "a red house on the left , a lake , at sunset"
 SNOW = "a yellow tent in the middle , in the snow , at night"
-CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt"}
+CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
+        "ImageScaleBy", "ImageSharpen", "SaveImage"}
 
 
 @dataclass
 class Graph:
-    """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input)."""
+    """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input).
+
+    form: widgets that app mode shows, as (name, widget); with them the graph opens in app mode.
+    models: by node, files that ComfyUI's page offers to download.
+    """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
     nodes: dict[str, tuple] = field(default_factory=dict)
     links: list[tuple[str, int, str, str]] = field(default_factory=list)
+    form: list[tuple[str, str]] = field(default_factory=list)
+    models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
         self.nodes[name] = (kind, column, widgets, title)
@@ -63,6 +70,7 @@ def quick_start() -> Graph:
     for output, name in enumerate(("images", "tokens", "stats")):
         graph.link("sampler", output, "save", name)
     graph.tell("report", "sampler", 3, 2, "Report")
+    graph.form = [("sampler", widget) for widget in ("prompt", "seed", "size", "quality")]
     return graph
 
 
@@ -72,8 +80,8 @@ def race() -> Graph:
                "separately. Replace *SSD Schedule* with *Baseline Method* set to **exact** to see "
                "AR's picture in fewer forward passes (identical in fp32).")
     graph.loaders()
-    graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")
     graph.add("ssd", "SSD_Schedule", 0, "SSD", preset="postcard")
+    graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")  # last: the tallest
     graph.link("backbone", 0, "ar", "backbone")
     graph.link("backbone", 0, "ssd", "backbone")
     graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=7)
@@ -86,28 +94,39 @@ def race() -> Graph:
 
 def keep_the_top() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
-    graph.note("The second sampler keeps the top 8 rows of tokens of the first picture and draws "
-               "the rest with its own prompt and seed. To extend any picture downward, connect "
-               "tokens from *Encode Image* instead.")
+    graph.note("The second sampler keeps the top rows of the first picture and draws the rest "
+               "with its own prompt and seed. *Rows to keep* says how many of the 24 rows stay. To "
+               "extend any picture downward, connect *Encode Image* instead.")
     graph.loaders()
+    graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
-    graph.sampler("second", 2, "Its top, another ground", seed=21, keep_rows=8,
+    graph.sampler("second", 2, "Its top, another ground", seed=21,
                   prompt="a purple tree in the middle , on the sand , at sunset")
     graph.link("first", 1, "second", "keep")
+    graph.link("rows", 0, "second", "keep_rows")
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("second_picture", "second", 0, 3, "Top kept, rest redone")
-    graph.tell("report", "second", 3, 3, "Report")
     return graph
 
 
-def grid_of_seeds() -> Graph:
-    graph = Graph(["pictures"])
-    graph.note("Draws six seeds at once. Picture *n* is the picture of seed + *n*, so you can draw "
-               "the one you like again by itself.")
+def seeds() -> Graph:
+    graph = Graph(["tops"])
+    graph.note("Choose before you wait. *Start Seeds* draws only the top of six pictures. "
+               "**Click** those you like: *Pick* notes their numbers. Run again, and *Finish* "
+               "draws the rest of them.\n\nPictures 2 and 5 are picked already. For other seeds, "
+               "change the seed and pick anew.")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt=SNOW, seed=11, batch_size=6)
-    graph.show("pictures", "sampler", 0, 2, "Seeds 11 to 16")
-    graph.tell("report", "sampler", 3, 2, "Report")
+    graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
+    graph.show("tops", "start", 1, 2, "Overview")
+    graph.add("pick", "SSD_Pick", 2, pictures="2, 5")
+    graph.link("start", 0, "pick", "started")
+    graph.add("finish", "SSD_Finish", 3)
+    graph.link("backbone", 0, "finish", "backbone")
+    graph.link("heads", 0, "finish", "heads")
+    graph.link("pick", 0, "finish", "started")
+    graph.add("save", "SSD_SaveImage", 4, filename_prefix="SSD/seeds")
+    for output, name in enumerate(("images", "tokens", "stats")):
+        graph.link("finish", output, "save", name)
     return graph
 
 
@@ -148,17 +167,48 @@ def compare_methods() -> Graph:
     return graph
 
 
-JANUS_NOTE = """\
-**Janus-Pro** without draft heads: nobody publishes any for it. `rows` draws it in about 77 \
-forward passes instead of 576 (approximate). `exact` in *Baseline Method* gives AR's picture; in \
-bf16, the default here, rounding can change some of its tokens.
+def upscale() -> Graph:
+    graph = Graph(["save"])
+    graph.note("A postcard has 384 x 384 pixels. Here ComfyUI's own nodes make it four times as "
+               "large and a little sharper.\n\nFor more detail put *Load Upscale Model* and "
+               "*Upscale Image (using Model)* in place of *Upscale Image By*, or refine the "
+               "picture with a diffusion model at a low denoise.")
+    graph.loaders()
+    graph.sampler("sampler", 1, prompt=PROMPT, seed=7)
+    graph.show("small", "sampler", 0, 2, "As drawn")
+    graph.add("larger", "ImageScaleBy", 2, upscale_method="lanczos", scale_by=4.0)
+    graph.link("sampler", 0, "larger", "image")
+    graph.add("sharper", "ImageSharpen", 2, sharpen_radius=2, sigma=1.0, alpha=0.6)
+    graph.link("larger", 0, "sharper", "image")
+    graph.add("save", "SaveImage", 3, filename_prefix="SSD/large")
+    graph.link("sharper", 0, "save", "images")
+    return graph
 
-**Put the weights into the folder** `models/ssd_backbones/Janus-Pro-1B` (the name in *Load \
-Backbone*). If you press **Run** without them, the message shows a command that downloads them \
-with ComfyUI's own Python. It prints size and licence and asks before it starts. Or put all \
-files of [Janus-Pro-1B](https://huggingface.co/deepseek-ai/Janus-Pro-1B) (4 GB) or \
-[Janus-Pro-7B](https://huggingface.co/deepseek-ai/Janus-Pro-7B) (15 GB) there by hand. Then \
-press R and Run.
+
+def replay() -> Graph:
+    graph = Graph(["film"])
+    graph.note("*Replay* shows once more how the picture grew, and saves it as an animated WebP "
+               "to share. With the overlay, blue cells were accepted at once, and orange ones were "
+               "repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video nodes "
+               "you use.")
+    graph.loaders()
+    graph.sampler("sampler", 1, prompt="a white lighthouse on the right , by the sea , at night",
+                  seed=5)
+    graph.add("film", "SSD_Replay", 2, overlay=True, seconds=6.0)
+    graph.link("sampler", 2, "film", "stats")
+    return graph
+
+
+JANUS = "https://huggingface.co/deepseek-community/Janus-Pro-1B"
+JANUS_NOTE = f"""\
+**Janus-Pro** needs its weights (4 GB) in the folder `models/ssd_backbones/Janus-Pro-1B-hf`. If \
+you press **Run** without them, the message shows a command that downloads them with ComfyUI's own \
+Python. It prints size and licence and asks before it starts. Or put all files of \
+[Janus-Pro-1B]({JANUS}) there by hand; then press R and Run.
+
+*Faithful* gives the picture of normal decoding in fewer forward passes; in bf16, the default \
+here, rounding can change some of its tokens. *Balanced* and *Fast* are quicker and \
+change the picture.
 
 If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
 
@@ -166,19 +216,21 @@ If memory is short, choose dtype `int8` or *offload*. Without weights, choose `p
 def janus_pro() -> Graph:
     graph = Graph([])
     graph.note(JANUS_NOTE)
-    graph.loaders("Janus-Pro-1B", None)
-    graph.add("rows", "SSD_BaselineMethod", 0, "rows: no heads needed", method="rows", k_h=5,
-              k_v=1, r=2, i=0)
-    graph.link("backbone", 0, "rows", "backbone")
-    graph.sampler("sampler", 1, heads=False, seed=7,
+    graph.loaders("Janus-Pro-1B-hf", None)
+    graph.models["backbone"] = [
+        {"name": f"Janus-Pro-1B-hf/{file}", "url": f"{JANUS}/resolve/main/{file}",
+         "directory": "ssd_backbones"} for file in ("model.safetensors",)]
+    graph.sampler("sampler", 1, heads=False, seed=7, quality="Balanced",
                   prompt="a lighthouse on a cliff above a stormy sea, oil painting")
-    graph.link("rows", 0, "sampler", "method")
-    graph.show("picture", "sampler", 0, 2, "Picture")
+    graph.add("save", "SSD_SaveImage", 2, filename_prefix="SSD/janus-pro")
+    for output, name in enumerate(("images", "tokens", "stats")):
+        graph.link("sampler", output, "save", name)
     graph.tell("report", "sampler", 3, 2, "Report")
     return graph
 
 
 GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
-          "3_keep_the_top_redo_the_rest": keep_the_top, "4_grid_of_seeds": grid_of_seeds,
+          "3_keep_the_top_redo_the_rest": keep_the_top, "4_start_seeds_and_finish": seeds,
           "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
-          "7_compare_methods": compare_methods}
+          "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
+          "9_replay": replay}

@@ -34,7 +34,9 @@ def node_alone(kind: str) -> dict:
 
 
 def template() -> dict:
-    return {"quick_start": read(WORKFLOWS / f"{QUICK_START}.json"),
+    quick_start = read(WORKFLOWS / f"{QUICK_START}.json")
+    quick_start["extra"].pop("linearMode", None)  # a picture opens as the graph that drew it
+    return {"quick_start": quick_start,
             **{kind: node_alone(kind) for kind in METHOD_NODES}}
 
 

@@ -45,6 +45,7 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
         for (const [key, value] of Object.entries(widgets)) {
             const widget = key === "text" ? node.widgets[0]
                 : node.widgets.find((w) => w.name === key);
+            if (!widget) throw new Error(`${kind} has no widget ${key}`);
             widget.value = value;
             widget.callback?.(value);
         }
@@ -61,8 +62,8 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
         for (const node of nodes) {
             const least = node.computeSize();
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
-                           SSD_SaveImage: 380 }[node.type] ?? 0;
-            node.setSize([Math.max(least[0], 340), Math.max(least[1], tall)]);
+                           SSD_SaveImage: 380, SSD_Replay: 480, SaveImage: 380 }[node.type] ?? 0;
+            node.setSize([Math.max(node.size[0], least[0], 340), Math.max(least[1], tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             y += node.size[1] + 24 + 8 * (node.widgets?.length ?? 0) + rowGap;
@@ -74,6 +75,10 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
                            Object.fromEntries(Object.entries(made).map(([k, n]) => [k, n.id]))]);
 }"""
 
+# Whether the last line of every preview is there: strips are painted a moment after the end.
+PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) =>
+    canvas.getContext("2d").getImageData(0, canvas.height - 1, 1, 1).data[3] > 0)"""
+
 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name), as the page has them."""
@@ -83,13 +88,21 @@ def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
 
 
-def tidy(workflow: dict) -> dict:
-    """Without what belongs to one window; with the registry's id, by which Manager finds us."""
+def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
+    """Without what belongs to one window; with the registry's id, by which Manager finds us, the
+    models to download, and what app mode shows."""
+    named = {id_: name for name, id_ in ids.items()}
     for node in workflow["nodes"]:
         if node["type"].startswith("SSD_"):
             node["properties"]["cnr_id"] = REGISTRY_ID
+        if models := graph.models.get(named[str(node["id"])]):
+            node["properties"]["models"] = models
     extra = {k: v for k, v in workflow.get("extra", {}).items()
              if k not in ("ds", "frontendVersion")}
+    if graph.form:
+        shown = [[int(ids[name]), widget] for name, widget in graph.form]
+        extra |= {"linearMode": True, "linearData": {
+            "inputs": shown, "outputs": [int(ids[name]) for name in graph.thumbnail]}}
     return {**workflow, "extra": extra}
 
 
@@ -100,7 +113,7 @@ def write_json(path: Path, content: dict) -> None:
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
     """The run's pictures side by side, as tall as SIDE at most."""
-    pictures = [Image.open(io.BytesIO(client.image(entry))).convert("RGB")
+    pictures = [still(client.image(entry))
                 for name in names for entry in run.output(ids[name])["images"]]
     width, height = pictures[0].size
     across = min(range(1, len(pictures) + 1),
@@ -114,11 +127,18 @@ def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], p
     sheet.save(path, quality=90)
 
 
+def still(file: bytes) -> Image.Image:
+    """A picture; of a film, what it shows after two thirds."""
+    with Image.open(io.BytesIO(file)) as image:
+        image.seek(2 * (getattr(image, "n_frames", 1) - 1) // 3)
+        return image.convert("RGB")
+
+
 def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
     graph = GRAPHS[name]()
     workflow, api, ids = build(page, graph)
     if not pictures_only:
-        write_json(WORKFLOWS / f"{name}.json", tidy(workflow))
+        write_json(WORKFLOWS / f"{name}.json", tidy(workflow, graph, ids))
         write_json(GOLDEN / f"{name}.json", api)
     if graph.thumbnail:
         run = client.run(api)
@@ -133,6 +153,7 @@ def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
         page.open(workflow)
         page.frame()
         page.run()
+        page.page.wait_for_function(PAINTED)
         page.page.screenshot(path=ROOT / "docs" / "graph.png")
 
 

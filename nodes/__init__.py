@@ -5,27 +5,33 @@ This is the only Python here that knows ComfyUI. The engine (`ssd_core`) does th
 
 from __future__ import annotations
 
-from comfy_api.latest import ComfyExtension, io
+from comfy_api.v0_0_2 import ComfyExtension, io
 
 from ..ssd_core.engine.usual import OWN
+from . import previews, sizes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
 from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .encode_image import EncodeImage
+from .finish import Finish
 from .folders import own_folder, register_folders
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
-from .previews import register_route
+from .pick import Pick
 from .race import Race
+from .replay import Replay
 from .sampler import Sampler
 from .save_image import SaveImage
 from .schedule import Schedule
+from .start_seeds import StartSeeds
+from .unfinished_run import UnfinishedRun
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, Race, CompareMethods, DecodeTokens,
-    EncodeImage, SaveImage, AcceptanceMap, Doctor,
+    LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
+    UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
+    AcceptanceMap, Doctor,
 ]
 
 
@@ -34,6 +40,7 @@ class SSDExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
-        register_route()
+        previews.register_route()
+        sizes.register_route()
         OWN.keep_in(own_folder())
         return NODES

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.heatmap import acceptance_sheet
 from .errors import noted
+from .newer import found_by
 from .types import CATEGORY, RunStats, StatsType
 
 
@@ -21,7 +22,8 @@ class AcceptanceMap(io.ComfyNode):
             inputs=[StatsType.Input("stats", tooltip="From SSD Sampler.")],
             outputs=[io.Image.Output(display_name="images",
                                      tooltip="One sheet for each picture: bright cells were "
-                                             "accepted at once, dark ones were repaired.")])
+                                             "accepted at once, dark ones were repaired.")],
+            **found_by("heatmap"))
 
     @classmethod
     @noted

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import comfy.model_management as mm
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.knobs import all_knobs
 from ..ssd_core.front.promises import method_help
 from . import inputs, schedules, weights
 from .errors import noted
+from .newer import found_by
 from .schedule import plan_outputs
 from .types import CATEGORY
 from .widgets import first, later
@@ -26,7 +27,8 @@ class BaselineMethod(io.ComfyNode):
                 io.Combo.Input("method", options=schedules.BASELINES, default="ar",
                                tooltip=method_help(schedules.BASELINES)[0]),
                 *knob_inputs()],
-            outputs=plan_outputs())
+            outputs=plan_outputs(),
+            **found_by("ar", "jacobi", "zipar", "rolling", "exact"))
 
     @classmethod
     @noted

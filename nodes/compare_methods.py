@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.contest import sheet_of, table_of
+from ..ssd_core.front.contest import able, sheet_of, table_of
 from ..ssd_core.front.promises import method_help
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted
+from .newer import RESENT, found_by
 from .types import CATEGORY, MethodType
 
 NONE = "none"
@@ -29,17 +30,18 @@ class CompareMethods(io.ComfyNode):
         return io.Schema(
             node_id="SSD_CompareMethods", display_name="Compare Methods (SSD)", category=CATEGORY,
             description="Up to six methods draw the same prompt with the same seed, one after the "
-                        "other. Makes one labelled sheet, and a table of what was measured.",
+                        "other. Makes one labelled sheet, and a table of what was measured. It "
+                        "leaves out a method that cannot run here, and says why.",
             inputs=[
                 inputs.backbone(), inputs.heads(),
                 *(MethodType.Input(f"method_{n}", optional=True,
                                    tooltip=f"Takes the place of draw_{n}, with knobs of your own.")
                   for n in PLACES),
+                *inputs.subject(),
                 *(io.Combo.Input(f"draw_{n}", options=[NONE, *METHODS],
                                  default=USUAL.get(n, NONE), tooltip=method_help()[0])
                   for n in PLACES),
-                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
-                *inputs.more_sampling()],
+                inputs.preview(), *inputs.sampling()],
             outputs=[
                 io.Image.Output(display_name="sheet",
                                 tooltip="All pictures, labelled with passes, seconds, what the "
@@ -47,7 +49,8 @@ class CompareMethods(io.ComfyNode):
                 io.String.Output(display_name="table", tooltip="What was measured, as text."),
                 io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
                                                                "order.")],
-            hidden=previews.HIDDEN, **previews.RESENT)
+            hidden=previews.HIDDEN, **RESENT,
+            **found_by("grid", "xy plot", "benchmark"))
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:
@@ -59,12 +62,14 @@ class CompareMethods(io.ComfyNode):
                 preview: str, heads: weights.LoadedHeads | None = None,
                 **widgets: Any) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
-        runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
-                                                negative, size), backbone, heads)
-                for method in chosen(widgets)]
+        fitting, left_out = able(chosen(widgets), lambda method: requests.request_of(
+            backbone, heads, method, sampling, prompt, negative, size))
+        if not fitting:
+            raise SSDError("; ".join(left_out))
+        runs = [running.Run(request, backbone, heads) for request in fitting.values()]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
         results = [run.result for run in runs]
-        notes = list(dict.fromkeys(note for run in runs for note in run.notes))
+        notes = [*left_out, *dict.fromkeys(note for run in runs for note in run.notes)]
         missing = next((run.output for run in runs if run.images is None), None)
         if missing is not None:
             return io.NodeOutput(missing, table_of(results, notes=notes), missing, ui=ui)
@@ -74,10 +79,11 @@ class CompareMethods(io.ComfyNode):
                              table_of(results, notes=notes), torch.cat(images), ui=ui)
 
 
-def chosen(widgets: Mapping[str, Any]) -> list[Method]:
+def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:
     """The methods in order: those connected, else those named; SSDError if there are none."""
-    named = ((widgets.get(f"method_{n}"), widgets.get(f"draw_{n}", NONE)) for n in PLACES)
-    methods = [linked or METHODS[name]() for linked, name in named if linked or name != NONE]
+    named = {n: (widgets.get(f"method_{n}"), widgets.get(f"draw_{n}", NONE)) for n in PLACES}
+    methods = {n: linked or METHODS[name]() for n, (linked, name) in named.items()
+               if linked or name != NONE}
     if not methods:
         raise SSDError("no method was chosen: set draw_1 to a method, or connect one")
-    return methods
+    return {f"{n}. {method.name}": method for n, method in methods.items()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from . import inputs, running, weights
 from .errors import noted
+from .newer import found_by
 from .types import CATEGORY, TokenPictures, TokensType
 
 
@@ -19,7 +20,8 @@ class DecodeTokens(io.ComfyNode):
             inputs=[inputs.backbone(tooltip="The backbone that made the tokens."),
                     TokensType.Input("tokens", tooltip="From SSD Sampler or Encode Image.")],
             outputs=[io.Image.Output(display_name="images",
-                                     tooltip="One picture for each entry of the batch.")])
+                                     tooltip="One picture for each entry of the batch.")],
+            **found_by("vae decode"))
 
     @classmethod
     @noted

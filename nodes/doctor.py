@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from . import report
+from .newer import found_by
 from .telling import tell
 from .types import CATEGORY
 
@@ -20,7 +21,8 @@ class Doctor(io.ComfyNode):
             inputs=[], is_output_node=True,
             outputs=[io.String.Output(display_name="report",
                                       tooltip="The same text, for a node that saves or shows it.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=[io.Hidden.unique_id],
+            **found_by("system info", "debug", "bug report"))
 
     @classmethod
     def fingerprint_inputs(cls) -> float:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
+from torch.nn.functional import interpolate
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.fit import figures_of, pixel_bytes
 from . import inputs, weights
 from .errors import noted
+from .newer import found_by
 from .types import CATEGORY, TokenPictures, TokensType
 
 REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
+FILL, FIT_WIDTH = "scale and crop", "scale to width"
 
 
 class EncodeImage(io.ComfyNode):
@@ -20,28 +23,33 @@ class EncodeImage(io.ComfyNode):
         return io.Schema(
             node_id="SSD_EncodeImage", display_name="Encode Image (SSD)", category=CATEGORY,
             description="Turns a picture into tokens, so that the sampler can keep its top rows "
-                        "and draw new ones below. It never resizes: put a scale node before it.",
+                        "and draw new ones below. It resizes only if you choose so in 'fit'.",
             inputs=[
                 inputs.backbone(tooltip="The backbone that will use the tokens."),
                 io.Image.Input("image", tooltip="One or more pictures."),
-                io.Combo.Input("fit", options=[REFUSE, CROP, EXTEND], default=REFUSE,
+                io.Combo.Input("fit", options=[REFUSE, CROP, EXTEND, FILL, FIT_WIDTH],
+                               default=REFUSE,
                                tooltip="refuse: accept only sizes that the backbone draws. crop: "
                                        "cut out the middle of a larger picture. extend below: "
                                        "accept a picture of the right width and less height; the "
-                                       "sampler draws the rest."),
+                                       "sampler draws the rest. scale and crop: scale it until it "
+                                       "fills the size, then cut out the middle. scale to width: "
+                                       "the same by its width; the sampler draws what is missing "
+                                       "below, and what overhangs there is cut off."),
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),
                      io.Int.Output(display_name="rows", tooltip="How many rows of tokens the "
                                                                 "picture fills; connect it to "
                                                                 "keep_rows."),
-                     io.String.Output(display_name="report", tooltip="What was done.")])
+                     io.String.Output(display_name="report", tooltip="What was done.")],
+            **found_by("img2img", "vae encode", "outpaint"))
 
     @classmethod
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str) -> io.NodeOutput:
-        there = image.shape[2], image.shape[1]
+        there = size_of(image)
         module = backbone.module.resized(there if there in backbone.module.sizes else None)
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
         with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
@@ -53,18 +61,45 @@ class EncodeImage(io.ComfyNode):
 def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
               fit: str) -> tuple[torch.Tensor, int, str]:
     """Pictures [B, H, W, 3] of `size` (width, height), the rows they fill, and what was done."""
-    (width, height), (there_height, there_width) = size, image.shape[1:3]
-    there = f"{there_width}x{there_height}"
-    if (there_width, there_height) == size:
-        return image, rows, f"encoded {there} as it is"
+    there = size_of(image)
+    if there == size:
+        return image, rows, f"encoded {named(there)} as it is"
+    if fit == FILL or fit == FIT_WIDTH:
+        image, told = scaled(image, size, fit)
+        fitted, rows, done = fitted_to(image, size, rows, CROP if fit == FILL else EXTEND)
+        return fitted, rows, f"{told}, {done}"
+    (width, height), (there_width, there_height) = size, there
     if fit == CROP and there_width >= width and there_height >= height:
         left, top = (there_width - width) // 2, (there_height - height) // 2
         return (image[:, top : top + height, left : left + width], rows,
-                f"cut the middle {width}x{height} out of {there}")
+                f"cut the middle {named(size)} out of {named(there)}")
     if fit == EXTEND and there_width == width and there_height < height:
         below = image[:, -1:].expand(-1, height - there_height, -1, -1)
         return (torch.cat((image, below), 1), there_height * rows // height,
-                f"encoded {there}, the last line repeated below it")
-    raise SSDError(f"the picture is {there}, the backbone takes {width}x{height}: scale it first, "
-                   f"or choose fit '{CROP}' for a larger picture, '{EXTEND}' for one of width "
-                   f"{width} and less height")
+                f"encoded {named(there)}, the last line repeated below it")
+    raise SSDError(f"the picture is {named(there)}, the backbone takes {named(size)}: choose fit "
+                   f"'{FILL}' or '{FIT_WIDTH}'; '{CROP}' suits a larger picture, '{EXTEND}' one "
+                   f"of width {width} and less height")
+
+
+def scaled(image: torch.Tensor, size: tuple[int, int], fit: str) -> tuple[torch.Tensor, str]:
+    """Pictures that fill `size`, or that have its width and at most its height; what was done."""
+    (width, height), (there_width, there_height) = size, size_of(image)
+    factor = width / there_width
+    if fit == FILL:
+        factor = max(factor, height / there_height)
+    to = max(width, round(there_width * factor)), max(1, round(there_height * factor))
+    if fit == FILL:
+        to = to[0], max(height, to[1])
+    pixels = interpolate(image.movedim(-1, 1), to[::-1], mode="bicubic", antialias=True)
+    image = pixels.movedim(1, -1).clamp(0, 1)
+    told = f"scaled {named((there_width, there_height))} to {named(to)}"
+    return (image[:, :height], told) if fit == FIT_WIDTH else (image, told)
+
+
+def size_of(image: torch.Tensor) -> tuple[int, int]:
+    return image.shape[2], image.shape[1]
+
+
+def named(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"

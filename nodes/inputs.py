@@ -1,14 +1,14 @@
 """Inputs that several nodes share, each defined once.
 
-The order of a node's widgets is part of every saved workflow: append, never insert. Arguments that
-ComfyUI 0.3.64 does not know (`advanced`, `search_aliases` ...) are not passed.
+The order of a node's widgets is part of every saved workflow: append, never insert. Nodes that draw
+ask in reading order: prompt, negative, seed, size, how; everything else is advanced.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
@@ -17,13 +17,15 @@ from ..ssd_core.engine.methods import SSD
 from ..ssd_core.front.knobs import described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS
-from .types import BackboneType, HeadsType, TokensType
+from .newer import ADVANCED
+from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
+from .types import BackboneType, HeadsType, MethodType, TokensType
 from .widgets import first, later
 
 AUTO_SIZE = "auto"
 SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
 PRESETS_OWN = {"own": f"the preset's own ({', '.join(FASTER)} do not use it)"}
+CUSTOMS_OWN = {"own": f"the backbone's own; only quality {CUSTOM} uses it"}
 
 
 def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
@@ -37,6 +39,26 @@ def heads() -> io.Input:
                 "schedule runs as 'rows', which needs no heads, and the node says so.")
 
 
+def method(node: str = "quality, k_h, k_v, r and i") -> io.Input:
+    return MethodType.Input("method", optional=True,
+                            tooltip="From SSD Schedule or Baseline Method. It is used instead of "
+                                    f"{node}; the node says so.")
+
+
+def quality() -> io.Input:
+    """The few ways to draw that suit every backbone, and `custom`."""
+    told = "; ".join(f"{title} = {speed.promise}" for title, speed in FASTER.items())
+    return io.Combo.Input("quality", options=QUALITIES, default=FAITHFUL,
+                          tooltip=f"{told}. {CUSTOM} = SSD with k_h, k_v, r and i below, in the "
+                                  "advanced inputs.")
+
+
+def schedule() -> list[io.Input]:
+    """k_h, k_v, r, i for the quality `custom`."""
+    known = [one for one in described(SSD) if one.name in SCHEDULE]
+    return first(known, **{name: {**CUSTOMS_OWN, **ADVANCED} for name in SCHEDULE})
+
+
 def preset() -> io.Input:
     return io.Combo.Input("preset", options=PRESETS, default=FAITHFUL,
                           tooltip="; ".join(f"{title} = {speed.promise}"
@@ -44,12 +66,6 @@ def preset() -> io.Input:
                                   + f". These suit every backbone. '{OWN}' = the connected "
                                   "backbone's own SSD schedule; the names below it = the "
                                   f"paper's; {CUSTOM} = your numbers; r and i may be 0.")
-
-
-def schedule() -> list[io.Input]:
-    """preset, k_h, k_v, r, i."""
-    return [preset(), *first((one for one in described(SSD) if one.name in SCHEDULE),
-                             **dict.fromkeys(SCHEDULE, PRESETS_OWN))]
 
 
 def ssd() -> list[io.Input]:
@@ -71,14 +87,22 @@ def prompts() -> list[io.Input]:
     ]
 
 
+def seed() -> list[io.Input]:
+    return [one for one in first(sampling_knobs(), seed={"default": 7,
+                                                         "control_after_generate": True})
+            if one.id == "seed"]
+
+
 def sampling() -> list[io.Input]:
-    """seed, cfg, temperature, top_k, top_p."""
-    return first(sampling_knobs(), seed={"default": 7, "control_after_generate": True})
+    """cfg, temperature, top_k, top_p and the other sampling knobs, all advanced."""
+    known = [one for one in sampling_knobs() if one.name != "seed"]
+    hidden = {one.name: ADVANCED for one in known}
+    return [*first(known, **hidden), *later(known, **hidden)]
 
 
-def more_sampling() -> list[io.Input]:
-    """The other sampling knobs, as the last widgets of a node."""
-    return later(sampling_knobs())
+def subject() -> list[io.Input]:
+    """What every node that draws asks first: prompt, negative, seed, size."""
+    return [*prompts(), *seed(), size()]
 
 
 @cache
@@ -92,12 +116,19 @@ def sizes() -> list[str]:
 
 def size() -> io.Input:
     return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE,
-                          tooltip="Width x height in pixels. auto = the backbone's own. If it "
-                                  "cannot draw a size, the message lists those it can.")
+                          tooltip="Width x height in pixels. auto = the backbone's own. On "
+                                  "ComfyUI's page the list has the sizes of the connected "
+                                  "backbone; if it cannot draw a size, the message lists those it "
+                                  "can.")
+
+
+def batch_size() -> io.Input:
+    return io.Int.Input("batch_size", default=1, min=1, max=64, **ADVANCED,
+                        tooltip="Pictures drawn together, with seeds seed, seed + 1 ...")
 
 
 def preview() -> io.Input:
-    return io.Combo.Input("preview", options=["auto", "on", "off"], default="auto",
+    return io.Combo.Input("preview", options=["auto", "on", "off"], default="auto", **ADVANCED,
                           tooltip="Shows rows on the node while they are decoded, which takes "
                                   "about 3 % of the run's time. auto = on if a browser queued the "
                                   "run; ComfyUI's --preview-method does not matter here.")
@@ -108,7 +139,7 @@ def keep() -> list[io.Input]:
     return [
         TokensType.Input("keep", optional=True,
                          tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
-        io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE,
+        io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE, **ADVANCED,
                      tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
                              "them are drawn again. Pixels next to the seam may differ slightly, "
                              "because the decoder also uses the cells around them."),

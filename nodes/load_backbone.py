@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import noted
+from .newer import ADVANCED, found_by
 from .telling import tell
 from .types import CATEGORY, BackboneType
-from .widgets import EXPERT
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
@@ -40,12 +40,13 @@ class LoadBackbone(io.ComfyNode):
                 io.Combo.Input("graphs", options=list(MODES), default=MODES[0], optional=True,
                                tooltip="For NVIDIA cards. auto = forward passes are recorded once "
                                        "and replayed, which is faster. off = use it if a run "
-                                       "warns about graphs.", **EXPERT),
+                                       "warns about graphs.", **ADVANCED),
             ],
             outputs=[BackboneType.Output(display_name="backbone",
                                          tooltip="For the sampler, the schedules and the other "
                                                  "nodes of this pack.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=[io.Hidden.unique_id],
+            **found_by("checkpoint", "model loader", "janus", "emu3", "lumina", "llamagen"))
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:

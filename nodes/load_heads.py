@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights
 from .errors import noted
+from .newer import found_by
 from .schedules import FAITHFUL
 from .telling import tell
 from .types import CATEGORY, HeadsType
@@ -33,7 +34,8 @@ class LoadHeads(io.ComfyNode):
             ],
             outputs=[HeadsType.Output(display_name="heads",
                                       tooltip="For SSD Sampler and Race.")],
-            hidden=[io.Hidden.unique_id])
+            hidden=[io.Hidden.unique_id],
+            **found_by("draft model", "speculative"))
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
@@ -59,4 +61,4 @@ def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
         return f"Draft heads: {named(path)}, made for {name}."
     misfit = folders.shelf().misfit(backbone.path, backbone.module.sha256)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
-            f"without: the preset {FAITHFUL} of SSD Sampler needs none.")
+            f"without: quality {FAITHFUL} of SSD Sampler needs none.")

@@ -12,12 +12,12 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import folder_paths
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 from server import PromptServer
 
 from ..ssd_core.front.preview import Preview
@@ -29,33 +29,35 @@ KEPT = 32  # nodes whose latest run is kept
 # Starts at the clock, so that after a restart of the server serials are still larger.
 SERIAL = count(time.time_ns() // 1000)
 
-# The flag that resends a cached node's `ui`; ComfyUI 0.3.64 does not have it.
-RESENT = ({"has_intermediate_output": True}
-          if "has_intermediate_output" in {field.name for field in fields(io.Schema)} else {})
 HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is shown: the ids of a node and of its workflow."""
+    """Where a run is shown: the ids of a node and of its workflow; whether a page queued it."""
 
     node: str | None
     graph: str = ""
+    page: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, hidden) -> Place:
         """From a node's hidden inputs; prompts that no page queued have no workflow."""
         workflow = (hidden.extra_pnginfo or {}).get("workflow")
         known = workflow.get("id") if isinstance(workflow, dict) else None
-        return cls(hidden.unique_id, str(known or ""))
+        return cls(hidden.unique_id, str(known or ""), workflow is not None)
 
 
 class Journal:
-    """The messages of a node's latest run, except those that later messages painted over."""
+    """The messages of a node's latest run, except those that later messages painted over.
+
+    story: all of them, for a replay.
+    """
 
     def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
         self.place, self.send = place, send
         self.messages: list[dict] = []
+        self.story: list[dict] = []
 
     def __call__(self, message: dict) -> None:
         """Store a message and send it."""
@@ -64,12 +66,17 @@ class Journal:
             # A new list, as the server's thread may be reading the old one.
             self.messages = [old for old in self.messages if not painted_over(old, message)]
         self.messages.append(message)
+        self.story.append(message)
         self.send(message)
 
     def settle(self, screens: list[Preview]) -> list[dict]:
-        """Reduce the finished run to few messages, with its pictures as files."""
+        """Reduce the finished run to few messages, with its pictures as files.
+
+        The caller takes the story: the journal outlives the run.
+        """
         self.messages = [message for panel, screen in enumerate(screens)
                          for message in self._settled(panel, screen)]
+        self.story = []
         return self.messages
 
     def _settled(self, panel: int, screen: Preview) -> list[dict]:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, Method
 from ..ssd_core.front.contest import sheet_of
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, report, requests, running, schedules, weights
 from .errors import noted
+from .newer import RESENT, found_by
 from .types import CATEGORY, MethodType
 
 
@@ -27,17 +28,17 @@ class Race(io.ComfyNode):
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),
                 MethodType.Input("method_b", optional=True,
-                                 tooltip=f"Right. Default: what preset {schedules.FAITHFUL} of "
+                                 tooltip=f"Right. Default: what quality {schedules.FAITHFUL} of "
                                          "SSD Sampler draws with."),
-                *inputs.prompts(), *inputs.sampling(), inputs.size(), inputs.preview(),
-                *inputs.more_sampling()],
+                *inputs.subject(), inputs.preview(), *inputs.sampling()],
             outputs=[
                 io.Image.Output(display_name="image_a", tooltip="The left picture."),
                 io.Image.Output(display_name="image_b", tooltip="The right picture."),
                 io.Image.Output(display_name="side_by_side",
                                 tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured.")],
-            hidden=previews.HIDDEN, **previews.RESENT)
+            hidden=previews.HIDDEN, **RESENT,
+            **found_by("compare", "benchmark", "speed"))
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:

@@ -12,7 +12,7 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.front.knobs import sampling_knobs
 from ..ssd_core.front.request import Request
 from ..ssd_core.model.sampling import Sampling
-from .schedules import idle_knobs, method_of
+from .schedules import CUSTOM, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import LoadedBackbone, LoadedHeads
 from .widgets import values_of
@@ -53,22 +53,25 @@ def size_of(text: str) -> tuple[int, int] | None:
     return (int(width), int(height)) if height else None
 
 
-def kept(keep: TokenPictures | None, rows: int, model: LoadedBackbone) -> torch.Tensor | None:
-    """The tokens to keep; SSDError if only one of keep and keep_rows is set."""
-    if (keep is None) != (rows == 0):
-        raise SSDError("keep and keep_rows go together: connect the tokens and set how many of "
-                       "their rows to keep, or do neither")
-    return None if keep is None else keep.for_backbone(model.module)
+def kept(keep: TokenPictures | None, rows: int,
+         model: LoadedBackbone) -> tuple[torch.Tensor | None, int, list[str]]:
+    """The tokens to keep, how many of their rows, and a note if only one of the two was given."""
+    if keep is None:
+        note = f"keep_rows {rows} is not used: nothing is connected to keep"
+        return None, 0, [note] if rows else []
+    if rows == 0:
+        return None, 0, ["keep is not used: keep_rows, among the advanced inputs, is 0"]
+    return keep.for_backbone(model.module), rows, []
 
 
-def chosen_method(method: Method | None, preset: str,
+def chosen_method(method: Method | None, quality: str,
                   widgets: Mapping[str, Any]) -> tuple[Method, list[str]]:
     """The sampler's method, and notes about widgets that have no effect.
 
     A connected method overrides all of the sampler's own method widgets.
     """
     if method is not None:
-        return method, ["the connected method draws: preset, k_h, k_v, r and i of this node are "
+        return method, ["the connected method draws: quality, k_h, k_v, r and i of this node are "
                         "not used"]
-    note = idle_knobs(preset, widgets)
-    return method_of(preset, widgets), [note] if note else []
+    note = idle_knobs(quality, widgets, "quality", CUSTOM)
+    return method_of(quality, widgets), [note] if note else []

@@ -10,18 +10,18 @@ import comfy.model_management as mm
 import torch
 from comfy.utils import ProgressBar
 from comfy_execution.graph_utils import ExecutionBlocker
-from server import PromptServer
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event, Pass, Started
 from ..ssd_core.front.heatmap import AcceptanceCount
-from ..ssd_core.front.pixels import pixels
-from ..ssd_core.front.preview import Preview
+from ..ssd_core.front.pixels import pixels, tops
 from ..ssd_core.front.race import in_turn, race
 from ..ssd_core.front.request import Request, Result, compare_with_ar
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.weights.fit import figures_of, pixel_bytes
-from . import errors, previews
+from . import errors, previews, unfinished
+from .frames import Frame
+from .screens import Screens
 from .telling import tell
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
@@ -36,17 +36,20 @@ class Run:
     """A request, the weights that ComfyUI moves for it, and its outcome.
 
     heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
-    images: [B, H, W, 3], None if memory was too small for the pixels; `problem` then says so.
+    title: what its preview is called, instead of its method. images: [B, H, W, 3], None if memory
+    was too small for the pixels; `problem` then says so. story: its preview's messages.
     """
 
     request: Request
     model: LoadedBackbone
     heads: LoadedHeads | None = None
     node_notes: Sequence[str] = ()
+    title: str = ""
     result: Result = field(init=False)
     count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
     problem: str | None = None
+    story: Sequence[dict] = ()
 
     def __post_init__(self) -> None:
         self.heads = self.heads if self.request.heads is not None else None
@@ -74,7 +77,7 @@ class Run:
     def draw(self) -> None:
         """Decode tokens to pixels; if memory runs out, the tokens are kept."""
         try:
-            self.images = images_of(self.request.sized, self.result.tokens)
+            self.images = images_of(self.request.sized, self.result.tokens, self.result.rows)
         except Exception as error:
             if not is_oom(error):
                 raise
@@ -84,47 +87,15 @@ class Run:
             errors.note(self.problem)
 
 
-@dataclass
-class Screens:
-    """The previews of a node's runs; empty if no preview is wanted."""
-
-    panels: list[Preview] = field(default_factory=list)
-    journal: previews.Journal | None = None
-
-    @classmethod
-    def of(cls, runs: Sequence[Run], wish: str, place: previews.Place) -> Screens:
-        """wish: the value of the preview widget."""
-        if (send := sender(wish)) is None:
-            return cls()
-        journal = previews.opened(place, send)
-        return cls([run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
-                    for panel, run in enumerate(runs)], journal)
-
-    def take(self, panel: int, event: Event, seconds: float) -> None:
-        if self.panels:
-            self.panels[panel](event, seconds)
-
-    def finish(self, runs: Sequence[Run]) -> dict | None:
-        """Show the outcome of the runs on the previews.
-
-        Returns the node's `ui`: the previews' content, for pages that get the result from a cache.
-        """
-        for screen, run in zip(self.panels, runs, strict=False):
-            screen.finish(run.result.measured, run.images, run.result.share)
-        if self.journal is None or not self.panels:
-            return None
-        return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
-
-    @contextmanager
-    def cancelled_early(self) -> Iterator[None]:
-        """If the block raises, cancel the previews with the reason."""
-        try:
-            yield
-        except BaseException as error:
-            interrupted = isinstance(error, mm.InterruptProcessingException)
-            for screen in self.panels:
-                screen.cancel("interrupted" if interrupted else "failed")
-            raise
+@contextmanager
+def kept_if_stopped(runs: Sequence[Run], node: str | None) -> Iterator[None]:
+    """If the block raises, keep the rows that the runs have finished, and say so on the node."""
+    try:
+        yield
+    except BaseException:
+        if told := unfinished.keep([run.result for run in runs]):
+            tell(node, told)
+        raise
 
 
 class Bar:
@@ -142,16 +113,20 @@ class Bar:
             self.value += 1
             self.bar.update_absolute(self.value, self.total)
 
+    def show(self, frame: Frame) -> None:
+        self.bar.update_absolute(self.value, self.total, frame)
+
     def done(self) -> None:
         self.bar.update_absolute(self.total, self.total)
 
 
 def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
-            together: bool = True) -> dict | None:
+            together: bool = True, until: int | None = None) -> dict | None:
     """Run requests, show them on the node, and decode their tokens to pixels.
 
     wish: the value of the preview widget. together: side by side, else one after the other, which
-    needs the memory of one. Returns the node's `ui`, None without a preview.
+    needs the memory of one. until: stop when that many rows of the one run are final. Returns the
+    node's `ui`, None without a preview.
     """
     needed = [run.request.bytes_needed for run in runs]
     weights = list(dict.fromkeys(one for run in runs for one in run.weights))
@@ -159,23 +134,26 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
-        screens = Screens.of(runs, wish, place)
+        bar = Bar(place.node)
+        screens = Screens.of(runs, wish, place, bar.show)
         if not screens.panels and (notes := [note for run in runs for note in run.notes]):
             tell(place.node, "\n".join(dict.fromkeys(notes)))
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
-        follow(runs, race if together else in_turn, screens, Bar(place.node))
+        with kept_if_stopped(runs, place.node):
+            follow(runs, race if together else in_turn, screens, bar, until)
         for run in runs:
             run.draw()
         compare_with_ar([run.result for run in runs])
         return screens.finish(runs)
 
 
-def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar) -> None:
+def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar,
+           until: int | None = None) -> None:
     """Send every event to bar, screens and runs; at the end close the runs to free memory.
 
-    order: `race` or `in_turn`.
+    order: `race` or `in_turn`. until: see `run_all`.
     """
     steps = order([run.request.events() for run in runs])
     try:
@@ -183,24 +161,21 @@ def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar) -> Non
             bar(event)
             screens.take(panel, event, seconds)
             runs[panel].take(event, seconds)
+            if until is not None and runs[panel].result.rows >= until:
+                break
     finally:
         steps.close()
     bar.done()
 
 
-def sender(wish: str) -> Callable[[dict], None] | None:
-    """A function that sends preview messages to the tab that queued the run, or None."""
-    server = PromptServer.instance
-    client = server.client_id
-    if wish == "off" or (wish == "auto" and client is None):
-        return None
-    return lambda message: server.send_sync(previews.EVENT, message, client)
+def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -> torch.Tensor:
+    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; can be interrupted between pictures.
 
-
-def images_of(module: Backbone, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; can be interrupted between pictures."""
+    rows: how many are drawn, if not all.
+    """
     images = []
-    for picture in pixels(module, tokens):
+    whole = rows is None or rows == tokens.shape[1]
+    for picture in pixels(module, tokens) if whole else tops(module, tokens, rows):
         mm.throw_exception_if_processing_interrupted()
         images.append(picture)
     return torch.stack(images)

@@ -9,11 +9,12 @@ import folder_paths
 import numpy as np
 import torch
 from comfy.cli_args import args
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
 from .errors import noted
+from .newer import found_by
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -37,7 +38,9 @@ class SaveImage(io.ComfyNode):
                                 tooltip="Start of the file name. It may contain a folder and "
                                         "ComfyUI's %year% %month% %day% patterns."),
             ],
-            outputs=[], is_output_node=True)
+            outputs=[io.Image.Output(display_name="images", tooltip="The same pictures, for the "
+                                                                    "nodes behind.")],
+            is_output_node=True, **found_by("save", "export png"))
 
     @classmethod
     @noted
@@ -55,7 +58,7 @@ class SaveImage(io.ComfyNode):
                              else chunks(cls.hidden, picture, stats, n))
             save_png(Path(folder, file), picture, recipe, extra)
             saved.append({"filename": file, "subfolder": subfolder, "type": "output"})
-        return io.NodeOutput(ui={"images": saved})
+        return io.NodeOutput(images, ui={"images": saved})
 
 
 def check_match(images: torch.Tensor, tokens: TokenPictures | None,

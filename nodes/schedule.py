@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import comfy.model_management as mm
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from . import inputs, schedules, weights
 from .errors import noted
+from .newer import found_by
 from .types import CATEGORY, MethodType
 
 
@@ -21,7 +22,8 @@ class Schedule(io.ComfyNode):
                 inputs.backbone(True, "Plan for this backbone; without one for the preset's own "
                                       "grid."),
                 *inputs.ssd()],
-            outputs=plan_outputs())
+            outputs=plan_outputs(),
+            **found_by("rounds", "steps", "plan"))
 
     @classmethod
     @noted

@@ -25,6 +25,7 @@ NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
 FASTER = {speed.title: speed for speed in SPEEDS.values() if speed.method != AR()}
 FAITHFUL = SPEEDS[DEFAULT].title
 PRESETS = [*FASTER, OWN, *NAMED, CUSTOM]
+QUALITIES = [*FASTER, CUSTOM]  # what the sampler itself offers
 BASELINES = [name for name in METHODS if name != SSD.name]
 
 
@@ -44,16 +45,19 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
                   **{name: value for name, value in knobs.items() if value is not None}})
 
 
-def idle_knobs(preset: str, widgets: Mapping[str, Any]) -> str | None:
-    """A note on numbers that were set although the preset does not use them, or None."""
+def idle_knobs(preset: str, widgets: Mapping[str, Any], kind: str = "preset",
+               using: str = f"'{OWN}' or '{CUSTOM}'") -> str | None:
+    """A note on numbers that were set although the preset does not use them, or None.
+
+    kind: what the node calls a preset; using: its presets that use the numbers.
+    """
     given = values_of(described(SSD), widgets, zero_is_own=True)
     usual = {one.name: one.default for one in described(SSD)}
     idle = [f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
             if value != usual[name]]
     if preset not in FASTER or not idle:
         return None
-    return (f"preset {preset} does not use {', '.join(idle)}: choose '{OWN}' or '{CUSTOM}' to draw "
-            "with them")
+    return f"{kind} {preset} does not use {', '.join(idle)}: choose {using} to draw with them"
 
 
 def baseline(name: str, widgets: Mapping[str, Any]) -> Method:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
@@ -18,6 +18,7 @@ HeadsType = io.Custom("SSD_HEADS")
 MethodType = io.Custom("SSD_METHOD")
 TokensType = io.Custom("SSD_TOKENS")
 StatsType = io.Custom("SSD_STATS")
+StartedType = io.Custom("SSD_STARTED")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class RunStats:
 
     stats: as in docs/contract.md. recipes: one per picture. acceptance: [B, R, C], the share of
     judgements that accepted each cell, NaN if never judged. pictures: uint8 [B, H, W, 3], None if
-    the tokens could not be decoded. Nothing in it is on the device.
+    the tokens could not be decoded. story: the preview's messages, empty without a preview. Nothing
+    in it is on the device.
     """
 
     label: str
@@ -56,8 +58,16 @@ class RunStats:
     recipes: tuple[dict, ...]
     acceptance: np.ndarray
     pictures: np.ndarray | None
+    story: tuple[Mapping, ...] = ()
 
     def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Each picture's acceptance [R, C] and its pixels."""
         for n, share in enumerate(self.acceptance):
             yield share, None if self.pictures is None else self.pictures[n]
+
+
+@dataclass(frozen=True)
+class StartedPictures:
+    """SSD_STARTED: pictures whose first rows are drawn, as the recipes of stopped runs."""
+
+    recipes: tuple[dict, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import clear_frames
 from typing import TypeVar
@@ -94,11 +94,19 @@ def patcher_of(module: nn.Module, without: nn.Module | None = None,
 
 @dataclass(eq=False)
 class LoadedWeights:
-    """Weights and their patcher; `path` is their file."""
+    """Weights and their patcher; `path` is their file.
+
+    again: the call that loads them. It is all that is pickled: where ComfyUI runs nodes in
+    processes of their own, links carry a handle, and each process has one copy of the weights.
+    """
 
     path: Path
     module: nn.Module
     patcher: WholePatcher
+    again: tuple[Callable, tuple] = field(init=False, repr=False)
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return self.again
 
     @property
     def patchers(self) -> list[WholePatcher]:
@@ -164,7 +172,8 @@ def backbone(path: Path, dtype: str, offload: bool = False,
             module.turns = ManagedTurns(loaded)
         return loaded
 
-    return _once(LoadedBackbone, (path, dtype, offload, graphs), make)
+    how = (path, dtype, offload, graphs)
+    return _once(LoadedBackbone, how, make, (backbone, how))
 
 
 def may_offload() -> bool:
@@ -215,15 +224,18 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         drafts = load_heads(path, module)
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
-    return _once(LoadedHeads, (path, module.sha256, module.dtype), make)
+    return _once(LoadedHeads, (path, module.sha256, module.dtype), make,
+                 (heads, (path, for_backbone)))
 
 
-def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept]) -> Kept:
-    """The cached object for `key` (the file first), or a new one from `make`."""
+def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept],
+          again: tuple[Callable, tuple]) -> Kept:
+    """The cached object for `key` (the file first), or a new one from `make`; again: its handle."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
     if not isinstance(there := _LOADED.get(key), kind):
         with torch.inference_mode(False):  # ComfyUI also moves weights outside of inference mode
             there = _LOADED[key] = make()
+            there.again = again
     return there
 
 

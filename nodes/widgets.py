@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from comfy_api.latest import io
+from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.knob_words import KNOB_WORDS
 from ..ssd_core.front.knobs import OWN_NUMBER, Described, from_number
 from ..ssd_core.front.workflow import WIDGETS
+from .newer import ADVANCED
 
 # Saved values are positional. These widgets came first, in this order, on every node that has
 # them. Every other knob comes after all other widgets of its node, in the order of KNOB_WORDS, and
@@ -18,8 +18,6 @@ from ..ssd_core.front.workflow import WIDGETS
 FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts", "draft",
          "seed", "cfg", "temperature", "top_k", "top_p")
 ORDER = {name: place for place, name in enumerate(KNOB_WORDS)}
-CAN_HIDE = "advanced" in inspect.signature(io.Int.Input.__init__).parameters  # not in 0.3.64
-EXPERT: dict[str, Any] = {"advanced": True} if CAN_HIDE else {}
 
 
 def name_of(one: Described) -> str:
@@ -47,7 +45,7 @@ def widget(one: Described, about: str = "", own: str = "", **extra: Any) -> io.I
                                "tooltip": " ".join(filter(None, (about, one.knob.help,
                                                                  own_number))), **extra}
     if one.knob.shown == "expert":
-        options |= EXPERT
+        options |= ADVANCED
     if one.kind is bool:
         return io.Boolean.Input(name_of(one), **options)
     if one.kind is str:

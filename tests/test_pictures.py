@@ -38,18 +38,19 @@ def drawn():
     return draw
 
 
-@pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_grid_of_seeds",
+@pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_start_seeds_and_finish",
                                   "3_keep_the_top_redo_the_rest"])
 def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
     graph = load(ROOT / "benchmarks" / "workflow_graphs.py", monkeypatch).GRAPHS[name]()
     tokens = {}
     for node, (kind, _, widgets, _) in graph.nodes.items():
-        if kind not in ("SSD_Sampler", "SSD_Race"):
+        if kind not in ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race"):
             continue
-        source = next((a for a, _, b, slot in graph.links if (b, slot) == (node, "keep")), None)
+        sources = {slot: a for a, _, b, slot in graph.links if b == node}
+        rows = graph.nodes[sources["keep_rows"]][2]["value"] if "keep_rows" in sources else 0
         tokens[node], obeyed = drawn(widgets["prompt"], widgets["seed"],
-                                     widgets.get("batch_size", 1), tokens.get(source),
-                                     widgets.get("keep_rows", 0))
+                                     6 if kind == "SSD_StartSeeds" else 1,
+                                     tokens.get(sources.get("keep")), rows)
         assert all(obeyed), f"{node}: choose another seed than {widgets['seed']}"
     assert tokens
 

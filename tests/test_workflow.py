@@ -81,7 +81,7 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
 def test_a_schedule_stands_on_the_sampler_as_numbers():
     graph = whole(workflow_of(recipe(methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1))))
     told = widgets(graph, "SSD_Sampler")
-    assert [told[key] for key in ("preset", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
+    assert [told[key] for key in ("quality", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
     assert linked_method(graph) is None
 
 

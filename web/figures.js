@@ -5,6 +5,9 @@
 import { VERSION, meanAcceptance } from "./protocol.js";
 import { say } from "./strings.js";
 
+const EARLY = 2; // s until the time left can be estimated
+const LONG = 100; // s, above which minutes are told
+
 const percent = (share) => `${Math.round(share * 100)} %`;
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
@@ -15,8 +18,23 @@ export function figures(panel, words) {
 }
 
 function runningFigures(panel, words) {
-  return [rowFigure(panel, words), ...passFigures(panel, words), speedFigure(panel, words),
-    acceptanceFigure(meanAcceptance(panel), words)];
+  return [rowFigure(panel, words), leftFigure(panel, words), ...passFigures(panel, words),
+    speedFigure(panel, words), acceptanceFigure(meanAcceptance(panel), words)];
+}
+
+/** Seconds that the run will still take, or null while that is a mere guess. */
+export function secondsLeft({ start, row, index, seconds }) {
+  if (!start || seconds < EARLY) return null;
+  const rows = row - start.first_row;
+  const share = start.passes ? index / start.passes : rows / (start.rows - start.first_row);
+  return share > 0 ? Math.max(0, seconds / share - seconds) : null;
+}
+
+function leftFigure(panel, words) {
+  const left = secondsLeft(panel);
+  if (left === null || left < 1) return null;
+  if (left < LONG) return say(words.left, { seconds: Math.round(left) });
+  return say(words.leftLong, { minutes: Math.round(left / 60) });
 }
 
 function rowFigure({ start, row }, words) {
@@ -64,7 +82,8 @@ function donePasses({ passes, ar_passes: ar, step_acceleration: times }, words) 
 }
 
 function stoppedFigures(panel, words) {
-  const template = panel.end.reason === "failed" ? words.failed : words.interrupted;
+  const template = { failed: words.failed, paused: words.paused }[panel.end.reason]
+    ?? words.interrupted;
   return [say(template, { row: panel.row }), ...passFigures(panel, words)];
 }
 

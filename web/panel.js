@@ -72,7 +72,8 @@ export class Panel {
     setText(this.figures, figures(this.state, this.words));
     setText(this.notes, (this.state.start?.notes ?? []).join("\n"));
     this.notes.hidden = this.notes.textContent === "";
-    this.element.dataset.end = this.state.end?.kind ?? "";
+    const { end } = this.state;
+    this.element.dataset.end = end?.reason === "paused" ? "paused" : end?.kind ?? "";
     this.#pictures.forEach((picture, i) => this.#renderPicture(picture, i, overlay));
   }
 

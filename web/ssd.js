@@ -3,19 +3,31 @@
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
+import { addFold, fold } from "./advanced.js";
+import { widgetOf } from "./graph.js";
+import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
+import { Sizes } from "./sizes.js";
+import { stringsFor } from "./strings.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
+const SIZES = "/ssd/sizes";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 330 },
+  SSD_StartSeeds: { width: 480, height: 420 },
+  SSD_Finish: { width: 360, height: 380 },
   SSD_Race: { width: 460, height: 350 },
   SSD_CompareMethods: { width: 640, height: 640 },
 };
 
+const LOADER = "SSD_LoadBackbone";
+const STARTER = "SSD_StartSeeds";
+const PICKER = "SSD_Pick";
+const VUE_NODES = "Comfy.VueNodes.Enabled";
 const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
@@ -23,21 +35,36 @@ const previews = new WeakMap();
 const memory = new Memory();
 const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
+const sizes = new Sizes(askSizes);
 let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
 app.registerExtension({
   name: "ssd.preview",
   setup() {
     api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
+    app.ui?.settings?.addEventListener?.(`${VUE_NODES}.change`, () => setTimeout(tidyInputs));
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
   },
   nodeCreated(node) {
+    if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
+    if (node.comfyClass === LOADER) {
+      chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
+    }
+    if (node.comfyClass === PICKER) {
+      chain(widgetOf(node, "pictures"), "callback", () => setTimeout(showPicked));
+    }
+  },
+  refreshComboInNodes() {
+    sizes.forget();
+    setTimeout(tidyInputs); // after the lists have come from the server
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
+    tidyInputs();
+    showPicked();
     inOrder(async () => {
       await askOnce(workflow());
       memory.of(workflow()).forEach(repaint);
@@ -66,7 +93,10 @@ function show(message) {
   if (!memory.add(message) || !isHere(message.graph)) return;
   const preview = previewOf(message);
   if (!preview) return;
-  if (message.kind === "started") preview.follow(message);
+  if (message.kind === "started") {
+    preview.follow(message);
+    setTimeout(showPicked); // its pictures are new elements
+  }
   // A node that was made in mid-run has missed all that was told before.
   if (preview.follows(message)) preview.feed(message);
   else fill(preview, memory.get(message.graph, message.node));
@@ -158,17 +188,25 @@ function attach(node) {
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
   // Classic nodes keep the wheel from the canvas; Nodes 2.0 takes it before it comes here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
-  const widget = node.addDOMWidget("ssd_preview", "ssd_preview", preview.element, {
+  // The type "preview" lets a subgraph show the frames of this node; here they stay out of sight.
+  const widget = node.addDOMWidget("ssd_preview", "preview", preview.element, {
     serialize: false,
     hideOnZoom: false,
     getMinHeight: () => height + 2 * MARGIN,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  node.onDrawBackground = () => {};
   limitTexts(node);
   const row = claimRow(preview.element);
   previews.set(node, preview);
   node.setSize([Math.max(node.size[0], width), node.size[1]]);
   chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
+  chain(node, "onConnectionsChange", () => setTimeout(() => {
+    fold(node, words(), isClassic);
+    sizes.refresh(node);
+    showPicked();
+  }));
+  if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
   chain(node, "onAdded", () => places.taken(node, preview.element));
   chain(node, "onRemoved", () => {
     places.left(node, preview.element);
@@ -178,7 +216,31 @@ function attach(node) {
   });
 }
 
-/** Do something before what a node does already. */
+/** Let every node of a graph, and of those inside it, offer what it can take now. */
+function tidyInputs(graph = app.graph) {
+  for (const node of graph?._nodes ?? []) {
+    if (node.subgraph) tidyInputs(node.subgraph);
+    if (!node.comfyClass?.startsWith("SSD_")) continue;
+    fold(node, words(), isClassic);
+    sizes.refresh(node);
+  }
+}
+
+async function askSizes(backbone) {
+  const answer = await api.fetchApi(`${SIZES}?${new URLSearchParams({ backbone })}`);
+  return answer.ok ? answer.json() : [];
+}
+
+/** Mark on the previews what the Pick nodes name. */
+function showPicked(graph = app.graph) {
+  for (const node of graph?._nodes ?? []) {
+    if (node.subgraph) showPicked(node.subgraph);
+    const preview = node.comfyClass === STARTER && previews.get(node);
+    if (preview) markPicked(node, preview.element, 0);
+  }
+}
+
+/** Do something before what a node or a widget does already. */
 function chain(node, name, first) {
   const then = node[name];
   node[name] = function (...args) {
@@ -186,6 +248,11 @@ function chain(node, name, first) {
     return then?.apply(this, args);
   };
 }
+
+const words = () => stringsFor(language());
+
+/** Whether nodes are drawn on the canvas, not as elements of the page (Nodes 2.0). */
+const isClassic = () => !app.extensionManager?.setting?.get(VUE_NODES);
 
 function language() {
   return app.extensionManager?.setting?.get("Comfy.Locale") ?? navigator.language;

@@ -130,5 +130,6 @@ OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
     "the method's own": "用方法自己的值",
     "the preset's own (Faithful, Balanced, Fast do not use it)":
         "用预设的值（Faithful、Balanced、Fast 不用它）",
+    "the backbone's own; only quality custom uses it": "用主干模型自己的值；只有质量 custom 使用它",
     "the cheapest number on this device": "本机最省的数目",
 }

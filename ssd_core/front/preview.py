@@ -27,7 +27,7 @@ from ..model.grid import Grid
 from .compare import verdict
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
-from .pixels import pixels
+from .pixels import lengthened, pixels
 from .recipe import to_bytes
 
 VERSION = 1
@@ -235,8 +235,7 @@ class Preview:
 
     def decoded(self, first: int, last: int) -> np.ndarray:
         """The same by the decoder; unfinished rows repeat the last final row as its input."""
-        known = np.minimum(np.arange(self.grid.rows), last - 1)
-        tokens = torch.from_numpy(self.tokens[:, known])
+        tokens = lengthened(torch.from_numpy(self.tokens), last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         return self._cut(whole, first, last)
 
@@ -276,8 +275,16 @@ class Preview:
                   acceptance=sum(means) / len(means) if means else None,
                   verdict=self._verdict(identical), identical=identical)
 
+    def pause(self) -> None:
+        """Show all final rows decoded, and say that the rest is left for later."""
+        if self.last is not None and self.marks.pending:
+            self._tell_pass(self.last)
+        if self.row:
+            self._send_rows(0, self.decoded(0, self.row), refined=True)
+        self.cancel("paused")
+
     def cancel(self, reason: str) -> None:
-        """reason: "interrupted" or "failed"; does nothing if the run has ended."""
+        """reason: "interrupted", "paused" or "failed"; does nothing if the run has ended."""
         if not self.over:
             self.over = True
             self.send("cancelled", reason=reason)

@@ -20,7 +20,7 @@ TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
 SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
 BUNDLED = "postcard"  # the backbone that includes its heads
-CUSTOM = "custom"  # the preset that uses every number as given
+CUSTOM = "custom"  # the preset and the quality that use every number as given
 WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
 GAP = 60  # px
 
@@ -53,10 +53,10 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
     wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
     sampler = node_of(graph, SAMPLER)
     if method == "ssd":
-        wanted = {"preset": CUSTOM, **wanted}
         if not missing(sampler, wanted):
-            fill(sampler, **known(sampler, wanted))
+            fill(sampler, quality=CUSTOM, **known(sampler, wanted))
             return []
+        wanted = {"preset": CUSTOM, **wanted}
     else:
         wanted = {"method": method, **{k: v for k, v in wanted.items() if v is not None}}
     node = link_method(graph, SCHEDULE if method == "ssd" else BASELINE)

@@ -43,7 +43,7 @@ def graph(name: str, models: Path, dtype: str = "auto", offload: bool = False,
     """Loader 1, rows 2, sampler 3, its pictures 4, its report 5."""
     prompts = {"Tar": f"codes:{models / 'codes.npy'}", "LlamaGen-c2i": "goldfish"}
     prompt = next((p for start, p in prompts.items() if name.startswith(start)), "a red")
-    widgets = {"preset": "postcard", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": prompt,
+    widgets = {"quality": "custom", "k_h": 0, "k_v": 0, "r": 0, "i": 0, "prompt": prompt,
                "negative": "", "seed": 7, "cfg": 0.0, "temperature": 1.0, "top_k": 0,
                "top_p": 1.0, "size": "auto", "batch_size": 1, "preview": "on", "keep_rows": 0}
     rows = {"method": "rows", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "window": 0,
@@ -83,10 +83,10 @@ def test_every_family_draws(client, models, name, size):
     assert "rows" in run.text("5") and "passes (AR takes" in run.text("5")
 
 
-def without_heads(prompt: dict, preset: str) -> dict:
+def without_heads(prompt: dict, quality: str) -> dict:
     """The same graph with nothing but a backbone on the sampler, shown on the node."""
     del prompt["2"], prompt["3"]["inputs"]["method"]
-    prompt["3"]["inputs"]["preset"] = preset
+    prompt["3"]["inputs"]["quality"] = quality
     return prompt
 
 

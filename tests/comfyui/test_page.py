@@ -64,13 +64,18 @@ def plain(api: dict) -> dict:
             if node["class_type"].startswith("SSD_")}
 
 
+def set_widgets(workflow: dict, kind: str, **values) -> None:
+    node = next(node for node in workflow["nodes"] if node["type"] == kind)
+    for name, value in values.items():
+        node["widgets_values"][list(node["widgets_values_named"]).index(name)] = value
+        node["widgets_values_named"][name] = value
+
+
 def test_rows_are_painted_while_they_are_decoded(page):
     """The canvas is seen empty, in part and full, in that order."""
     workflow = read(WORKFLOWS[0])
-    sampler = next(n for n in workflow["nodes"] if n["type"] == "SSD_Sampler")
-    preview = len(sampler["widgets_values"]) - sampler["widgets_values"][::-1].index("auto") - 1
-    sampler["widgets_values"][preview - 1] = 6  # pictures: long enough to be watched
-    sampler["widgets_values"][7] = 1000 + len(page.seen)
+    # Six pictures: long enough to be watched.
+    set_widgets(workflow, "SSD_Sampler", batch_size=6, seed=1000 + len(page.seen))
     page.seen.append(1)
     page.open(workflow)
     page.frame()
@@ -96,10 +101,53 @@ def watched(page) -> list[float]:
     return shares
 
 
+def test_pictures_are_begun_picked_by_a_click_and_finished(page):
+    path = next(path for path in WORKFLOWS if "seeds" in path.stem)
+    workflow = read(path)
+    set_widgets(workflow, "SSD_StartSeeds", seed=3000 + len(page.seen), count=3, part=0.15)
+    set_widgets(workflow, "SSD_Pick", pictures="1")
+    page.seen.append(1)
+    page.open(workflow)
+    page.frame()
+    page.run()
+    page.page.locator(".ssd-picks .ssd-picture").nth(2).dispatch_event("click")
+    picked = page.page.evaluate("""() => [
+        app.graph._nodes.find((n) => n.type === "SSD_Pick").widgets[0].value,
+        document.querySelectorAll(".ssd-picked").length]""")
+    assert picked == ["1, 3", 2]
+    assert sum(node["class_type"] == "SSD_Pick" and node["inputs"]["pictures"] == "1, 3"
+               for node in page.api_form().values()) == 1
+    assert page.errors == []
+
+
+def test_sizes_are_the_backbones_and_advanced_inputs_are_folded(page):
+    page.open(read(WORKFLOWS[0]))
+    page.page.wait_for_function("""() => app.graph._nodes.find((n) => n.type === "SSD_Sampler")
+        .widgets.find((w) => w.name === "size").options.values.join() === "auto,384x384" """)
+    tall = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').computeSize()[1]"
+    button = "() => app.graph._nodes.find((n) => n.type === 'SSD_Sampler').widgets.find(" \
+        "(w) => w.name === 'ssd_advanced')"
+    if not page.page.evaluate(f"() => Boolean(({button})())"):
+        pytest.skip("this frontend knows no advanced inputs")
+    before = page.page.evaluate(tall)
+    page.page.evaluate(f"() => {{ ({button})().callback(); }}")
+    folds = page.page.evaluate("() => !app.extensionManager.setting.get('Comfy.VueNodes.Enabled')")
+    assert (page.page.evaluate(tall) > before) == folds
+    assert page.errors == []
+
+
+def test_the_quick_start_opens_as_a_form(client, page):
+    if client.get("/system_stats")["system"]["comfyui_version"].startswith("0.3."):
+        pytest.skip("this ComfyUI has no app mode")
+    page.open(read(WORKFLOWS[0]), app=True)
+    page.page.get_by_text("Build an app").first.wait_for()
+    for name in ("prompt", "seed", "size", "quality"):
+        page.page.get_by_text(name, exact=True).locator("visible=true").first.wait_for()
+
+
 def test_a_race_fills_two_panels(page):
     workflow = read(WORKFLOWS[1])
-    racer = next(n for n in workflow["nodes"] if n["type"] == "SSD_Race")
-    racer["widgets_values"][2] = 2000 + len(page.seen)
+    set_widgets(workflow, "SSD_Race", seed=2000 + len(page.seen))
     page.seen.append(1)
     page.open(workflow)
     page.frame()

@@ -19,9 +19,10 @@ ROOT = HERE.parents[1]
 GOLDEN = sorted((ROOT / "tests" / "workflows").glob("*.json"))
 RUNNABLE = [path for path in GOLDEN if "janus" not in path.stem]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
-       "SSD_Race", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_AcceptanceMap",
-       "SSD_Doctor"]
-SAMPLER = {"preset": "postcard", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
+       "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
+       "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
+       "SSD_AcceptanceMap", "SSD_Doctor"]
+SAMPLER = {"quality": "custom", "k_h": -1, "k_v": -1, "r": -1, "i": -1, "prompt": "a red house",
            "negative": "", "seed": 7, "cfg": -1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0,
            "size": "auto", "batch_size": 1, "preview": "auto", "keep_rows": 0}
 
@@ -122,8 +123,13 @@ def test_an_interrupt_stops_within_one_pass_and_the_next_run_is_clean(client):
     assert run.preview[-1] == {**run.preview[-1], "kind": "cancelled", "reason": "interrupted"}
     # One row was told; by the end of the request no whole further row can have come by many.
     assert max(m["row"] for m in run.preview if m["kind"] == "pass") <= 4
-    again = client.run(graph(seed=12))
-    assert again.end == "execution_success" and again.preview[-1]["kind"] == "finished"
+    rest = client.run({"1": graph()["1"], "2": node("SSD_UnfinishedRun"),
+                       "3": node("SSD_Finish", backbone=["1", 0], started=["2", 0], preview="on"),
+                       "4": node("PreviewImage", images=["3", 0])})
+    assert rest.end == "execution_success" and len(pictures(client, rest)) == 4
+    whole = client.run(by_ar(graph(seed=12, batch_size=4)))
+    assert all(map(np.array_equal, pictures(client, rest), pictures(client, whole)))
+    assert whole.preview[-1]["kind"] == "finished"
 
 
 def test_a_second_run_comes_from_the_cache(client):
@@ -144,7 +150,7 @@ def test_one_fault_is_one_message_on_its_own_widget(client, wrong, words):
     assert words in errors[0]["message"] + errors[0]["details"]
 
 
-@pytest.mark.parametrize("legal", [{"preset": "custom"}, {"cfg": 0.5}])
+@pytest.mark.parametrize("legal", [{"quality": "custom"}, {"cfg": 0.5}, {"keep_rows": 1}])
 def test_what_a_click_can_reach_runs(client, legal):
     assert client.run(graph(seed=15, **legal)).end == "execution_success"
 

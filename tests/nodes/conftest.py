@@ -50,6 +50,7 @@ def pack(loaded):
     loaded.manager.__init__()
     loaded.server.__init__()
     loaded.stubs.bars.clear()
+    loaded.stubs.frames.clear()
     loaded.stubs.args.disable_metadata = False
     loaded.module("ssd_core.engine.usual").OWN.means.clear()
     return loaded

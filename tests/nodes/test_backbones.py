@@ -25,7 +25,7 @@ TINY = {
     "Emu3-Gen": tiny_checkpoints.emu3,
     "Tar-AR-DTok-256": tiny_image_models.tar,
 }
-FEW = {"preset": "custom", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "preview": "on"}
+FEW = {"quality": "custom", "k_h": 5, "k_v": 8, "r": 0, "i": 0, "preview": "on"}
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,12 @@ WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negati
 
 def sample(pack, backbone, heads=None, **values):
     """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
-    quick = {"preset": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
+    quick = {"quality": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
     return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})
 
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
-    sample(pack, backbone, heads, preset="Faithful")
+    sample(pack, backbone, heads, quality="Faithful")
     usual = pack.module("ssd_core.engine.usual")
     (key, (passes, runs)), = usual.OWN.means.items()
     assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
@@ -94,10 +94,13 @@ def test_kept_rows_stand_token_for_token(pack, backbone, heads):
     assert not torch.equal(redone[:, 9:], tokens.tokens[:, 9:])
 
 
-@pytest.mark.parametrize("options", [{"keep_rows": 3}, {"keep": None, "keep_rows": 1}])
-def test_keep_and_keep_rows_go_together(pack, backbone, heads, options):
-    with pytest.raises(pack.error, match="go together"):
-        sample(pack, backbone, heads, **options)
+def test_keep_without_keep_rows_and_the_reverse_are_told_and_not_refused(pack, backbone, heads):
+    """Both are one click away from the node as it comes."""
+    tokens, report = sample(pack, backbone, heads, keep_rows=3)[1::2]
+    assert "note: keep_rows 3 is not used" in report
+    again, report = sample(pack, backbone, heads, keep=tokens, seed=99)[1::2]
+    assert "note: keep is not used" in report and "kept:" not in report
+    assert not torch.equal(again.tokens[:, :3], tokens.tokens[:, :3])
 
 
 def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
@@ -115,13 +118,13 @@ def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, nod
 
 
 def test_by_default_the_product_draws_with_heads_or_without(pack, backbone, heads):
-    pictures = [sample(pack, backbone, drafts, preset="Faithful", r=0, k_h=0, k_v=0)
+    pictures = [sample(pack, backbone, drafts, quality="Faithful", r=0, k_h=0, k_v=0)
                 for drafts in (heads, None)]
     assert torch.equal(pictures[0][1].tokens, pictures[1][1].tokens)
     for *_, stats, report in pictures:
         assert stats.recipes[0]["method"] == "exact" and "note:" not in report
     assert "heads: postcard/heads.safetensors" in pictures[0][3]
-    assert "Faithful does not use k_v 3" in sample(pack, backbone, preset="Faithful", k_h=0)[3]
+    assert "Faithful does not use k_v 3" in sample(pack, backbone, quality="Faithful", k_h=0)[3]
 
 
 def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, heads):
@@ -131,7 +134,7 @@ def test_a_connected_method_overrides_the_widgets_and_says_so(pack, backbone, he
     assert "connected method draws" in pack.preview()[0]["notes"][0]
 
 
-@pytest.mark.parametrize("widgets", [{"preset": "custom", "k_v": 0}, {"preset": "gone"}])
+@pytest.mark.parametrize("widgets", [{"quality": "custom", "k_v": 0}, {"quality": "gone"}])
 def test_what_a_connected_method_overrides_is_not_refused(pack, backbone, widgets):
     method = pack.run("SSD_BaselineMethod", method="rows", r=0)[0]
     assert "rows" in sample(pack, backbone, method=method, **widgets)[3]
@@ -226,9 +229,9 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
 
 
 def test_doctor_tells_refusals_too(pack, backbone, heads):
-    with pytest.raises(pack.error, match="keep and keep_rows"):
-        sample(pack, backbone, heads, keep_rows=3)
-    assert "last error: SSDError: keep and keep_rows" in pack.run("SSD_Doctor")[0]
+    with pytest.raises(pack.error, match="preset 'gone'"):
+        sample(pack, backbone, heads, quality="gone")
+    assert "last error: SSDError: preset 'gone'" in pack.run("SSD_Doctor")[0]
 
 
 @pytest.mark.parametrize(("wish", "client", "seen"), [
@@ -237,7 +240,7 @@ def test_the_preview_goes_to_the_tab_that_asked(pack, backbone, heads, wish, cli
     pack.server.client_id = client
     sample(pack, backbone, heads, preview=wish)
     assert bool(pack.server.sent) == seen
-    assert {(event, to) for event, _, to in pack.server.sent} <= {("ssd.preview", client)}
+    assert {to for _, _, to in pack.server.sent} <= {client}
     assert {message["node"] for message in pack.preview()} <= {"5"}
 
 
@@ -314,7 +317,7 @@ def test_an_interrupt_ends_all_panels_of_a_comparison(pack, backbone, heads):
 
 def test_a_refusal_shows_as_its_sentence_without_a_path(pack, backbone):
     with pytest.raises(pack.error) as told:
-        sample(pack, backbone, keep_rows=3)
+        sample(pack, backbone, quality="gone")
     kind = type(told.value)
     assert (kind.__module__, kind.__qualname__) == ("builtins", "SSD")  # ComfyUI prints both
 

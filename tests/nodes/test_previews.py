@@ -102,13 +102,15 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
     assert pack.module("nodes.previews").told("dark") == []
 
 
-def test_the_way_to_ask_is_registered(pack):
-    pack.module("nodes.previews").register_route()
-    assert set(pack.server.asked) == {"/ssd/preview"}
+def test_the_ways_to_ask_are_registered(pack):
+    for name in ("previews", "sizes"):
+        pack.module(f"nodes.{name}").register_route()
+    assert set(pack.server.asked) == {"/ssd/preview", "/ssd/sizes"}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):
     place = pack.module("nodes.previews").Place
     for extra in (None, {}, {"workflow": None}, {"workflow": {}}, {"workflow": []}):
         hidden = SimpleNamespace(unique_id="5", extra_pnginfo=extra)
-        assert place.of(hidden) == place("5", "")
+        told = place.of(hidden)
+        assert told == place("5", "") and told.page == bool(extra and extra["workflow"] is not None)

@@ -274,10 +274,29 @@ def test_encode_leaves_room_below_when_asked(pack, backbone):
     assert rows == 12 and "12 of 24 rows" in report
 
 
+@pytest.mark.parametrize(("fit", "size", "rows"), [
+    ("scale and crop", (200, 512), 24), ("scale and crop", (900, 500), 24),
+    ("scale to width", (200, 512), 9), ("scale to width", (900, 500), 24)])
+def test_encode_scales_when_asked(pack, backbone, fit, size, rows):
+    *_, there, report = pack.run("SSD_EncodeImage", backbone=backbone, fit=fit,
+                                 image=torch.rand(1, *size, 3))
+    assert there == rows and report.startswith(f"scaled {size[1]}x{size[0]} to ")
+
+
+def test_a_scaled_picture_keeps_its_shape(pack):
+    """A white square stays as wide as tall, in the middle."""
+    image = torch.zeros(1, 300, 600, 3)
+    image[:, 100:200, 250:350] = 1
+    fitted_to = pack.module("nodes.encode_image").fitted_to
+    square = fitted_to(image, (384, 384), 24, "scale and crop")[0][0, ..., 0] > 0.5
+    assert square.any(0).sum() == square.any(1).sum() == 128
+    assert abs(square.any(0).nonzero().float().mean() - 191.5) < 1
+
+
 @pytest.mark.parametrize(("fit", "size"), [
     ("refuse", (384, 512)), ("crop", (200, 512)), ("extend below", (200, 512))])
-def test_encode_never_resizes(pack, backbone, fit, size):
-    with pytest.raises(pack.error, match="scale it first"):
+def test_encode_resizes_only_when_asked(pack, backbone, fit, size):
+    with pytest.raises(pack.error, match="choose fit 'scale and crop'"):
         pack.run("SSD_EncodeImage", backbone=backbone, fit=fit, image=torch.rand(1, *size, 3))
 
 

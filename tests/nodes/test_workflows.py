@@ -10,8 +10,9 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "workflows").glob("*.json"))
-SEEDED = ("SSD_Sampler", "SSD_Race", "SSD_CompareMethods")
-CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline"}
+SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods")
+CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
+        "ImageScaleBy", "ImageSharpen", "SaveImage"}
 
 
 def read(path: Path) -> dict:
@@ -42,8 +43,28 @@ def widgets(pack, node: dict) -> list[str]:
     return names
 
 
-def test_there_are_seven():
-    assert [p.stem[0] for p in FILES] == list("1234567")
+def test_there_are_nine():
+    assert [p.stem[0] for p in FILES] == list("123456789")
+
+
+def test_the_quick_start_is_a_form_of_four_inputs_and_one_picture():
+    workflow = read(FILES[0])
+    kinds = {node["id"]: node["type"] for node in workflow["nodes"]}
+    form = workflow["extra"]["linearData"]
+    assert workflow["extra"]["linearMode"] is True
+    assert [(kinds[node], widget) for node, widget in form["inputs"]] == [
+        ("SSD_Sampler", name) for name in ("prompt", "seed", "size", "quality")]
+    assert [kinds[node] for node in form["outputs"]] == ["SSD_SaveImage"]
+
+
+def test_a_template_of_a_large_model_links_its_weights():
+    workflow = read(next(path for path in FILES if "janus" in path.stem))
+    loader = next(node for node in workflow["nodes"] if node["type"] == "SSD_LoadBackbone")
+    backbone = loader["widgets_values"][0]
+    for model in loader["properties"]["models"]:
+        assert model["directory"] == "ssd_backbones" and model["name"].startswith(f"{backbone}/")
+        assert model["url"].startswith("https://huggingface.co/")
+        assert model["url"].endswith(model["name"].removeprefix(f"{backbone}/"))
 
 
 def test_nodes_are_ours_or_cores(pack, path):

@@ -46,7 +46,11 @@ class Page:
         if "/extensions/ssd-decoding/" in (error.stack or ""):
             self.errors.append(error.stack)
 
-    def open(self, workflow: dict) -> None:
+    def open(self, workflow: dict, app: bool = False) -> None:
+        """app: in app mode where the workflow says so, else always as a graph."""
+        if not app:
+            extra = {**workflow.get("extra", {}), "linearMode": False}
+            workflow = {**workflow, "extra": extra}
         self.page.evaluate("async text => { await app.loadGraphData(JSON.parse(text)) }",
                            json.dumps(workflow))
         self.rest()

@@ -168,12 +168,16 @@ class Server:
 
 class ProgressBar:
     seen: list[tuple[int, int]] = []
+    frames: list[tuple] = []
 
     def __init__(self, total, node_id=None):
         self.node_id = node_id
 
     def update_absolute(self, value, total=None, preview=None):
-        self.seen.append((value, total))
+        if preview is None:
+            self.seen.append((value, total))
+        else:
+            self.frames.append(preview)
 
 
 class Folders:
@@ -207,7 +211,7 @@ class Folders:
         return str(path.parent), path.name, 1, str(Path(prefix).parent), prefix
 
 
-def latest() -> dict:
+def version_0_0_2() -> dict:
     number = ("min", "max", "step", "display_mode")
     kinds = {
         "Int": make_type("INT", (*number, "control_after_generate")),
@@ -227,13 +231,15 @@ def pack(base: Path):
     """The pack's nodes by id over stubs, and the stubs themselves; all gone again afterwards."""
     manager, server, folders = Manager(), Server(), Folders(base)
     modules = {
-        "comfy_api": {}, "comfy_api.latest": latest(), "comfy": {},
+        "comfy_api": {}, "comfy_api.v0_0_2": version_0_0_2(), "comfy": {},
         "comfy.model_management": manager.module(),
         "comfy.model_patcher": {"ModelPatcher": ModelPatcher},
         "comfy.utils": {"ProgressBar": ProgressBar},
-        "comfy.cli_args": {"args": SimpleNamespace(disable_metadata=False)},
+        "comfy.cli_args": {"args": SimpleNamespace(disable_metadata=False, preview_size=512)},
         "comfy_execution": {}, "comfy_execution.graph_utils": {
             "ExecutionBlocker": ExecutionBlocker},
+        "comfy_execution.utils": {"get_executing_context": lambda: None},
+        "protocol": {"BinaryEventTypes": SimpleNamespace(PREVIEW_IMAGE_WITH_METADATA=4)},
         "folder_paths": folders.module(),
         "server": {"PromptServer": SimpleNamespace(instance=server)}}
     for name, content in modules.items():
@@ -248,7 +254,8 @@ def pack(base: Path):
         sys.modules[PACK] = root = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(root)
         yield SimpleNamespace(root=root, manager=manager, server=server, folders=folders,
-                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen)
+                              args=modules["comfy.cli_args"]["args"], bars=ProgressBar.seen,
+                              frames=ProgressBar.frames)
     finally:
         for name in [*modules, *(n for n in sys.modules if n.partition(".")[0] == PACK)]:
             del sys.modules[name]

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { aloud, figures, heading, problemText } from "../../web/figures.js";
+import { aloud, figures, heading, problemText, secondsLeft } from "../../web/figures.js";
 import { IDLE, fold } from "../../web/protocol.js";
 import { LANGUAGES, say, stringsFor } from "../../web/strings.js";
 import { cancelled, finished, pass, rows, started } from "./messages.mjs";
@@ -19,6 +19,17 @@ test("a run under way tells row, passes, AR's passes, speed and acceptance", () 
 test("a run whose passes depend on the data tells the most there can be", () => {
   const text = figures(panel(started({ passes: null, passes_max: 12 }), pass()), words);
   assert.match(text, /pass 3, at most 12 · AR needs 12/);
+});
+
+test("the time left follows the passes, or the rows where nobody knows the passes", () => {
+  const left = (start, told) => secondsLeft(panel(started(start), pass(told)));
+  assert.equal(left({ passes: 9 }, { index: 3, seconds: 4 }), 8);
+  assert.equal(left({ passes: null, rows: 4, first_row: 0 }, { row: 1, seconds: 5 }), 15);
+  assert.equal(left({ passes: null }, { row: 0, seconds: 5 }), null);
+  assert.equal(left({ passes: 9 }, { index: 3, seconds: 1 }), null);
+  const text = (seconds) => figures(panel(started(), pass({ seconds })), words);
+  assert.match(text(6), /^row 1 of 4 · about 12 s left · pass 3 of 9/);
+  assert.match(text(90), /· about 3 min left ·/);
 });
 
 test("what was not measured is left out, never shown as nothing", () => {
@@ -50,6 +61,7 @@ test("an interrupted and a failed run say where they stopped", () => {
   const stopped = (reason) => figures(panel(started(), pass(), cancelled({ reason })), words);
   assert.match(stopped("interrupted"), /^stopped at row 1 · pass 3 of 9/);
   assert.match(stopped("failed"), /^failed at row 1; see the error message/);
+  assert.match(stopped("paused"), /^paused at row 1/);
   assert.match(stopped("verdict"), /^stopped at row 1/);
 });
 

@@ -136,7 +136,7 @@ def test_types_and_category_are_named_in_both_languages():
     for language in LANGUAGES:
         told = locale(language, "main")
         assert set(told["dataTypes"]) == {f"SSD_{name}" for name in (
-            "BACKBONE", "HEADS", "METHOD", "TOKENS", "STATS")}
+            "BACKBONE", "HEADS", "METHOD", "TOKENS", "STATS", "STARTED")}
         assert set(told["nodeCategories"]) == {"SSD"}
 
 

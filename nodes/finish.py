@@ -1,0 +1,44 @@
+"""Finish."""
+
+from __future__ import annotations
+
+from comfy_api.v0_0_2 import io
+
+from ..ssd_core.front.request import Request
+from . import inputs, outcome, previews, requests, running, weights
+from .errors import noted
+from .newer import RESENT, found_by
+from .types import CATEGORY, StartedPictures, StartedType
+
+
+class Finish(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_Finish", display_name="Finish (SSD)", category=CATEGORY,
+            description="Draws the rest of pictures that Start Seeds has begun or that were "
+                        "interrupted, with the prompt, seed and settings they were begun with.",
+            inputs=[inputs.backbone(tooltip="The backbone that began them."), inputs.heads(),
+                    StartedType.Input("started", tooltip="From Pick, Start Seeds or Unfinished "
+                                                         "Run."),
+                    inputs.preview()],
+            outputs=outcome.outputs(),
+            hidden=previews.HIDDEN, **RESENT, **found_by("resume", "continue"))
+
+    @classmethod
+    @noted
+    def execute(cls, backbone: weights.LoadedBackbone, started: StartedPictures, preview: str,
+                heads: weights.LoadedHeads | None = None) -> io.NodeOutput:
+        requests.check_pairing(backbone, heads)
+        runs = [running.Run(rest_of(recipe, backbone, heads), backbone, heads,
+                            title=f"seed {recipe['seed']}") for recipe in started.recipes]
+        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        return io.NodeOutput(*outcome.of(runs), ui=ui)
+
+
+def rest_of(recipe: dict, backbone: weights.LoadedBackbone,
+            heads: weights.LoadedHeads | None) -> Request:
+    """The request that draws the rows below those of a stopped run."""
+    rows = min(recipe["stopped_rows"], recipe["tokens"]["shape"][0] - 1)
+    return Request.of_recipe({**recipe, "keep_rows": rows}, backbone.module,
+                             heads.module if heads else None)

@@ -1,0 +1,64 @@
+"""Frames of the picture so far, as ComfyUI's own samplers send them.
+
+Programs that use ComfyUI without its page know only these. The page has our preview on the node
+itself; it shows frames where that is out of sight: on the subgraph node around it, in app mode and
+in the queue.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from comfy.cli_args import args
+from comfy_execution.utils import get_executing_context
+from PIL import Image
+from protocol import BinaryEventTypes
+from server import PromptServer
+
+from ..ssd_core.front.replay import Screen, seen, take
+from .previews import Place
+
+LEAST_SECONDS = 0.5  # between two frames
+NOWHERE = "ssd-preview"  # the id of no node: the page then shows the frame for the whole run
+Frame = tuple[str, Image.Image, int | None]  # as ComfyUI takes it: format, picture, largest side
+
+
+class Frames:
+    """Paints the messages of a node's previews, and sends the picture now and then.
+
+    to_programs: sends a frame the way ComfyUI's samplers do, for runs that no page queued.
+    """
+
+    def __init__(self, place: Place, to_programs: Callable[[Frame], None]) -> None:
+        self.place, self.to_programs, self.sent = place, to_programs, -math.inf
+        self.screens: dict[int, Screen] = {}
+
+    def __call__(self, message: dict) -> None:
+        kind = message["kind"]
+        if kind in ("started", "rows", "cells"):
+            take(self.screens, message)
+        if kind == "finished" or (kind in ("rows", "cells")
+                                  and time.monotonic() - self.sent >= LEAST_SECONDS):
+            self._send()
+
+    def _send(self) -> None:
+        self.sent = time.monotonic()
+        picture = Image.fromarray(seen(self.screens, overlay=False))
+        picture.thumbnail((args.preview_size, args.preview_size))
+        frame = ("JPEG", picture, None)
+        if self.place.page:
+            send_to_page(frame, self.place)
+        else:
+            self.to_programs(frame)
+
+
+def send_to_page(frame: Frame, place: Place) -> None:
+    """To a node inside a subgraph, whose frame shows around it; else to no node."""
+    inside = place.node if ":" in (place.node or "") else NOWHERE
+    server, context = PromptServer.instance, get_executing_context()
+    about = {"node_id": place.node, "display_node_id": inside, "parent_node_id": None,
+             "real_node_id": place.node, "prompt_id": context and context.prompt_id}
+    server.send_sync(BinaryEventTypes.PREVIEW_IMAGE_WITH_METADATA, (frame, about),
+                     server.client_id)

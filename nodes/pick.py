@@ -1,0 +1,59 @@
+"""Pick."""
+
+from __future__ import annotations
+
+import re
+
+from comfy_api.v0_0_2 import io
+from comfy_execution.graph_utils import ExecutionBlocker
+
+from ..ssd_core.errors import SSDError
+from .errors import noted
+from .newer import found_by
+from .telling import tell
+from .types import CATEGORY, StartedPictures, StartedType
+
+NOTHING_YET = ("Nothing is picked yet: write the numbers of the pictures you like, for example "
+               "1, 3, and run again. What is drawn already is not drawn again.")
+
+
+class Pick(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_Pick", display_name="Pick (SSD)", category=CATEGORY,
+            description="Takes the pictures you like from those that Start Seeds has begun. While "
+                        "nothing is picked, the nodes behind it wait.",
+            inputs=[
+                StartedType.Input("started", tooltip="From Start Seeds or Unfinished Run."),
+                io.String.Input("pictures", default="",
+                                tooltip="Their numbers in the overview, for example 1, 3 or 2-4. "
+                                        "Empty = none yet."),
+            ],
+            outputs=[StartedType.Output(display_name="picked", tooltip="For Finish.")],
+            hidden=[io.Hidden.unique_id], **found_by("choose", "select seeds"))
+
+    @classmethod
+    @noted
+    def execute(cls, started: StartedPictures, pictures: str) -> io.NodeOutput:
+        wanted = numbers(pictures, len(started.recipes))
+        if not wanted:
+            tell(cls.hidden.unique_id, NOTHING_YET)
+            return io.NodeOutput(ExecutionBlocker(None))
+        return io.NodeOutput(StartedPictures(tuple(started.recipes[n - 1] for n in wanted)))
+
+
+def numbers(text: str, count: int) -> list[int]:
+    """The numbers from 1 to `count` in a text such as "1, 3-5", each once and in its order.
+
+    Raises SSDError for anything else.
+    """
+    found: list[int] = []
+    for part in re.split(r"[\s,，、;]+", re.sub(r"\s*[-–]\s*", "-", text.strip())):
+        ends = [int(end) for end in re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part).groups()
+                if end] if re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part) else []
+        if part and not (ends and 1 <= ends[0] <= ends[-1] <= count):
+            raise SSDError(f"pictures {part!r}: write numbers from 1 to {count}, such as 1, 3 or "
+                           "2-4")
+        found += range(ends[0], ends[-1] + 1) if ends else []
+    return list(dict.fromkeys(found))

@@ -1,0 +1,90 @@
+"""Replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import folder_paths
+import numpy as np
+import torch
+from comfy_api.v0_0_2 import io
+
+from ..ssd_core.errors import SSDError
+from ..ssd_core.files import written_whole
+from ..ssd_core.front.film import mp4, webp
+from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
+from .errors import noted
+from .newer import found_by
+from .types import CATEGORY, RunStats, StatsType
+
+FILMS = {"webp": webp, "mp4": mp4}
+NO_FILE = "frames only"
+
+
+class Replay(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_Replay", display_name="Replay (SSD)", category=CATEGORY,
+            description="Shows once more how the pictures grew, row by row, and saves it as an "
+                        "animated WebP or an MP4.",
+            inputs=[
+                StatsType.Input("stats", tooltip="From SSD Sampler or Finish. If its preview was "
+                                                 "off, the rows appear at an even pace."),
+                io.Boolean.Input("overlay", default=False,
+                                 tooltip="Tints the cells: accepted at once, repaired, or still a "
+                                         "draft. Needs the preview of the sampler."),
+                io.Float.Input("seconds", default=0.0, min=0.0, max=60.0, step=0.5,
+                               tooltip="How long the film is, without its end. 0 = as long as the "
+                                       "run took, but 3 to 12 seconds."),
+                io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp",
+                               tooltip="What to save in the output folder. webp plays in browsers "
+                                       "and chats, mp4 in video editors."),
+                io.String.Input("filename_prefix", default="SSD/replay",
+                                tooltip="Start of the file name. It may contain a folder."),
+            ],
+            outputs=[
+                io.Image.Output(display_name="frames",
+                                tooltip="The film as a batch of pictures, for video nodes."),
+                io.Float.Output(display_name="fps",
+                                tooltip="Frames a second at which the batch takes as long as the "
+                                        "film.")],
+            is_output_node=True, **found_by("timelapse", "animation", "video", "gif"))
+
+    @classmethod
+    @noted
+    def execute(cls, stats: RunStats, overlay: bool, seconds: float, format: str,
+                filename_prefix: str) -> io.NodeOutput:
+        film = list(film_of(stats, overlay, seconds or None))
+        frames = torch.from_numpy(np.stack([one.picture for one in film])).float() / 255
+        fps = len(film) / sum(one.seconds for one in film)
+        if format == NO_FILE:
+            return io.NodeOutput(frames, fps)
+        file = save(FILMS[format](film), format, filename_prefix, frames.shape)
+        return io.NodeOutput(frames, fps, ui={"images": [file], "animated": (True,)})
+
+
+def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[Moment]:
+    """The run's moments from its preview; without one, the finished pictures row by row."""
+    if stats.story:
+        return moments(stats.story, overlay, seconds)
+    if stats.pictures is None:
+        raise SSDError("there is nothing to replay: the tokens could not be decoded, and the "
+                       "sampler's preview was off")
+    rows = stats.acceptance.shape[1]
+    first = stats.recipes[0]["keep_rows"]
+    films = [grown(one, rows, first, **({"length": seconds} if seconds else {}))
+             for one in stats.pictures]
+    return (Moment(side_by_side([one.picture for one in shown]), shown[0].seconds)
+            for shown in zip(*films, strict=True))
+
+
+def save(film: bytes, suffix: str, prefix: str, shape: Sequence[int]) -> dict[str, str]:
+    """Write the film to the output folder; its entry as ComfyUI's page shows it."""
+    folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
+        prefix, folder_paths.get_output_directory(), shape[2], shape[1])
+    file = f"{name}_{counter:05}_.{suffix}"
+    with written_whole(Path(folder, file)) as temporary:
+        temporary.write_bytes(film)
+    return {"filename": file, "subfolder": subfolder, "type": "output"}

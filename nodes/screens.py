@@ -1,0 +1,94 @@
+"""The live previews of a node's runs: our own messages, and frames for all other viewers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import comfy.model_management as mm
+import torch
+from server import PromptServer
+
+from ..ssd_core.engine.events import Event
+from ..ssd_core.front.preview import Preview
+from ..ssd_core.front.request import Request, Result
+from . import previews
+from .frames import Frame, Frames
+
+
+class Shown(Protocol):
+    """What is shown of a run."""
+
+    request: Request
+    result: Result
+    title: str
+    images: torch.Tensor | None
+    story: Sequence[dict]
+
+    @property
+    def notes(self) -> list[str]: ...
+
+
+@dataclass
+class Screens:
+    """The previews of a node's runs; empty if no preview is wanted."""
+
+    panels: list[Preview] = field(default_factory=list)
+    journal: previews.Journal | None = None
+
+    @classmethod
+    def of(cls, runs: Sequence[Shown], wish: str, place: previews.Place,
+           to_programs: Callable[[Frame], None]) -> Screens:
+        """wish: the value of the preview widget. to_programs: see `Frames`."""
+        if (send := sender(wish)) is None:
+            return cls()
+        frames = Frames(place, to_programs)
+        journal = previews.opened(place, lambda message: (send(message), frames(message)))
+        screens = cls([], journal)
+        for panel, run in enumerate(runs):
+            screen = run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
+            screen.label = run.title or screen.label
+            screens.panels.append(screen)
+        return screens
+
+    def take(self, panel: int, event: Event, seconds: float) -> None:
+        if self.panels:
+            self.panels[panel](event, seconds)
+
+    def finish(self, runs: Sequence[Shown]) -> dict | None:
+        """Show the outcome of the runs on the previews.
+
+        Returns the node's `ui`: the previews' content, for pages that get the result from a cache.
+        """
+        for screen, run in zip(self.panels, runs, strict=False):
+            if run.result.finished:
+                screen.finish(run.result.measured, run.images, run.result.share)
+            else:
+                screen.pause()
+        if self.journal is None or not self.panels:
+            return None
+        for panel, run in enumerate(runs):
+            run.story = [message for message in self.journal.story if message["panel"] == panel]
+        return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
+
+    @contextmanager
+    def cancelled_early(self) -> Iterator[None]:
+        """If the block raises, cancel the previews with the reason."""
+        try:
+            yield
+        except BaseException as error:
+            interrupted = isinstance(error, mm.InterruptProcessingException)
+            for screen in self.panels:
+                screen.cancel("interrupted" if interrupted else "failed")
+            raise
+
+
+def sender(wish: str) -> Callable[[dict], None] | None:
+    """A function that sends preview messages to the tab that queued the run, or None."""
+    server = PromptServer.instance
+    client = server.client_id
+    if wish == "off" or (wish == "auto" and client is None):
+        return None
+    return lambda message: server.send_sync(previews.EVENT, message, client)

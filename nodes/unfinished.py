@@ -1,0 +1,61 @@
+"""The rows of the latest interrupted run, kept in a file of ComfyUI's user folder.
+
+They are recipes as a saved PNG has them, so a restart of ComfyUI loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..ssd_core.errors import SSDError
+from ..ssd_core.files import written_whole
+from ..ssd_core.front.recipe import check
+from ..ssd_core.front.request import Result
+from . import folders
+
+NONE_KEPT = ("no interrupted run is kept: it is kept when a run is stopped after at least one row "
+             "was drawn")
+
+
+def file() -> Path:
+    return folders.own_folder() / "unfinished.json"
+
+
+def keep(results: Sequence[Result]) -> str | None:
+    """Keep what interrupted runs have drawn, in place of what was kept before.
+
+    Returns a sentence for the node, None if no row was drawn.
+    """
+    stopped = [one for one in results if one.stopped_rows]
+    if not stopped:
+        return None
+    recipes = [recipe for one in stopped for recipe in one.recipes()]
+    try:
+        with written_whole(file()) as temporary:
+            temporary.write_text(json.dumps({"recipes": recipes}), encoding="utf-8")
+    except SSDError as error:
+        logging.warning("SSD: the interrupted run is not kept: %s", error)
+        return None
+    rows = "; ".join(f"{one.rows} of {one.request.grid.rows} rows" for one in stopped)
+    return f"Stopped after {rows}. They are kept: Unfinished Run and Finish draw the rest."
+
+
+def kept() -> tuple[dict, ...]:
+    """The recipes of the latest interrupted run; SSDError if there is none."""
+    try:
+        recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
+        for recipe in recipes:
+            check(recipe)
+    except FileNotFoundError as error:
+        raise SSDError(NONE_KEPT) from error
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SSDError(f"{file()} cannot be read ({type(error).__name__}): delete it") from error
+    return tuple(recipes)
+
+
+def fingerprint() -> str:
+    """A key that changes with what is kept."""
+    return folders.fingerprint(file() if file().is_file() else None)

@@ -1,0 +1,142 @@
+"""Begin several pictures, pick some, finish them; what an interrupt leaves can be finished too."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from support import comfyui_stub
+from support.small_bundle import PIXELS, SIDE
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
+
+
+@pytest.fixture
+def started(pack, backbone):
+    """(started, overview, images) of three seeds by AR, the top third of each."""
+    return pack.run("SSD_StartSeeds", backbone=backbone, seed=20, count=3, part=1 / 3, cfg=1.0)
+
+
+def test_only_the_tops_are_drawn_and_each_has_its_seed(pack, started):
+    begun, overview, images = started
+    assert [recipe["seed"] for recipe in begun.recipes] == [20, 21, 22]
+    assert {recipe["stopped_rows"] for recipe in begun.recipes} == {SIDE // 3}
+    assert images.shape == (3, PIXELS, PIXELS, 3) and overview.shape[0] == 1
+    below = images[:, PIXELS // 3 :]
+    assert below.min() == below.max() and images[:, : PIXELS // 3].std() > 0.01
+    assert pack.preview()[-1] == {**pack.preview()[-1], "kind": "cancelled", "reason": "paused"}
+
+
+def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, backbone, started):
+    picked, = pack.run("SSD_Pick", started=started[0], pictures="3, 1")
+    images, tokens, stats, report = pack.run("SSD_Finish", backbone=backbone, started=picked)
+    for n, seed in enumerate((22, 20)):
+        alone = pack.run("SSD_Sampler", backbone=backbone, seed=seed, cfg=1.0)
+        assert torch.equal(tokens.tokens[n], alone[1].tokens[0])
+        assert torch.equal(images[n], alone[0][0])
+        assert stats.recipes[n]["seed"] == seed and f"seeds: {seed}" in report
+    assert stats.stats["passes"] == sum(recipe["passes"] for recipe in stats.recipes)
+    names = {message["panel"]: message["label"] for message in pack.preview()
+             if message["kind"] == "started" and message["label"].startswith("seed")}
+    assert names == {0: "seed 22", 1: "seed 20"}
+
+
+def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
+    waiting, = pack.run("SSD_Pick", started=started[0])
+    assert isinstance(waiting, comfyui_stub.ExecutionBlocker) and waiting.message is None
+    assert "Nothing is picked yet" in pack.server.texts[-1][0]
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("2", [2]), (" 3, 1 ,3", [3, 1]), ("1-3", [1, 2, 3]), ("2 - 3 1", [2, 3, 1]), ("1，3", [1, 3])])
+def test_numbers_are_read_as_people_write_them(pack, text, wanted):
+    assert pack.module("nodes.pick").numbers(text, 3) == wanted
+
+
+@pytest.mark.parametrize("text", ["0", "4", "3-1", "one", "1-", "2-9", "99999"])
+def test_other_numbers_are_refused_with_the_range(pack, text):
+    with pytest.raises(pack.error, match="numbers from 1 to 3"):
+        pack.module("nodes.pick").numbers(text, 3)
+
+
+def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
+    with pytest.raises(pack.error, match="no interrupted run is kept"):
+        pack.run("SSD_UnfinishedRun")
+    before = pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs()
+    ar = pack.run("SSD_BaselineMethod")[0]
+    pack.manager.interrupt_at = 2 * SIDE + 5
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, batch_size=2)
+    assert "They are kept" in pack.server.texts[-1][0]
+    assert pack.nodes["SSD_UnfinishedRun"].fingerprint_inputs() != before
+    begun, report = pack.run("SSD_UnfinishedRun")
+    assert [one["seed"] for one in begun.recipes] == [5, 6] and "seed 6, ar" in report
+    tokens = pack.run("SSD_Finish", backbone=backbone, started=begun)[1].tokens
+    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, batch_size=2)
+    assert torch.equal(tokens, whole[1].tokens)
+    pack.module("nodes.unfinished").file().write_text("{}")
+    with pytest.raises(pack.error, match="unfinished.json cannot be read"):
+        pack.run("SSD_UnfinishedRun")
+    pack.module("nodes.unfinished").file().unlink()
+
+
+def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
+    drawn = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
+    replayed = partial(pack.nodes["SSD_Replay"].execute, stats=drawn[2], seconds=3.0,
+                       format="webp", filename_prefix="films/a")
+    output = replayed(overlay=False)
+    frames, fps = output.args
+    assert 2 <= len(frames) <= 37 and 0 < fps <= 12
+    assert torch.equal(frames[-1], (drawn[0][0] * 255).round() / 255)
+    assert not torch.equal(replayed(overlay=True).args[0][-1], frames[-1])
+    entry, = output.ui["images"]
+    film = pack.stubs.folders.output / entry["subfolder"] / entry["filename"]
+    assert film.read_bytes()[8:12] == b"WEBP" and entry["subfolder"] == "films"
+
+
+def test_without_a_preview_the_rows_appear_one_by_one(pack, backbone):
+    stats = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0, preview="off")[2]
+    frames, _ = pack.run("SSD_Replay", stats=stats, format="frames only")
+    assert len(frames) == SIDE + 1 and not torch.equal(frames[3], frames[4])
+
+
+def test_programs_get_frames_and_pages_only_where_the_preview_is_out_of_sight(
+        pack, backbone, monkeypatch):
+    def frames(node, extra):
+        hidden = SimpleNamespace(unique_id=node, extra_pnginfo=extra)
+        monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden", hidden)
+        pack.server.sent.clear()
+        pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
+        return [data for event, data, _ in pack.server.sent if event == 4]
+
+    assert frames("5", None) == []
+    kind, picture, most = pack.stubs.frames[-1]
+    assert (kind, picture.size, most) == ("JPEG", (PIXELS, PIXELS), None)
+    assert np.asarray(picture).std() > 3
+    pack.stubs.frames.clear()
+    page = {"workflow": {"id": "flow"}}
+    assert {about["display_node_id"] for _, about in frames("5", page)} == {"ssd-preview"}
+    assert {about["display_node_id"] for _, about in frames("12:5", page)} == {"12:5"}
+    assert pack.stubs.frames == []
+
+
+def test_the_page_lists_the_sizes_of_the_backbone(pack):
+    sizes_of = pack.module("nodes.sizes").sizes_of
+    assert sizes_of("postcard") == [f"{PIXELS}x{PIXELS}"]
+    assert sizes_of("Janus-Pro-7B") == ["384x384"] and sizes_of("../postcard") == []
+
+
+def test_what_links_carry_is_a_handle_that_finds_the_one_copy(pack, backbone, heads):
+    stored = pickle.dumps((backbone, heads))
+    assert len(stored) < 2000
+    assert pickle.loads(stored)[0] is backbone and pickle.loads(stored)[1] is heads
+
+
+def test_a_comparison_leaves_out_what_cannot_run(pack, backbone):
+    _, table, images = pack.run("SSD_CompareMethods", backbone=backbone, draw_2="strict",
+                                draw_3="none", cfg=1.0)
+    assert len(images) == 1 and "left out: 2. strict" in table

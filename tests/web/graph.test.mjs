@@ -1,0 +1,103 @@
+/** Sources and targets in a graph, lists of sizes, picks, folded inputs, in bare Node. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { addFold, fold } from "../../web/advanced.js";
+import { sourceOf, targetsOf } from "../../web/graph.js";
+import { numbersIn, pickByClick, toggled } from "../../web/picking.js";
+import { Sizes } from "../../web/sizes.js";
+import { stringsFor } from "../../web/strings.js";
+
+/** A graph of nodes by id; links are [id, source, slot, target, slot]. */
+function graph(nodes, links) {
+  const made = { getNodeById: (id) => nodes[id] ?? null };
+  made.links = new Map(links.map(([id, origin, from, target, to]) => {
+    ((nodes[origin].outputs ??= [])[from] ??= { links: [] }).links.push(id);
+    nodes[target].inputs[to].link = id;
+    return [id, { origin_id: origin, target_id: target }];
+  }));
+  for (const [id, node] of Object.entries(nodes)) Object.assign(node, { id, graph: made });
+  return nodes;
+}
+
+const combo = (name, value, values) => ({ name, value, options: { values } });
+const loader = (name) => ({ type: "SSD_LoadBackbone", widgets: [combo("backbone", name, [])] });
+const sampler = () => ({
+  type: "SSD_Sampler", inputs: [{ name: "backbone", link: null }],
+  widgets: [combo("size", "auto", ["auto", "384x384", "512x512", "720x720"])],
+});
+
+test("a source is found past reroutes, and none is no error", () => {
+  const nodes = graph({ 1: loader("a"), 2: { type: "Reroute", inputs: [{ name: "" }] },
+    3: sampler(), 4: sampler() }, [[7, 1, 0, 2, 0], [8, 2, 0, 3, 0]]);
+  assert.equal(sourceOf(nodes[3], "backbone"), nodes[1]);
+  assert.equal(sourceOf(nodes[4], "backbone"), null);
+  assert.deepEqual(targetsOf(nodes[1], 0), [nodes[2]]);
+});
+
+test("the sizes are those of the connected backbone, else all", async () => {
+  const nodes = graph({ 1: loader("a"), 2: sampler(), 3: sampler() }, [[7, 1, 0, 2, 0]]);
+  const asked = [];
+  const known = { a: ["512x512", "999x999"], b: [] };
+  const sizes = new Sizes(async (name) => { asked.push(name); return known[name]; });
+  const [size] = nodes[2].widgets;
+  const all = size.options.values;
+  for (const node of [nodes[2], nodes[3], nodes[2]]) await sizes.refresh(node);
+  assert.deepEqual(size.options.values, ["auto", "512x512"]);
+  assert.deepEqual(nodes[3].widgets[0].options.values, all);
+  assert.deepEqual(asked, ["a"]);
+  nodes[1].widgets[0].value = "b";
+  await sizes.refresh(nodes[2]);
+  assert.deepEqual(size.options.values, all);
+});
+
+test("numbers are read and toggled as the Pick node reads them", () => {
+  assert.deepEqual(numbersIn(" 3, 1-2 ，x 5-4"), [3, 1, 2]);
+  assert.equal(toggled("", 2), "2");
+  assert.equal(toggled("4, 1-2", 3), "1, 2, 3, 4");
+  assert.equal(toggled("1, 2", 1), "2");
+});
+
+test("a click on a picture writes its number to the connected Pick node only", () => {
+  const pick = () => ({ type: "SSD_Pick", inputs: [{ name: "started" }],
+    widgets: [{ name: "pictures", value: "1" }] });
+  const nodes = graph({ 1: { type: "SSD_StartSeeds" }, 2: pick(), 3: pick() }, [[7, 1, 0, 2, 0]]);
+  const pictures = [{}, {}, {}];
+  let click = null;
+  const element = { querySelectorAll: () => pictures, addEventListener: (_, f) => { click = f; } };
+  let changes = 0;
+  pickByClick(nodes[1], element, 0, () => { changes += 1; });
+  click({ target: { closest: () => pictures[2] } });
+  click({ target: { closest: () => null } });
+  assert.equal(nodes[2].widgets[0].value, "1, 3");
+  assert.equal(nodes[3].widgets[0].value, "1");
+  assert.equal(changes, 1);
+});
+
+test("advanced inputs fold on the canvas, but for those that are connected", () => {
+  const widgets = ["seed", "cfg", "top_k"].map((name) => ({ name, options: { advanced: name !== "seed" } }));
+  const node = {
+    widgets, inputs: [{ widget: { name: "top_k" }, link: 3 }], size: [200, 100],
+    addWidget(type, name, value, callback) {
+      const made = { name, callback, options: {} };
+      widgets.push(made);
+      return made;
+    },
+    computeSize: () => [0, 20 * widgets.filter(({ hidden }) => !hidden).length],
+    setSize(size) { this.size = size; },
+  };
+  const words = stringsFor("en");
+  let classic = true;
+  const shown = () => widgets.filter(({ hidden }) => !hidden).map(({ name }) => name);
+  addFold(node, words, () => classic);
+  assert.deepEqual(shown(), ["seed", "top_k", "ssd_advanced"]);
+  assert.equal(widgets[3].label, words.moreInputs);
+  widgets[3].callback();
+  assert.deepEqual(shown(), ["seed", "cfg", "top_k", "ssd_advanced"]);
+  assert.deepEqual(node.size, [200, 120]);
+  widgets[3].callback();
+  classic = false;
+  fold(node, words, () => classic);
+  assert.equal(widgets[1].hidden, false);
+});
