@@ -50,8 +50,8 @@ def numbers(text: str, count: int) -> list[int]:
     """
     found: list[int] = []
     for part in re.split(r"[\s,，、;]+", re.sub(r"\s*[-–]\s*", "-", text.strip())):
-        ends = [int(end) for end in re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part).groups()
-                if end] if re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part) else []
+        match = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
+        ends = [int(end) for end in match.groups() if end] if match else []
         if part and not (ends and 1 <= ends[0] <= ends[-1] <= count):
             raise SSDError(f"pictures {part!r}: write numbers from 1 to {count}, such as 1, 3 or "
                            "2-4")

@@ -174,8 +174,8 @@ def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -
     rows: how many are drawn, if not all.
     """
     images = []
-    whole = rows is None or rows == tokens.shape[1]
-    for picture in pixels(module, tokens) if whole else tops(module, tokens, rows):
+    some = rows if rows != tokens.shape[1] else None
+    for picture in pixels(module, tokens) if some is None else tops(module, tokens, some):
         mm.throw_exception_if_processing_interrupted()
         images.append(picture)
     return torch.stack(images)

@@ -45,7 +45,12 @@ class Screens:
         if (send := sender(wish)) is None:
             return cls()
         frames = Frames(place, to_programs)
-        journal = previews.opened(place, lambda message: (send(message), frames(message)))
+
+        def to_page_and_programs(message: dict) -> None:
+            send(message)
+            frames(message)
+
+        journal = previews.opened(place, to_page_and_programs)
         screens = cls([], journal)
         for panel, run in enumerate(runs):
             screen = run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
