@@ -6,7 +6,8 @@ import torch
 from comfy_api.latest import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.fit import figures_of, pixel_bytes
+from ..ssd_core.weights.figures import figures_of
+from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
 from .errors import noted
 from .types import CATEGORY, TokenPictures, TokensType

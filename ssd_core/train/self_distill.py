@@ -26,7 +26,8 @@ from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import write_safetensors
 from ..model.sampling import Sampling
-from ..weights.fit import free_bytes, run_bytes
+from ..weights.fit import run_bytes
+from ..weights.free import free_bytes
 from ..weights.load import load_backbone
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
