@@ -40,7 +40,7 @@ from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 NAMES = ("Janus-Pro-1B", "Emu3-Gen")
 WORDS = len(NEGATIVE.split()) - len(POSITIVE.split())  # Emu3's branches then have one length
 PROMPT = " ".join(["house"] * WORDS)
-SCALED = {"layers": 4, "heads": 4, "codes": 4096, "side": 24}
+SCALED = {"layers": 2, "heads": 4, "codes": 4096, "side": 16}
 HEAD = ["backbone", "drawn by", "passes", "seconds", "spread", "as fast as transformers",
         "same greedy tokens"]
 Draw = Callable[[], torch.Tensor]

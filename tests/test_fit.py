@@ -207,7 +207,7 @@ def test_a_product_in_int8_unpacks_its_matrix():
     figures, cells = figures_of(CATALOGUE["Janus-Pro-7B"]), 1
     plain, small = (working_bytes(figures, Setting(dtype=dtype), cells)
                     for dtype in ("bf16", "int8"))
-    assert small - plain > 2 * 4096 * 2 * 11008 - (64 << 20)
+    assert small - plain > 2 * 4096 * 2 * 11008 - (16 << 20)
     assert working_bytes(figures, Setting(dtype="int8", beside_int8=4), cells) > small
 
 
@@ -243,7 +243,7 @@ def test_wider_passes_never_need_less(row, k_v, keep_rows):
 def test_kept_rows_of_a_backbone_with_shared_keys_are_read_without_copies():
     """Emu3's keys were once repeated for every head, and its scores written out: 54 GiB."""
     whole, kept = (estimate(CATALOGUE["Emu3-Gen"], methods.SSD(), keep_rows=k) for k in (0, 80))
-    assert kept.activations - whole.activations < 2 * GIB and kept.needed < 25 * GIB
+    assert kept.activations - whole.activations < 2 * GIB and kept.needed < 27 * GIB
 
 
 def test_the_mask_of_the_widest_pass_is_counted():
@@ -296,7 +296,7 @@ def test_advice_holds(row, method, dtype, guided, batch, gib):
     assert "\n" not in text
 
 
-CASES = [("fp32", 1, 20, "dtype bf16 would fit"), ("bf16", 4, 16.5, "batch 1 would fit"),
+CASES = [("fp32", 1, 20, "dtype bf16 would fit"), ("bf16", 4, 16, "batch 1 would fit"),
          ("bf16", 1, 12, "int8 weights would fit"), ("bf16", 1, 6.7, "int4 weights would fit"),
          ("bf16", 8, 6.7, "batch 1 plus int4 weights would fit"),
          ("bf16", 1, 5.4, "int4 weights plus offloading decoder and codec in turn would fit"),
@@ -410,7 +410,8 @@ def test_every_flag_counts(memory, capsys):
 
     def told(*flags):
         assert main(["fit", "Lumina-mGPT-7B-768", "--json", *flags]) == 0
-        return json.loads(capsys.readouterr().out)["needed"]
+        parts = json.loads(capsys.readouterr().out)
+        return parts["needed"], parts["activations"]  # a preview may need more than a wide pass
 
     plain = told()
     for flags in (["--batch", "2"], ["--dtype", "int4"], ["--cfg", "1"], ["--size", "512x512"],

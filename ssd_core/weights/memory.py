@@ -16,7 +16,7 @@ from .figures import Figures
 WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5 + 4 / 128}
 # Measured number of float32 tensors alive at once: distributions of a pass (p, q and noise under
 # computation), noise of a picture under computation, feature maps of the codec.
-PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 8, 5
+PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 7, 5
 GRAPH_COPIES = 4  # distributions that CUDA graphs keep: q, and p as a choice, a round and a look
 UNPACKED = {"int8": 1}  # copies of a matrix that a product makes, in the dtype of activations
 MARGIN = 1.05  # for memory fragmentation
