@@ -44,7 +44,7 @@ def schedule(preset: Preset) -> str:
 
 def memory(row: KnownBackbone, dtype: str) -> str:
     """GiB of one picture by `rows` at the preset, with guidance."""
-    return f"{fit(row, Rows(), dtype=dtype, device='cpu').needed / 2**30:.1f}"
+    return f"{fit(row, Rows(), dtype=dtype, device='meta').needed / 2**30:.1f}"
 
 
 def cells(row: KnownBackbone) -> list[str]:

@@ -1,23 +1,84 @@
-"""What a run holds at its peak: weights, cache, states, noise, and activations as the rest.
+"""What runs take at their peak, beside what `fit` estimates: one process for each run.
 
-    python benchmarks/memory.py            (Linux for the CPU figure, or any CUDA device)
+    python benchmarks/memory.py [--device cuda] [--out FILE.md]
+
+Random weights in the sizes of real families, with few layers. On a CPU (Linux) the peak is resident
+memory beyond the loaded interpreter; the C library is told to give every larger block back at once,
+so that freed memory does not count. On a CUDA device it is what PyTorch's allocator had given out.
+A picture is decoded while keys and values are there, as a preview does it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import os
 import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from conditions import conditions, table
+from conditions import RESULTS, conditions, table
+from random_backbones import NARROW, random_backbone, random_heads
 
-from ssd_core import Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.engine.decode import prompt_branches
-from ssd_core.engine.state import DecodeState
+from ssd_core import Sampling, generate
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.events import Pass, RowsDone
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, SSD, Method
+from ssd_core.files import written_whole
+from ssd_core.front.pixels import pixels
+from ssd_core.model.grid import Grid
+from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.fit import fit
+from ssd_core.weights.load import DTYPES, pick_device
+from ssd_core.weights.quantize import KINDS, quantise, quantiser
 
-PROMPT = "a red house on the left , at night , under a starry sky ."
 MIB = 1 << 20
+PROMPT = "a small house at the edge of a wood in the evening"
+METHODS = {"AR": AR(), "SSD": SSD()}
+PARTS = ("weights", "cache", "activations", "pixels", "needed", "peak")
+HEAD = ["backbone, layers", "dtype", "decoding", "pictures", "weights", "keys and values",
+        "states, noise, a pass", "pixels", "estimate", "peak", "estimate / peak"]
+# glibc gives blocks of at least so many bytes back to the system as soon as they are freed
+BLOCKS = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
+          "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run. layers, side (rows and columns), codec_channels: None is the backbone's own."""
+
+    name: str
+    dtype: str
+    method: str
+    batch: int = 1
+    layers: int | None = None
+    side: int | None = None
+    vocabulary: int = 4096
+    codec_channels: int | None = None
+
+    def row(self) -> KnownBackbone:
+        row = known(self.name)
+        shape = replace(row.shape, layers=self.layers or row.shape.layers)
+        grid = row.grid if self.side is None else Grid(self.side, self.side, row.grid.row_end)
+        words = self.vocabulary + row.codes * (row.family in ("Lumina-mGPT", "Anole", "Emu3"))
+        return replace(row, shape=shape, grid=grid, vocabulary=words,
+                       codec_channels=self.codec_channels or row.codec_channels)
+
+
+CASES = (Case("LlamaGen-c2i-B-256", "fp32", "AR"),
+         Case("LlamaGen-c2i-B-256", "bf16", "SSD", 4),
+         Case("LlamaGen-c2i-B-256", "int8", "SSD"),
+         Case("Janus-Pro-1B", "fp32", "SSD", 1, 2),
+         Case("Emu3-Gen", "bf16", "AR", 1, 1, 16),
+         Case("Lumina-mGPT-7B-512", "bf16", "AR", 4, 1, 16),
+         Case("Janus-Pro-1B", "bf16", "SSD", 4, 2),
+         Case("Janus-Pro-1B", "int4", "SSD", 1, 3))
+WARM = Case("LlamaGen-c2i-B-256", "fp32", "SSD", 1, 1, 4, codec_channels=NARROW)
 
 
 class Peak:
@@ -34,6 +95,12 @@ class Peak:
             Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark
             self.before = resident("VmRSS")
 
+    def again(self) -> None:
+        """Forget the peak so far, and go on counting from `start`."""
+        before = self.before
+        self.start()
+        self.before = before
+
     def grown(self) -> int:
         after = torch.cuda.max_memory_allocated() if self.cuda else resident("VmHWM")
         return after - self.before
@@ -44,37 +111,89 @@ def resident(field: str) -> int:
     return int(re.search(rf"{field}:\s+(\d+) kB", status).group(1)) * 1024
 
 
-def nbytes(*tensors: torch.Tensor) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors)
+def loaded(case: Case, device: torch.device) -> tuple[Backbone, DraftHeads | None]:
+    """The random backbone, and heads if the method drafts with them."""
+    plain = DTYPES.get(case.dtype, torch.bfloat16)
+    backbone = random_backbone(case.row(), device, plain)
+    if case.dtype in KINDS:
+        quantise(backbone.decoder, quantiser(case.dtype, device))
+    preset = backbone.preset
+    drafts = METHODS[case.method].uses_heads
+    return backbone, random_heads(backbone, preset.k_h, preset.k_v) if drafts else None
+
+
+def draw(backbone: Backbone, heads: DraftHeads | None, method: Method, batch: int) -> None:
+    """One run; the picture is decoded when its last rows are final."""
+    for event in generate(backbone, [PROMPT] * batch, method, heads, Sampling(seed=1)):
+        if isinstance(event, Pass):
+            shape = (1, backbone.grid.rows, backbone.grid.columns)
+        elif isinstance(event, RowsDone) and event.last == backbone.grid.rows:
+            list(pixels(backbone, torch.zeros(shape, dtype=torch.long)))
+
+
+def measure(case: Case, device: torch.device) -> dict:
+    """The estimate and the peak of one run, in bytes; the process should do nothing else."""
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    for warm in {replace(WARM, dtype=dtype) for dtype in ("fp32", case.dtype)}:
+        draw(*loaded(warm, device), SSD(), 1)
+    gc.collect()
+    peak = Peak(device)
+    peak.start()
+    backbone, heads = loaded(case, device)
+    gc.collect()
+    peak.again()  # without what making random weights took: real ones come from files
+    method = METHODS[case.method]
+    draw(backbone, heads, method, case.batch)
+    told = fit(backbone, method, case.batch, device=str(device), heads=heads,
+               prompt_slots=len(backbone.tokenize(PROMPT)))
+    return {**asdict(case), **told.to_json(), "peak": peak.grown()}
+
+
+def apart(case: Case, device: str = "cpu") -> dict:
+    """The same in a process of its own."""
+    run = subprocess.run([sys.executable, __file__, "--device", device, "--case",
+                          json.dumps(asdict(case))], env={**os.environ, **BLOCKS}, check=True,
+                         capture_output=True, text=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def line(row: dict) -> list[str]:
+    name = f"{row['name']}, {row['layers'] or 'all'}"
+    return [name, row["dtype"], row["method"], str(row["batch"]),
+            *(f"{row[part] / MIB:,.0f}" for part in PARTS), f"{row['needed'] / row['peak']:.2f}"]
+
+
+def text_of(rows: list[dict], device: torch.device) -> str:
+    what = ("allocated by PyTorch" if device.type == "cuda" else
+            "resident beyond the loaded interpreter, one thread; freed blocks of 64 KiB or more "
+            "go back to the system at once")
+    return (f"# Memory: estimate and peak\n\n{conditions(device)}. Peak: {what}. Each run in a "
+            "process of its own: random weights in the sizes of real backbones (few layers, "
+            "smaller text vocabularies; Lumina-mGPT and Emu3 on smaller grids), guidance on, one "
+            "whole picture, decoded to pixels while keys and values are there, as a preview may "
+            f"do it. MiB.\n\n{table(HEAD, [line(row) for row in rows])}\n"
+            "The estimate is what `fit` says is needed. It has a margin of 5 %. What loading "
+            "takes for a moment is not in it: tensors come one by one, before the codec, keys and "
+            "values are there.\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, default=RESULTS / "memory.md")
+    parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    backbone = load_backbone("postcard")
-    heads = load_heads("postcard", backbone)
-    weights = nbytes(*backbone.parameters(), *heads.parameters())
-    prompts, cfg = [PROMPT] * args.batch, backbone.preset.cfg
-    state = DecodeState(backbone, prompt_branches(backbone, prompts, None, cfg), args.batch,
-                        Sampling(), cfg, heads)
-    held = nbytes(state.hidden, state.tokens) + (
-        nbytes(state.noise.held) if state.noise.held is not None else 0)
-    cache = state.cache.nbytes
-    del state
-    rows = []
-    for method in (methods.AR(), methods.SSD(k_h=5, k_v=1, rounds=2), methods.Exact()):
-        list(generate(backbone, prompts, method, heads))  # warm-up: the allocator's own pools
-        peak = Peak(backbone.device)
-        peak.start()
-        for _ in generate(backbone, prompts, method, heads):
-            pass
-        grown = peak.grown()
-        rows.append([method.name, *(f"{n / MIB:.1f}" for n in (
-            weights, cache, held, max(0, grown - cache - held), weights + grown))])
-    print(f"{conditions(backbone.device)}; batch {args.batch}, guidance on, MiB\n")
-    print(table(["method", "weights", "KV cache", "states and noise", "activations (rest)",
-                 "peak"], rows))
+    device = pick_device(args.device)
+    if args.case:
+        print(json.dumps(measure(Case(**args.case), device)))
+        return
+    rows: list[dict] = []
+    for case in CASES:
+        rows.append(apart(case, str(device)))
+        print(*line(rows[-1]), sep=" | ", flush=True)
+        with written_whole(args.out) as temporary:  # a run that is stopped keeps its rows
+            temporary.write_text(text_of(rows, device))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ from ssd_core.train.heads_recipe import (
 )
 from ssd_core.train.self_distill import MOST_AT_ONCE
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
-from ssd_core.weights.fit import Setting, figures_of_row, fit, layer_bytes
+from ssd_core.weights.figures import figures_of_row
+from ssd_core.weights.fit import fit
+from ssd_core.weights.memory import Setting, layer_bytes
 
 REACHED = 0.4  # of the data sheet's products a second, in passes over hundreds of cells
 TAKEN = 1 * GB  # of a card's memory, by the driver and the desktop

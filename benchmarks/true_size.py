@@ -141,11 +141,6 @@ class Held(Peak):
         super().__init__(device)
         self.start()
 
-    def again(self) -> None:
-        before = self.before
-        self.start()
-        self.before = before
-
 
 def whole_run(backbone: Backbone, held: Held, method: Method,
               heads: DraftHeads | None = None) -> Run:

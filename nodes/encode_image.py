@@ -7,7 +7,8 @@ from comfy_api.v0_0_2 import io
 from torch.nn.functional import interpolate
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.fit import figures_of, pixel_bytes
+from ..ssd_core.weights.figures import figures_of
+from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
 from .errors import noted
 from .newer import found_by

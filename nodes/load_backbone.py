@@ -13,7 +13,7 @@ from .types import CATEGORY, BackboneType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
            "CPU.")
-DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4"]
+DTYPES = ["auto", "bf16", "fp16", "fp32", "int8", "int4", "fp8"]
 
 
 class LoadBackbone(io.ComfyNode):
@@ -32,7 +32,8 @@ class LoadBackbone(io.ComfyNode):
                 io.Combo.Input("dtype", options=DTYPES, default="auto",
                                tooltip="Precision of the weights. auto = fp32 for small "
                                        "backbones, otherwise bf16 (or fp16 on a card and fp32 on a "
-                                       "CPU that lacks bf16). int8 and int4 need less memory, and "
+                                       "CPU that lacks bf16). int8 and int4 save memory, not time. "
+                                       "fp8 needs an RTX 40 card or newer. All three need "
                                        "torchao."),
                 io.Boolean.Input("offload", default=False, optional=True,  # added later
                                  tooltip="For cards with little memory: keeps only the model or "

@@ -12,7 +12,7 @@ from ..ssd_core.front.compare import identical_share
 from ..ssd_core.front.doctor import report as doctors_report
 from ..ssd_core.front.doctor import shelf
 from ..ssd_core.front.shelf import named
-from ..ssd_core.weights.fit import stored_dtype
+from ..ssd_core.weights.figures import stored_dtype
 from . import errors, folders, running
 
 

@@ -18,7 +18,8 @@ from ..ssd_core.front.pixels import pixels, tops
 from ..ssd_core.front.race import in_turn, race
 from ..ssd_core.front.request import Request, Result, compare_with_ar
 from ..ssd_core.model.grid import Grid
-from ..ssd_core.weights.fit import figures_of, pixel_bytes
+from ..ssd_core.weights.figures import figures_of
+from ..ssd_core.weights.memory import pixel_bytes
 from . import errors, previews, unfinished
 from .frames import Frame
 from .screens import Screens

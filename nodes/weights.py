@@ -22,7 +22,8 @@ from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.memory import is_out_of_memory
-from ..ssd_core.weights.fit import SHORT_NAMES, fit, stored_bytes
+from ..ssd_core.weights.figures import SHORT_NAMES, stored_bytes
+from ..ssd_core.weights.fit import fit
 from ..ssd_core.weights.load import find_backbone, is_small, pick_dtype
 from ..ssd_core.weights.quantize import KINDS
 

@@ -19,7 +19,8 @@ from ssd_core.front.memory import empty_caches
 from ssd_core.front.request import Request, resolved_method
 from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
-from ssd_core.weights.fit import SHORT_NAMES, fit, gib
+from ssd_core.weights.figures import SHORT_NAMES
+from ssd_core.weights.fit import fit, gib
 from ssd_core.weights.load import pick_device
 
 from .settings import Settings
@@ -149,7 +150,8 @@ class Library:
                    str(self.device), heads, replaced=None if loaded else current.backbone)
         parts = ", ".join(f"{words} {gib(count)}" for words, count in (
             ("weights", told.weights), ("keys and values", told.cache),
-            ("a pass", told.activations), ("pixels", told.pixels)))
+            ("a pass", told.activations), ("pixels", told.pixels),
+            ("CUDA graphs", told.graphs)) if count)
         return f"{told.advice} ({parts})"
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:

@@ -21,6 +21,8 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
 from ssd_core.engine.usual import OWN
+from ssd_core.weights.memory import WEIGHT_BYTES
+from ssd_core.weights.quantize import ABOUT
 
 from .downloads import Downloads
 from .history import History
@@ -43,7 +45,8 @@ def main(
     output_dir: Annotated[Path, typer.Option(
         help="Where finished pictures are saved.")] = Path("outputs"),
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, fp32, bf16, fp16, int8, int4.")] = "auto",
+    dtype: Annotated[str, typer.Option(
+        help=f"auto, {', '.join(WEIGHT_BYTES)}. {ABOUT}.")] = "auto",
     offload: Annotated[bool, typer.Option(
         "--offload", help="Decoder and picture codec take turns on the card.")] = False,
     graphs: Annotated[str, typer.Option(

@@ -170,6 +170,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "looked_in": ("Searched folders: {places}", "已搜索的文件夹：{places}"),
     "backbone": ("Backbone", "主干模型"),
     "dtype": ("Precision", "精度"),
+    "dtype_hint": ("int8 and int4 save memory, not time. fp8 needs an RTX 40 card or newer.",
+                   "int8 与 int4 节省内存，但不会更快；fp8 需要 RTX 40 或更新的显卡。"),
     "use": ("Use this backbone", "使用此主干模型"),
     "loading": ("Loading {name} after the runs ahead of it in the queue.",
                 "正在加载 {name}；队列中排在前面的任务会先完成。"),

@@ -236,7 +236,7 @@ BAD = {
     "missing heads": ["generate", "a boat", "--heads", "nowhere"],
     "missing models folder": ["generate", "a boat", "--models-dir", "nowhere"],
     "unknown device": ["generate", "a boat", "--device", "abacus"],
-    "unknown dtype": ["generate", "a boat", "--dtype", "fp8"],
+    "unknown dtype": ["generate", "a boat", "--dtype", "fp7"],
     "not a PNG": ["generate", "a boat", "--out", "x.jpg"],
     "compare with itself": ["compare", "a boat", "--methods", "ar,ar"],
     "no repeats": ["bench", "--repeats", "0"],

@@ -1,6 +1,7 @@
 """The estimate of memory: equal to what is allocated where that is exact, and lawful elsewhere."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,15 +16,20 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.cli import main
 from ssd_core.model.kv_cache import KVCache
+from ssd_core.model.noise import NoiseField
 from ssd_core.weights import fit as fit_module
 from ssd_core.weights.catalogue import CATALOGUE
-from ssd_core.weights.fit import (
+from ssd_core.weights.figures import figures_of, stored_bytes, stored_dtype
+from ssd_core.weights.fit import fit, run_bytes
+from ssd_core.weights.free import free_linux_memory
+from ssd_core.weights.memory import (
+    MARGIN,
     WEIGHT_BYTES,
+    Memory,
     Setting,
-    figures_of,
-    fit,
+    kept_bytes,
     mask_bytes,
-    run_bytes,
+    working_bytes,
 )
 
 GIB = 2**30
@@ -51,7 +57,7 @@ def memory(monkeypatch):
 
 
 def estimate(row, method, batch=1, dtype="bf16", guided=True, **options):
-    return fit(row, method, batch, dtype, guided, device="cpu", **options)
+    return fit(row, method, batch, dtype, guided, device="meta", **options)
 
 
 # Equal to what is really there
@@ -135,9 +141,9 @@ def test_quantised_weights_are_seen(numbers, scales, dtype):
     weight = packed(numbers, scales)
     backbone = SimpleNamespace(decoder=SimpleNamespace(
         layers=[SimpleNamespace(get_parameter={"qkv": weight}.get)]))
-    assert fit_module.stored_bytes(weight) == numbers + 4 * scales
-    assert fit_module.stored_dtype(backbone) == dtype
-    assert fit_module.stored_dtype(MockBackbone()) == "fp32"
+    assert stored_bytes(weight) == numbers + 4 * scales
+    assert stored_dtype(backbone) == dtype
+    assert stored_dtype(MockBackbone()) == "fp32"
 
 
 def test_a_backbone_that_offloads_is_estimated_so():
@@ -149,6 +155,60 @@ def test_a_backbone_that_offloads_is_estimated_so():
                                              offload=False).needed
     with pytest.raises(SSDError, match="offload"):
         fit(backbone, methods.AR(), device="cpu")
+
+
+# The peak of a process
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("dtype, method, batch", [("bf16", "SSD", 4), ("int8", "AR", 1)])
+def test_a_process_takes_what_is_told(root, monkeypatch, dtype, method, batch):
+    """Twelve layers of 768, a narrow codec, 64 cells: within ten percent of the peak."""
+    if dtype == "int8":
+        pytest.importorskip("torchao", reason="torchao is not installed")
+    monkeypatch.syspath_prepend(root / "benchmarks")
+    import memory as measured
+    told = measured.apart(measured.Case("LlamaGen-c2i-B-256", dtype, method, batch, side=8,
+                                        codec_channels=32))
+    assert told["peak"] > 100 << 20
+    assert 0.9 < told["needed"] / told["peak"] < 1.1
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_noise_is_counted_as_it_is_kept(batch):
+    row = CATALOGUE["LlamaGen-c2i-B-256"]
+    figures, setting = figures_of(row), Setting(batch, guided=False)
+    noise = NoiseField(range(batch), row.grid.slots + 1, row.codes, torch.device("cpu"))
+    states = batch * (row.grid.slots + 1) * row.shape.hidden * 2
+    assert kept_bytes(figures, setting) == states + noise.held.nbytes
+
+
+def test_a_preview_is_decoded_beside_keys_and_values():
+    """Not with offload, where the preview shows plain colours."""
+    plain, turns = (fit(CATALOGUE["Janus-Pro-7B"], methods.AR(), device="meta", offload=offload)
+                    for offload in (False, True))
+    assert plain.needed > plain.weights + plain.cache + plain.pixels
+    assert turns.needed < plain.needed
+
+
+def test_graphs_are_a_line_of_their_own():
+    row = CATALOGUE["Janus-Pro-1B"]
+    without, with_graphs = (fit(row, methods.SSD(), device="meta", graphs=on)
+                            for on in (False, True))
+    assert without.graphs == 0 < with_graphs.graphs < with_graphs.cache
+    assert with_graphs.needed == pytest.approx(
+        without.needed + MARGIN * with_graphs.graphs, abs=2)
+    turns = fit(row, methods.SSD(), device="meta", graphs=True, offload=True)
+    assert turns.graphs == 0
+
+
+def test_a_product_in_int8_unpacks_its_matrix():
+    figures, cells = figures_of(CATALOGUE["Janus-Pro-7B"]), 1
+    plain, small = (working_bytes(figures, Setting(dtype=dtype), cells)
+                    for dtype in ("bf16", "int8"))
+    assert small - plain > 2 * 4096 * 2 * 11008 - (16 << 20)
+    assert working_bytes(figures, Setting(dtype="int8", beside_int8=4), cells) > small
 
 
 # Laws
@@ -183,7 +243,7 @@ def test_wider_passes_never_need_less(row, k_v, keep_rows):
 def test_kept_rows_of_a_backbone_with_shared_keys_are_read_without_copies():
     """Emu3's keys were once repeated for every head, and its scores written out: 54 GiB."""
     whole, kept = (estimate(CATALOGUE["Emu3-Gen"], methods.SSD(), keep_rows=k) for k in (0, 80))
-    assert kept.activations - whole.activations < 2 * GIB and kept.needed < 25 * GIB
+    assert kept.activations - whole.activations < 2 * GIB and kept.needed < 27 * GIB
 
 
 def test_the_mask_of_the_widest_pass_is_counted():
@@ -223,8 +283,8 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
 @given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8), st.floats(0.5, 100))
 def test_advice_holds(row, method, dtype, guided, batch, gib):
     free = int(gib * GIB)
-    memory = fit_module.Memory(figures_of(row), method.resolved(row.preset),
-                               fit_module.Setting(batch, dtype, guided))
+    memory = Memory(figures_of(row), method.resolved(row.preset),
+                               Setting(batch, dtype, guided))
     text = fit_module.advice(memory, free)
     fitting = [words for words, changed in fit_module.changes(memory) if changed.needed <= free]
     if memory.needed <= free:
@@ -236,7 +296,7 @@ def test_advice_holds(row, method, dtype, guided, batch, gib):
     assert "\n" not in text
 
 
-CASES = [("fp32", 1, 20, "dtype bf16 would fit"), ("bf16", 4, 16.5, "batch 1 would fit"),
+CASES = [("fp32", 1, 20, "dtype bf16 would fit"), ("bf16", 4, 16, "batch 1 would fit"),
          ("bf16", 1, 12, "int8 weights would fit"), ("bf16", 1, 6.7, "int4 weights would fit"),
          ("bf16", 8, 6.7, "batch 1 plus int4 weights would fit"),
          ("bf16", 1, 5.4, "int4 weights plus offloading decoder and codec in turn would fit"),
@@ -253,7 +313,7 @@ def test_the_first_setting_that_fits_is_named(memory, dtype, batch, gib, words):
 
 def test_the_cpu_is_not_advised_to_offload(memory):
     memory(int(5.4 * GIB))
-    told = estimate(CATALOGUE["Janus-Pro-7B"], methods.AR())
+    told = fit(CATALOGUE["Janus-Pro-7B"], methods.AR(), device="cpu")
     assert "int4 weights plus cfg 1 (no guidance) would fit" in told.advice
 
 
@@ -278,7 +338,8 @@ def test_run_bytes_is_the_estimate_without_the_weights():
     backbone, method = tiny_postcard(), methods.Rows(k_v=2, rounds=1)
     told = fit(backbone, method, 2, guided=True, device="cpu")
     besides = run_bytes(backbone, 2, True, 48)
-    assert besides == max(told.cache + told.activations, told.pixels)
+    slab = working_bytes(figures_of(backbone), Setting(2, "fp32"), 48)
+    assert besides == told.cache + told.activations - slab + max(slab, told.pixels)
 
 
 # Free memory
@@ -295,10 +356,10 @@ def test_free_memory_of_this_machine():
 def test_linux_tells_without_psutil(tmp_path):
     path = tmp_path / "meminfo"
     path.write_text("MemTotal: 100 kB\nMemAvailable:      42 kB\n")
-    assert fit_module.free_linux_memory(path) == 42 * 1024
+    assert free_linux_memory(path) == 42 * 1024
     path.write_text("nonsense")
-    assert fit_module.free_linux_memory(path) is None
-    assert fit_module.free_linux_memory(tmp_path / "gone") is None
+    assert free_linux_memory(path) is None
+    assert free_linux_memory(tmp_path / "gone") is None
 
 
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
@@ -311,7 +372,7 @@ def test_cards_are_asked_themselves(monkeypatch, kind):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"dtype": "fp8"}, "fp8.*int4"), ({"batch": 0}, "batch 0"), ({"size": (385, 384)}, "steps"),
+    ({"dtype": "fp7"}, "fp7.*int4"), ({"batch": 0}, "batch 0"), ({"size": (385, 384)}, "steps"),
     ({"device": "abacus"}, "abacus")])
 def test_wrong_settings_are_refused(options, words):
     with pytest.raises(SSDError, match=words):
@@ -349,7 +410,8 @@ def test_every_flag_counts(memory, capsys):
 
     def told(*flags):
         assert main(["fit", "Lumina-mGPT-7B-768", "--json", *flags]) == 0
-        return json.loads(capsys.readouterr().out)["needed"]
+        parts = json.loads(capsys.readouterr().out)
+        return parts["needed"], parts["activations"]  # a preview may need more than a wide pass
 
     plain = told()
     for flags in (["--batch", "2"], ["--dtype", "int4"], ["--cfg", "1"], ["--size", "512x512"],
@@ -359,7 +421,7 @@ def test_every_flag_counts(memory, capsys):
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["postcard", "--size", "9x9"],
-                                       ["Emu3-Gen", "--dtype", "fp8"],
+                                       ["Emu3-Gen", "--dtype", "fp7"],
                                        ["Emu3-Gen", "--method", "paint"]])
 def test_wrong_input_is_one_line(capsys, arguments):
     assert main(["fit", *arguments]) == 2

@@ -84,6 +84,7 @@ def test_what_no_family_claims_is_described(tmp_path):
     ("auto", False, False, "float32", "float16"), ("int8", True, True, "float32", "float32"),
     ("int8", False, True, "bfloat16", "bfloat16"), ("int8", False, False, "float32", "float16"),
     ("int4", True, True, "bfloat16", "bfloat16"), ("int4", False, False, "bfloat16", "float16"),
+    ("fp8", True, True, "bfloat16", "bfloat16"),
     ("fp16", True, True, "float16", "float16"), ("fp32", False, True, "float32", "float32"),
     ("bf16", False, False, "bfloat16", "bfloat16")])
 def test_the_dtype_that_is_computed_in(monkeypatch, name, small, bf16, on_cpu, on_a_card):

@@ -1,4 +1,4 @@
-"""int8 and int4 of the decoder's matrices: near bf16, in less memory, refused in one line."""
+"""fp8, int8 and int4 of the decoder's matrices: near bf16, in less memory, refused in one line."""
 
 import sys
 
@@ -124,6 +124,20 @@ def test_what_torchao_cannot_do_is_told(torchao, monkeypatch):
         quantise(decoder(), quantiser("int8", CPU))
 
 
+def test_fp8_names_the_cards_it_runs_on(torchao, monkeypatch):
+    for name in ("cpu", "mps"):
+        with pytest.raises(SSDError, match=f"NVIDIA cards, not on {name}: choose bf16"):
+            quantiser("fp8", torch.device(name))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 6))
+    with pytest.raises(SSDError, match="compute capability 8.9"):
+        quantiser("fp8", torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 9))
+    assert callable(quantiser("fp8", torch.device("cuda")))
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    with pytest.raises(SSDError, match="NVIDIA cards"):
+        quantiser("fp8", torch.device("cuda"))
+
+
 def test_int4_names_the_devices_it_runs_on(torchao, monkeypatch):
     with pytest.raises(SSDError, match="not on mps"):
         quantiser("int4", torch.device("mps"))
@@ -133,8 +147,10 @@ def test_int4_names_the_devices_it_runs_on(torchao, monkeypatch):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
-@pytest.mark.parametrize("kind, bound", [("int8", 0.02), ("int4", 0.15)])
+@pytest.mark.parametrize("kind, bound", [("fp8", 0.1), ("int8", 0.02), ("int4", 0.15)])
 def test_on_a_card(torchao, kind, bound):
+    if kind == "fp8" and torch.cuda.get_device_capability() < (8, 9):
+        pytest.skip("fp8 needs compute capability 8.9")
     model = decoder(hidden=1024, ffn=2048).cuda()
     x = torch.randn(2, 7, 1024, device="cuda", dtype=torch.bfloat16)
     angles = sequence_angles(7, 512).cuda()

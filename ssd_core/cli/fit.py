@@ -12,13 +12,15 @@ from ..errors import SSDError
 from ..weights.catalogue import CATALOGUE, KnownBackbone, known
 from ..weights.fit import fit
 from ..weights.load import load_backbone
+from ..weights.memory import WEIGHT_BYTES
+from ..weights.quantize import ABOUT
 from .options import Json, Knobs, Picture, flag
 from .output import Reporter
 from .session import shelf
 
 Name = Annotated[str, typer.Argument(metavar="NAME_OR_PATH", show_default=False,
                                      help="Backbone: bundled, known (download --list) or a path.")]
-PARTS = ("weights", "cache", "activations", "pixels", "needed", "free")
+PARTS = ("weights", "cache", "activations", "pixels", "graphs", "needed", "free")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Estimate:
     """The run to estimate."""
 
     batch: int = flag(1, "Pictures per run.")
-    dtype: str = flag("auto", "auto, fp32, bf16, fp16, int8, int4.")
+    dtype: str = flag("auto", f"auto, {', '.join(WEIGHT_BYTES)}. {ABOUT}.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     cfg: float | None = flag(None, "Guidance; 1 runs one branch. Default: the backbone's own.")
     size: str | None = flag(None, "WxH in pixels. Default: the backbone's own.")

@@ -19,6 +19,7 @@ from ..errors import SSDError
 from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..front.promises import listed
 from ..model.sampling import Sampling
+from ..weights.quantize import ABOUT
 from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
@@ -44,8 +45,8 @@ class Loading:
                                         f"Default: {MODELS}.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16; without bf16 "
-                              "support fp16, on a CPU fp32), fp32, bf16, fp16, or int8 and int4 "
-                              "for the decoder's matrices (needs torchao).")
+                              "support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, int8, int4. "
+                              f"{ABOUT}.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
                                "which is faster; off runs their operations one by one.")

@@ -20,7 +20,8 @@ import torch
 VERSIONS = (1, 2, 3)  # a recipe names its version, so old pictures can be reproduced
 NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
-HELD_NUMBERS = 1 << 25  # a field of at most this many numbers is computed once and kept
+HELD_NUMBERS = 1 << 25  # a picture's field of at most so many is computed once and kept
+SLAB_NUMBERS = 1 << 18  # computed at a time, for computing takes several times their memory
 UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers of so many rounds are computed in one go
 MOST_ROUNDS = 64
 _WORD = 0xFFFFFFFF
@@ -93,8 +94,18 @@ class NoiseField:
         count = UNIFORMS_AT_ONCE // (len(seeds) * slots)
         self.rounds = torch.arange(min(max(count, 1), MOST_ROUNDS), device=device).int()
         self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
-        small = len(seeds) * slots * codes <= HELD_NUMBERS
-        self.held = self.exponential(Purpose.CHOOSE, 0, self.slots) if small else None
+        small = slots * codes <= HELD_NUMBERS
+        self.held = self._whole() if small else None
+
+    def _whole(self) -> torch.Tensor:
+        """E [B, slots, codes] of all slots, for choosing tokens."""
+        pictures, slots = len(self.seeds), len(self.slots)
+        whole = torch.empty(pictures, slots, self.codes, device=self.device)
+        step = max(SLAB_NUMBERS // (pictures * self.codes), 1)
+        for first in range(0, slots, step):
+            part = self.slots[first : first + step]
+            whole[:, first : first + step] = self.exponential(Purpose.CHOOSE, 0, part)
+        return whole
 
     def choosing(self, start: int, stop: int) -> torch.Tensor:
         """E [B, stop - start, codes] of the fixed field that chooses tokens."""

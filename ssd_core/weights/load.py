@@ -34,11 +34,12 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
-    auto, fp32, bf16, fp16, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
-    without bf16 support it is fp16 on a card and fp32 on a CPU. int8 and int4 quantise the
-    decoder's matrices by torchao; the rest is as with auto. offload: decoder and picture codec take
-    turns on the device; the other waits on the CPU. graphs: auto or off; off never replays passes
-    as CUDA graphs (engine/graphs.py). Raises SSDError naming the file and what to do.
+    auto, fp32, bf16, fp16, fp8, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
+    without bf16 support it is fp16 on a card and fp32 on a CPU. fp8, int8 and int4 quantise the
+    decoder's matrices by torchao; the rest is as with auto, bf16 with fp8. offload: decoder and
+    picture codec take turns on the device; the other waits on the CPU. graphs: auto or off; off
+    never replays passes as CUDA graphs (engine/graphs.py). Raises SSDError naming the file and what
+    to do.
     """
     place, graphs = pick_device(device), checked_mode(graphs)
     if offload and place.type in NO_CARD:
@@ -210,8 +211,8 @@ def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:
         raise SSDError(f"dtype {name!r}: choose auto, {', '.join((*DTYPES, *KINDS))}")
-    if name == "int4" and device.type == "cpu":
-        return torch.bfloat16  # required by its kernel
+    if name == "fp8" or (name == "int4" and device.type == "cpu"):
+        return torch.bfloat16  # required by their kernels
     if small and name != "int4":
         return torch.float32
     if has_bf16(device):

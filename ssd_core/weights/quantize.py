@@ -1,4 +1,8 @@
-"""Weight-only int8 and int4 quantisation of the decoder's matrices, by torchao.
+"""The decoder's matrices in fp8, int8 or int4, by torchao.
+
+int8 and int4 save memory, not time: torchao unpacks an int8 matrix for every product, and its int4
+kernel is made for a single row (benchmarks/low_precision.py). fp8 multiplies in fp8, each row and
+each cell with a scale of its own, where the card can.
 
 A quantised matrix is still a parameter that F.linear accepts. Embeddings, norms, the image head and
 the picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.
@@ -14,14 +18,17 @@ from torch import nn
 from ..errors import SSDError
 from ..model.transformer import Decoder
 
-KINDS = ("int8", "int4")
+KINDS = ("fp8", "int8", "int4")
 MATRICES = ("qkv", "out", "gate_up", "down")  # names of a layer's matrices
+FP8_CAPABILITY, INT4_CAPABILITY = (8, 9), (8, 0)
 GROUPS = (128, 64, 32)  # int4 weights per scale: the largest that divides a row
+ABOUT = ("fp8, int8 and int4 store the decoder's matrices in less memory and need torchao; int8 "
+         "and int4 save memory, not time; fp8 needs an RTX 40 card or newer, L40 or H100")
 Become = Callable[[torch.Tensor], torch.Tensor]
 
 
 def quantiser(kind: str, device: torch.device) -> Become:
-    """A function that quantises a matrix on `device` to int8 or int4.
+    """A function that quantises a matrix on `device` to one of KINDS.
 
     Raises SSDError if torchao is missing or does not support the device. The returned function
     raises SSDError for a matrix that cannot be quantised.
@@ -30,8 +37,7 @@ def quantiser(kind: str, device: torch.device) -> Become:
         import torchao.quantization as torchao
     except ImportError as error:
         raise SSDError(f"dtype {kind} needs torchao: pip install torchao") from error
-    if kind == "int4":
-        require_int4(device)
+    require_device(kind, device)
 
     def become(weight: torch.Tensor) -> torch.Tensor:
         rows, columns = weight.shape
@@ -51,8 +57,25 @@ def quantiser(kind: str, device: torch.device) -> Become:
     return become
 
 
+def require_device(kind: str, device: torch.device) -> None:
+    """Raise SSDError if the device has no kernel for this kind."""
+    if kind == "fp8":
+        require_fp8(device)
+    elif kind == "int4":
+        require_int4(device)
+
+
+def require_fp8(device: torch.device) -> None:
+    if device.type != "cuda" or torch.version.hip is not None:
+        raise SSDError(f"dtype fp8 runs on NVIDIA cards, not on {device}: choose bf16, or int8 to "
+                       "save memory")
+    if torch.cuda.get_device_capability(device) < FP8_CAPABILITY:
+        raise SSDError(f"dtype fp8 needs a card of compute capability 8.9 or more, {device} has "
+                       "less: choose bf16, or int8 to save memory")
+
+
 def require_int4(device: torch.device) -> None:
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 0):
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < INT4_CAPABILITY:
         raise SSDError(f"dtype int4 needs a card of compute capability 8.0 or more, {device} has "
                        "less: choose int8")
     if device.type not in ("cuda", "cpu", "meta"):
@@ -64,6 +87,9 @@ def config(kind: str, weight: torch.Tensor) -> object:
     import torchao.quantization as torchao
     if kind == "int8":
         return torchao.Int8WeightOnlyConfig()
+    if kind == "fp8":  # a scale for each row: a cell's numbers do not hang on the others of a pass
+        return torchao.Float8DynamicActivationFloat8WeightConfig(
+            granularity=torchao.PerRow(), set_inductor_config=False)
     group = next((size for size in GROUPS if weight.shape[1] % size == 0), None)
     if group is None:
         raise SSDError(f"dtype int4: rows of {weight.shape[1]} numbers do not divide into groups "

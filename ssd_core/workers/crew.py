@@ -7,7 +7,7 @@ from typing import Protocol
 
 import torch
 
-from ..weights.fit import free_bytes
+from ..weights.free import free_bytes
 from .task import Loaded, Task
 
 

@@ -13,7 +13,7 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.weights import hub
 from ssd_core.weights.catalogue import CATALOGUE, Licence, known
-from ssd_core.weights.fit import WEIGHT_BYTES
+from ssd_core.weights.memory import WEIGHT_BYTES
 
 from ..downloads import Download
 from ..errors import in_language
@@ -47,6 +47,7 @@ class Backbones:
             self.name = gr.Dropdown(names(services), value=services.library.current.name,
                                     label=t("backbone"), elem_id="backbone")
             self.dtype = gr.Dropdown(["auto", *WEIGHT_BYTES], value="auto", label=t("dtype"),
+                                     info=t("dtype_hint"),
                                      elem_id="dtype")
             self.fit = gr.Button(t("fit"), elem_id="backbone-fit")
             self.use = gr.Button(t("use"), variant="primary", elem_id="backbone-use",

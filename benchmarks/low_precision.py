@@ -1,0 +1,135 @@
+"""What bf16, fp8, int8 and int4 do to a pass and to pictures.
+
+    python benchmarks/low_precision.py [--device cuda] [--prompts 32] [--out FILE.md]
+
+A pass: AR's and a row's, through one layer as wide as a real backbone's, random weights. Pictures:
+`postcard` by AR on held-out captions, all judged by the fp32 backbone. What the device cannot do is
+left out, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from conditions import RESULTS, conditions, table
+from true_size import synchronised
+
+from ssd_core import Sampling, SSDError, load_backbone
+from ssd_core.engine.methods import AR
+from ssd_core.measure.evaluate import Trial, decode_all
+from ssd_core.model.transformer import Decoder, sequence_angles
+from ssd_core.weights.catalogue import known
+from ssd_core.weights.figures import stored_bytes
+from ssd_core.weights.load import DTYPES, pick_device
+from ssd_core.weights.quantize import KINDS, quantise, quantiser
+
+PRECISIONS = ("fp32", "bf16", *KINDS)
+WIDTHS = {"cpu": "Janus-Pro-1B", "cuda": "Janus-Pro-7B"}  # whose layer is timed
+START, SLOTS = 300, 704  # a pass in the middle of a picture of 24 x 24 cells
+PASS_HEAD = ["weights", "MiB a layer", "AR's pass, ms", "row's pass, ms", "AR against bf16",
+             "row against bf16"]
+QUALITY_HEAD = ["weights", "captions", "objects", "NLL", "tokens as in fp32"]
+
+
+@torch.no_grad()
+def layer(name: str, precision: str, device: torch.device) -> Decoder:
+    """One layer of a backbone's width with random weights in this precision."""
+    dtype = DTYPES.get(precision, torch.bfloat16)
+    become = quantiser(precision, device) if precision in KINDS else None
+    decoder = Decoder(replace(known(name).shape, layers=1)).to(device)
+    draws = torch.Generator(device).manual_seed(0)
+    for weight in decoder.parameters():
+        if weight.dim() == 2:
+            weight.normal_(std=0.02, generator=draws)
+    decoder = decoder.to(dtype).requires_grad_(False)
+    if become:
+        quantise(decoder, become)
+    return decoder
+
+
+@torch.inference_mode()
+def pass_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
+    """Median seconds of a guided pass over `cells` cells, after two that do not count."""
+    weight, shape = decoder.layers[0].attention_norm, decoder.shape
+    cache = decoder.new_cache(2, SLOTS)
+    x = torch.randn(2, cells, shape.hidden, device=weight.device).to(weight.dtype)
+    angles = sequence_angles(SLOTS, shape.head_dim)[START : START + cells].to(weight.device)
+    seconds = []
+    for _ in range(repeats + 2):
+        begun = synchronised(weight.device)
+        cache.seek(START, cells)
+        decoder(x, angles, cache)
+        seconds.append(synchronised(weight.device) - begun)
+    return statistics.median(seconds[2:])
+
+
+def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[str]]:
+    """Lines of the table, and why a precision is left out."""
+    name, found, left_out = WIDTHS.get(device.type, WIDTHS["cpu"]), {}, []
+    for precision in PRECISIONS:
+        try:
+            decoder = layer(name, precision, device)
+        except SSDError as error:
+            left_out.append(str(error))
+            continue
+        size = sum(stored_bytes(weight) for weight in decoder.parameters())
+        row = known(name).grid.width
+        found[precision] = size, *(pass_seconds(decoder, cells, repeats) for cells in (1, row))
+    return [[precision, f"{size / 2**20:.0f}", f"{1000 * one:.2f}", f"{1000 * row:.2f}",
+             f"{found['bf16'][1] / one:.2f}", f"{found['bf16'][2] / row:.2f}"]
+            for precision, (size, one, row) in found.items()], left_out
+
+
+def quality(device: torch.device, prompts: int, batch: int) -> list[list[str]]:
+    """AR's pictures on `postcard` in each precision that the device can do."""
+    judge, lines = Trial(load_backbone("postcard", str(device), "fp32"), prompts, batch,
+                         Sampling(seed=0)), []
+    baseline = judge.run(AR(), None)
+    for precision in PRECISIONS:
+        try:
+            backbone = load_backbone("postcard", str(device), precision)
+        except SSDError:
+            continue  # `passes` tells the reason
+        drawn = baseline if precision == "fp32" else decode_all(
+            backbone, None, AR(), judge.captions, batch, judge.sampling)
+        row = judge.row(drawn, baseline.tokens)
+        lines.append([precision, *(f"{row[key]:.3f} ± {row[key + '_se']:.3f}" for key in (
+            "caption_accuracy", "object_accuracy", "nll")), f"{row['identical_tokens']:.2f}"])
+        print(*lines[-1], sep=" | ", flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--prompts", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=RESULTS / "low_precision.md")
+    args = parser.parse_args()
+    device = pick_device(args.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)  # of which alone processor seconds tell
+    timed, left_out = passes(device, args.repeats)
+    clock = ("one thread, processor seconds, so that other work does not count"
+             if device.type == "cpu" else "the card's seconds")
+    name = WIDTHS.get(device.type, WIDTHS["cpu"])
+    text = (
+        f"# Low precision\n\n{conditions(device)}.\n\n## A pass\n\nOne layer as wide as {name}'s, "
+        f"guidance on, medians of {args.repeats} passes over 1 cell (AR) and over a row of "
+        f"{known(name).grid.width}; {clock}. Against bf16: above 1 is faster.\n\n"
+        f"{table(PASS_HEAD, timed)}\n" + "".join(f"Left out: {line}.\n\n" for line in left_out)
+        + "## Pictures\n\n`postcard` by AR, "
+        f"{args.prompts} held-out captions with the same seeds, all judged by the fp32 backbone. "
+        "Captions, objects: shares of claims and of things that hold (README.md).\n\n"
+        f"{table(QUALITY_HEAD, quality(device, args.prompts, args.batch))}")
+    args.out.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

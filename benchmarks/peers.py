@@ -1,0 +1,206 @@
+"""The same Janus-Pro and Emu3 by transformers, by a plain loop, and by this engine: seconds.
+
+    python benchmarks/peers.py [NAME ...] [--device cuda] [--compile] [--out FILE.md]
+
+All sides have the same random weights, in one process, and take turns. Greedy tokens are compared
+first, so that the same work is timed; then each side samples at temperature 1. On a CPU the models
+are scaled down and have one thread; on a card they have their true size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+import transformers
+from conditions import RESULTS, conditions, table
+from plain_loop import plain_loop
+from random_backbones import random_backbone, random_heads
+from transformers_loop import emu3, emu3_loop, janus, janus_loop
+from true_size import synchronised
+
+from ssd_core import Sampling, generate
+from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.emu3 import NEGATIVE, POSITIVE
+from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.events import Finished
+from ssd_core.engine.methods import AR, SSD
+from ssd_core.files import written_whole
+from ssd_core.model.grid import Grid
+from ssd_core.model.processor import likes_columns
+from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
+
+NAMES = ("Janus-Pro-1B", "Emu3-Gen")
+WORDS = len(NEGATIVE.split()) - len(POSITIVE.split())  # Emu3's branches then have one length
+PROMPT = " ".join(["house"] * WORDS)
+SCALED = {"layers": 2, "heads": 4, "codes": 4096, "side": 16}
+HEAD = ["backbone", "drawn by", "passes", "seconds", "spread", "as fast as transformers",
+        "same greedy tokens"]
+Draw = Callable[[], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Side:
+    """greedy and sampled draw a picture and return its tokens [slots]; without greedy, no AR."""
+
+    label: str
+    passes: str
+    sampled: Draw
+    greedy: Draw | None = None
+
+
+def scaled(row: KnownBackbone) -> KnownBackbone:
+    """Fewer layers, heads and codes; heads as wide as real ones. Emu3's grid is smaller, too."""
+    s, heads = row.shape, SCALED["heads"]
+    hidden = heads * s.head_dim
+    shape = replace(s, layers=SCALED["layers"], heads=heads, hidden=hidden,
+                    kv_heads=max(1, s.kv_heads * heads // s.heads), ffn=s.ffn * hidden // s.hidden)
+    grid = Grid(SCALED["side"], SCALED["side"], True) if row.grid.row_end else row.grid
+    words = 64 + SCALED["codes"] * (row.family == "Emu3")
+    return replace(row, shape=shape, grid=grid, codes=SCALED["codes"], vocabulary=words,
+                   codec_channels=32)
+
+
+def engine(backbone: Backbone, method, sampling: Sampling, heads=None) -> Draw:
+    def draw() -> torch.Tensor:
+        *_, last = generate(backbone, PROMPT, method, heads, sampling)
+        assert isinstance(last, Finished)
+        return with_row_ends(last.tokens[0], backbone)
+
+    return draw
+
+
+def with_row_ends(tokens: torch.Tensor, backbone: Backbone) -> torch.Tensor:
+    """[R, C] -> [slots]."""
+    if backbone.grid.row_end:
+        tokens = torch.nn.functional.pad(tokens, (0, 1), value=backbone.codes)
+    return tokens.flatten()
+
+
+def sides(backbone: Backbone, compiled: bool) -> list[Side]:
+    """Everyone who draws, with the same weights."""
+    make, loop = (emu3, emu3_loop) if backbone.grid.row_end else (janus, janus_loop)
+    model, cfg = make(backbone), backbone.preset.cfg
+    branches = prompt_branches(backbone, [PROMPT], None, cfg)
+    if likes_columns(backbone.device, backbone.dtype):
+        backbone.decoder.store_by_column()  # as the engine stores them on a CPU
+    heads = random_heads(backbone, backbone.preset.k_h, backbone.preset.k_v)
+    cells, slots = backbone.grid.cells, backbone.grid.slots
+    twice = " twice" if backbone.grid.row_end else ""
+    theirs = [Side(f"transformers, {cache} cache", f"{slots}{twice}",
+                   *(loop(backbone, model, branches, cfg, greedy, cache)
+                     for greedy in (False, True))) for cache in ("static", "dynamic")]
+    plain = [Side("plain loop" + ", compiled" * way, str(slots),
+                  *(plain_loop(backbone, branches, cfg, greedy, way) for greedy in (False, True)))
+             for way in ((False, True) if compiled else (False,))]
+    ours = [Side("this engine, AR", str(cells), engine(backbone, AR(), Sampling(seed=1)),
+                 engine(backbone, AR(), Sampling(temperature=0))),
+            Side("this engine, SSD",
+                 str(SSD().resolved(backbone.preset).plan(backbone.grid).passes),
+                 engine(backbone, SSD(), Sampling(seed=1), heads))]
+    return [*theirs, *plain, *ours]
+
+
+def seconds_of(draw: Draw, device: torch.device) -> float:
+    begun = synchronised(device)
+    draw()
+    return synchronised(device) - begun
+
+
+def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeats: int,
+            compiled: bool) -> dict:
+    """Seconds of every side, taken in turn, and how far their greedy tokens agree with AR's."""
+    backbone = random_backbone(row, device, dtype)
+    everyone = sides(backbone, compiled)
+    greedy = {one.label: one.greedy() for one in everyone if one.greedy}  # also warms up
+    own = greedy["this engine, AR"]
+    everyone[-1].sampled()
+    taken: dict[str, list[float]] = {one.label: [] for one in everyone}
+    for _ in range(repeats):
+        for one in everyone:
+            taken[one.label].append(seconds_of(one.sampled, device))
+    found = [{"label": one.label, "passes": one.passes, "seconds": taken[one.label],
+              "same": (greedy[one.label] == own).float().mean().item() if one.greedy else None}
+             for one in everyone]
+    s = row.shape
+    return {"name": row.name, "grid": str(row.grid), "layers": s.layers, "hidden": s.hidden,
+            "codes": row.codes, "parameters": sum(w.numel() for w in backbone.parameters()),
+            "dtype": str(dtype).removeprefix("torch."), "sides": found}
+
+
+def lines(result: dict) -> list[list[str]]:
+    """Ratios are medians over turns, against whichever of transformers' caches is faster."""
+    theirs = min((one["seconds"] for one in result["sides"]
+                  if one["label"].startswith("transformers")), key=statistics.median)
+    written = []
+    for one in result["sides"]:
+        ratio = statistics.median(a / b for a, b in zip(theirs, one["seconds"], strict=True))
+        same = "" if one["same"] is None else f"{100 * one['same']:.1f} %"
+        written.append([result["name"], one["label"], one["passes"],
+                        f"{statistics.median(one['seconds']):.2f}",
+                        f"{min(one['seconds']):.2f} to {max(one['seconds']):.2f}",
+                        f"{ratio:.2f}", same])
+    return written
+
+
+def text_of(results: list[dict], device: torch.device, repeats: int) -> str:
+    sizes = "; ".join(f"{r['name']}: grid {r['grid']}, {r['layers']} layers of width "
+                      f"{r['hidden']}, {r['codes']:,} codes, {r['parameters'] / 1e6:,.0f} M "
+                      "parameters" for r in results)
+    cpu = ("One thread, seconds of the processor, so that other work does not count. Scaled down "
+           "for a CPU: the ratios hold for these sizes only. " if device.type == "cpu" else
+           "True sizes. ")
+    return (
+        f"# Beside transformers and a plain loop\n\n{conditions(device)}, transformers "
+        f"{transformers.__version__}; {results[0]['dtype']}, SDPA attention everywhere. {cpu}One "
+        f"picture, guidance on, without pixels, medians of {repeats} turns; prompt included. "
+        f"{sizes}.\n\n{table(HEAD, [line for r in results for line in lines(r)])}\n"
+        "All sides have the same random weights. Same greedy tokens: share of equal tokens at "
+        "temperature 0, compared with this engine's AR; seconds are of sampling at temperature 1. "
+        "As fast as transformers: against the faster of its two caches, turn by turn. For Emu3 "
+        "transformers' `generate` computes guidance in a second pass for each token and "
+        "constrains ids by a function, as the model's documentation has it; the other sides "
+        "compute both branches in one pass. The plain loop is `benchmarks/plain_loop.py`, in the "
+        "manner of gpt-fast.\n\n"
+        "SSD's heads are random, too, and every planned round is run: the figure shows what its "
+        "schedule costs and says nothing about the quality of pictures.\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto", choices=("auto", *DTYPES))
+    parser.add_argument("--scaled", action=argparse.BooleanOptionalAction,
+                        help="models made small; the default on a CPU")
+    parser.add_argument("--side", type=int, help="rows and columns of Emu3's picture")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--compile", action="store_true", help="the plain loop compiled, too")
+    parser.add_argument("--out", type=Path, default=RESULTS / "peers.md")
+    args = parser.parse_args(arguments)
+    device, results = pick_device(args.device), []
+    small = device.type == "cpu" if args.scaled is None else args.scaled
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    for row in map(known, args.names):
+        row = scaled(row) if small else row
+        if args.side and row.grid.row_end:  # Janus-Pro draws one size only
+            row = replace(row, grid=Grid(args.side, args.side, row.grid.row_end))
+        print(row.name, file=sys.stderr)
+        results.append(measure(row, device, pick_dtype(args.dtype, device, small), args.repeats,
+                               args.compile))
+    with written_whole(args.out) as temporary:
+        temporary.write_text(text_of(results, device, args.repeats))
+    print(text_of(results, device, args.repeats), json.dumps(results), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Autoregressive decoding as one would write it plainly, in the manner of gpt-fast.
+
+One model, one static cache, one token a pass, both guidance branches in one batch; nothing of the
+engine's. With `compiled` the pass is made by torch.compile over the whole cache (shapes never
+change); without, it reads only the filled part of the cache, which is faster then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.janus import Janus
+
+
+class PlainModel:
+    """Weights of a backbone of Janus-Pro's or Emu3's kind, and a cache of `slots` for both rows."""
+
+    def __init__(self, backbone: Backbone, slots: int, compiled: bool) -> None:
+        self.weights, s = backbone, backbone.decoder.shape
+        self.shape, self.compiled = s, compiled
+        cache = (2, s.kv_heads, slots, s.head_dim)
+        self.cache = [(backbone.norm.new_zeros(cache), backbone.norm.new_zeros(cache))
+                      for _ in range(s.layers)]
+        angles = backbone.angles[:slots]
+        self.cos, self.sin = angles.real.to(backbone.dtype), angles.imag.to(backbone.dtype)
+        self.step = torch.compile(self.forward, fullgraph=True) if compiled else self.forward
+
+    def forward(self, x: torch.Tensor, at: torch.Tensor, seen: int) -> torch.Tensor:
+        """Logits [2, codes] behind embeddings x [2, n, d] in slots at [n]; reads slots < seen."""
+        s, b = self.shape, self.weights
+        cos, sin = self.cos[at], self.sin[at]
+        mask = None
+        if len(at) > 1 or self.compiled:
+            mask = torch.arange(seen, device=at.device) <= at[:, None]
+        for layer, (keys, values) in zip(b.decoder.layers, self.cache, strict=True):
+            y = F.rms_norm(x, x.shape[-1:], layer.attention_norm, s.eps)
+            qkv = F.linear(y, layer.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
+            q, k, v = qkv.split((s.heads, s.kv_heads, s.kv_heads), dim=1)
+            keys[:, :, at], values[:, :, at] = rotated(k, cos, sin), v
+            y = F.scaled_dot_product_attention(
+                rotated(q, cos, sin), keys[:, :, :seen], values[:, :, :seen], mask,
+                enable_gqa=s.heads != s.kv_heads)
+            x = x + F.linear(y.transpose(1, 2).flatten(2), layer.out)
+            y = F.rms_norm(x, x.shape[-1:], layer.ffn_norm, s.eps)
+            gate, up = F.linear(y, layer.gate_up).chunk(2, dim=-1)
+            x = x + F.linear(F.silu(gate) * up, layer.down)
+        return self.logits(x[:, -1])
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        b = self.weights
+        x = F.rms_norm(x, x.shape[-1:], b.norm, self.shape.eps)
+        if isinstance(b, Janus):
+            x = F.gelu(F.linear(x, b.projection, b.projection_bias))
+            return F.linear(x, b.head, b.head_bias).float()
+        return F.linear(x, b.head).float()
+
+
+def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+def plain_loop(backbone: Backbone, branches: list[list[int]], cfg: float, greedy: bool,
+               compiled: bool = False) -> Callable[[], torch.Tensor]:
+    """A function that draws one picture and returns its tokens [slots], row ends included.
+
+    branches: prompt ids of the picture and of guidance, of one length.
+    """
+    grid, prompt = backbone.grid, torch.tensor(branches, device=backbone.device)
+    length, device = prompt.shape[1], backbone.device
+    total = length + grid.slots
+    model = PlainModel(backbone, total, compiled)
+
+    @torch.inference_mode()
+    def draw() -> torch.Tensor:
+        tokens = torch.empty(grid.slots, dtype=torch.long, device=device)
+        logits = model.forward(backbone.embed_prompt(prompt), torch.arange(length, device=device),
+                               total if compiled else length)
+        for slot in range(grid.slots):
+            tokens[slot] = token = next_token(slot, logits)
+            if slot + 1 < grid.slots:
+                at = length + slot
+                x = backbone.code_embedding[token].expand(2, 1, -1)
+                logits = model.step(x, torch.tensor([at], device=device),
+                                    total if compiled else at + 1)
+        return tokens
+
+    def next_token(slot: int, logits: torch.Tensor) -> torch.Tensor:
+        if grid.row_end and (slot + 1) % grid.width == 0:
+            return torch.tensor(backbone.codes, device=device)
+        cond, uncond = logits
+        guided = uncond + cfg * (cond - uncond)
+        if greedy:
+            return guided.argmax()
+        probs = guided.softmax(-1)  # gpt-fast's way of sampling without waiting for the device
+        return (probs / torch.empty_like(probs).exponential_(1)).argmax()
+
+    return draw

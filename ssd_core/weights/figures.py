@@ -1,0 +1,122 @@
+"""What a backbone's memory depends on: the figures of one that is loaded, described or only known.
+
+Knows no run and no device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from ..backbones.base import Backbone, Preset
+from ..errors import SSDError
+from ..model.grid import Grid
+from ..model.transformer import DecoderShape
+from .catalogue import KnownBackbone
+
+SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at least MANY
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a backbone's memory depends on, whether it is loaded or only known."""
+
+    name: str
+    shape: DecoderShape
+    grid: Grid
+    codes: int
+    preset: Preset
+    patch: int
+    prompt_slots: int
+    other_parameters: int  # outside the layers and the codec: embeddings, norm, head
+    codec_parameters: int
+    codec_channels: float  # per pixel, at the codec's widest layer
+    dtype: str = "bf16"
+    offload: bool = False
+
+    @property
+    def matrices(self) -> int:
+        """Parameters in the matrices of all layers."""
+        s = self.shape
+        attention = 2 * s.hidden * s.head_dim * (s.heads + s.kv_heads)
+        return s.layers * (attention + 3 * s.hidden * s.ffn)
+
+    @property
+    def parameters(self) -> int:
+        return self.matrices + self.other_parameters + self.codec_parameters
+
+    def resized(self, size: tuple[int, int] | None) -> Figures:
+        """The same at (width, height) px; does not check that the backbone supports this size."""
+        if size is None:
+            return self
+        columns, rows = (side // self.patch for side in size)
+        if (columns * self.patch, rows * self.patch) != tuple(size):
+            raise SSDError(f"size {size[0]}x{size[1]}: {self.name} draws in steps of {self.patch} "
+                           "pixels")
+        return replace(self, grid=Grid(rows, columns, self.grid.row_end))
+
+
+def figures_of(target: Figures | Backbone | KnownBackbone,
+               prompt_slots: int | None = None) -> Figures:
+    """The figures of anything that describes a backbone; prompts have up to `prompt_slots` ids."""
+    if isinstance(target, Figures):
+        figures = target
+    elif isinstance(target, KnownBackbone):
+        figures = figures_of_row(target)
+    else:
+        figures = figures_of_backbone(target)
+    return figures if prompt_slots is None else replace(figures, prompt_slots=prompt_slots)
+
+
+def figures_of_row(row: KnownBackbone) -> Figures:
+    """The figures of a catalogue row; embeddings and head are as wide as the decoder."""
+    others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
+    return Figures(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
+                   row.prompt_slots, others, row.codec_parameters, row.codec_channels)
+
+
+def figures_of_backbone(backbone: Backbone) -> Figures:
+    codec = getattr(backbone, "picture_codec", None) or nn.Identity()
+    patch = backbone.size[0] // backbone.grid.columns
+    count = sum(weight.numel() for weight in backbone.parameters())
+    in_codec = sum(weight.numel() for weight in codec.parameters())
+    prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
+    figures = Figures(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
+                      backbone.preset, patch, prompt, 0, in_codec,
+                      codec_channels(codec, patch), stored_dtype(backbone),
+                      backbone.turns is not None)
+    return replace(figures, other_parameters=count - in_codec - figures.matrices)
+
+
+def stored_dtype(backbone: Backbone) -> str:
+    """The dtype in which layer weights are stored; quantised tensors report another one."""
+    weight = backbone.decoder.layers[0].get_parameter("qkv")
+    each = stored_bytes(weight) / weight.numel()
+    if each >= 1.5:
+        return SHORT_NAMES[backbone.dtype]
+    fp8 = any(part.dtype == torch.float8_e4m3fn for part in parts_of(weight))
+    return "int4" if each < 0.75 else "fp8" if fp8 else "int8"
+
+
+def stored_bytes(weight: torch.Tensor) -> int:
+    """Bytes of a tensor, or of the tensors that a quantised one consists of."""
+    return sum(part.numel() * part.element_size() for part in parts_of(weight))
+
+
+def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that a quantised tensor consists of; of any other, itself."""
+    if not hasattr(weight, "__tensor_flatten__"):
+        return [weight]
+    names = weight.__tensor_flatten__()[0]
+    return [part for name in names for part in parts_of(getattr(weight, name))]
+
+
+def codec_channels(codec: nn.Module, patch: int) -> float:
+    """Channels per pixel at the codec's widest; one without levels works on whole cells."""
+    if (shape := getattr(codec, "shape", None)) is not None:
+        return max(shape.widths[:2])
+    channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))
+    return max(channels, default=0) / patch**2

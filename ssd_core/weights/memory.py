@@ -1,0 +1,180 @@
+"""Count the bytes of a run: weights, keys and values, a pass, pixels, graphs.
+
+The constants are measured (benchmarks/memory.py). Knows no device and nothing about free memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..engine.heads import DraftHeads
+from ..engine.methods import Resolved
+from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
+from .figures import Figures
+
+# Bytes per weight of a layer's matrices; int4 adds a scale and a zero point per 128 weights.
+WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5 + 4 / 128}
+# Measured number of float32 tensors alive at once: distributions of a pass (p, q and noise under
+# computation), noise of a picture under computation, feature maps of the codec.
+PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 7, 5
+GRAPH_COPIES = 4  # distributions that CUDA graphs keep: q, and p as a choice, a round and a look
+UNPACKED = {"int8": 1}  # copies of a matrix that a product makes, in the dtype of activations
+MARGIN = 1.05  # for memory fragmentation
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The settings of a run that `advice` may change."""
+
+    batch: int = 1
+    dtype: str = "bf16"
+    guided: bool = True
+    offload: bool = False  # the decoder leaves the device before the codec is loaded
+    beside_int8: int = 2  # bytes per number of what int8 leaves as it is
+
+    @property
+    def rows(self) -> int:
+        return self.batch * (1 + self.guided)
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes per number of activations, keys, values and unquantised weights."""
+        return {"fp32": 4, "int8": self.beside_int8}.get(self.dtype, 2)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The parts of a run's memory, in bytes, for one setting."""
+
+    figures: Figures
+    method: Resolved
+    setting: Setting
+    head_parameters: int = 0
+    keep_rows: int = 0
+    on_card: bool = True  # only there decoder and codec can be offloaded in turn
+    graphs: bool = False  # whether passes are replayed as CUDA graphs
+
+    @property
+    def decoder(self) -> int:
+        s = self.setting
+        plain = self.figures.other_parameters + self.head_parameters
+        return int(self.figures.matrices * WEIGHT_BYTES[s.dtype]) + plain * s.number_bytes
+
+    @property
+    def codec(self) -> int:
+        return 4 * self.figures.codec_parameters
+
+    @property
+    def cache(self) -> int:
+        return cache_bytes(self.figures, self.setting, self.method.scratch(self.figures.grid))
+
+    @property
+    def activations(self) -> int:
+        return self.kept + self.working
+
+    @property
+    def kept(self) -> int:
+        """Hidden states and noise, kept for the whole run."""
+        return kept_bytes(self.figures, self.setting)
+
+    @property
+    def working(self) -> int:
+        """What one pass and its judgement need for themselves."""
+        return working_bytes(self.figures, self.setting, self.cells, self.keep_rows)
+
+    @property
+    def cells(self) -> int:
+        device = "cuda" if self.on_card else "cpu"
+        return self.method.widest_pass(self.figures.grid, device)
+
+    @property
+    def pixels(self) -> int:
+        return pixel_bytes(self.figures)
+
+    @property
+    def graph_pool(self) -> int:
+        """An allowance for the memory that CUDA graphs keep between passes; 0 without graphs."""
+        if not self.graphs or self.setting.offload:
+            return 0
+        distribution = distribution_bytes(self.figures, self.setting, self.cells)
+        return self.working + GRAPH_COPIES * distribution
+
+    @property
+    def needed(self) -> int:
+        """Peak memory with a margin.
+
+        A preview decodes a picture while keys and values are there; with offload none does.
+        """
+        held = self.cache + self.kept + self.graph_pool
+        at_once = self.decoder + self.codec + held + max(self.working, self.pixels)
+        if self.setting.offload:
+            at_once = max(self.decoder + held + self.working, self.codec + self.pixels)
+        return int(MARGIN * at_once)
+
+
+def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None) -> int:
+    """Parameters of the loaded heads, or of those that the method requires."""
+    if heads is not None:
+        return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
+    return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
+
+
+def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
+    """Bytes of keys and values for prompt, picture and `scratch` slots, over all rows."""
+    s = figures.shape
+    slots = figures.prompt_slots + figures.grid.slots + scratch
+    return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * setting.number_bytes
+
+
+def kept_bytes(figures: Figures, setting: Setting) -> int:
+    """Bytes of hidden states, and of the noise if a picture's is small enough to be kept."""
+    slots = figures.grid.slots + 1
+    states = setting.rows * slots * figures.shape.hidden * setting.number_bytes
+    numbers = slots * figures.codes
+    return states + 4 * setting.batch * numbers * (numbers <= HELD_NUMBERS)
+
+
+def working_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: int = 0) -> int:
+    """Bytes of a pass over `cells` cells, or of a slab of noise if that is more."""
+    fed = max(cells, figures.prompt_slots + keep_rows * figures.grid.width)
+    slab = min(setting.batch * (figures.grid.slots + 1) * figures.codes,
+               max(SLAB_NUMBERS, setting.batch * figures.codes))
+    judged = PASS_COPIES * distribution_bytes(figures, setting, cells)
+    passed = layer_bytes(figures, setting, fed) + unpacked_bytes(figures, setting)
+    return int(max(mask_bytes(figures, setting, cells) + max(passed, judged),
+                   4 * NOISE_COPIES * slab))
+
+
+def distribution_bytes(figures: Figures, setting: Setting, cells: int) -> int:
+    """Bytes of p [B, cells, codes], float32."""
+    return 4 * setting.batch * cells * figures.codes
+
+
+def unpacked_bytes(figures: Figures, setting: Setting) -> int:
+    """Bytes of the largest matrix of a layer as int8 unpacks it for a product."""
+    s = figures.shape
+    largest = s.hidden * max(2 * s.ffn, (s.heads + 2 * s.kv_heads) * s.head_dim)
+    return UNPACKED.get(setting.dtype, 0) * largest * setting.number_bytes
+
+
+def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:
+    """Bytes of one layer's attention or feed-forward network with `fed` slots per row."""
+    s, size = figures.shape, setting.number_bytes
+    rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
+    return setting.rows * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
+
+
+def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
+    """Bytes of the attention mask: made for one head, then repeated for heads that share keys.
+
+    A prefill of any length needs no mask.
+    """
+    s = figures.shape
+    slots = figures.prompt_slots + figures.grid.slots
+    return setting.rows * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
+
+
+def pixel_bytes(figures: Figures) -> int:
+    """Bytes to decode one picture in float32; pictures are decoded one after the other."""
+    pixels = figures.grid.cells * figures.patch**2
+    return int(CODEC_COPIES * 4 * figures.codec_channels * pixels)
