@@ -1,0 +1,210 @@
+"""A run played again from its preview messages: the pictures at every moment. Knows no host.
+
+Whoever kept the messages of front/preview.py can replay the run: nothing is decoded again. film.py
+turns the moments into a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
+
+import numpy as np
+from PIL import Image
+
+from ..errors import SSDError
+from .preview import ACCEPTED, COMMITTED, DRAFT, REPAIRED, UNTOUCHED
+
+SHORTEST, LONGEST = 3.0, 12.0  # s of a film; in between it takes as long as the run did
+HOLD = 2.0  # s that the finished picture stays
+FPS = 12
+GROUND, PEN, GAP = 32, 255, 8  # grey of what is not drawn yet; the line of the pen; px
+TILE = 8  # px of the patterns below; the same as web/drawing.js, which a test compares
+SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
+BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What could be seen at one moment: `picture` uint8 [H, W, 3], for `seconds` of the film."""
+
+    picture: np.ndarray
+    seconds: float
+
+
+def moments(messages: Sequence[Mapping], overlay: bool = False, length: float | None = None,
+            fps: int = FPS) -> Iterator[Moment]:
+    """The film of a run, at most `fps` moments a second; several pictures stand side by side.
+
+    messages: of one run or race, from `started` on, as a Preview sent them. overlay: tint the cells
+    by what became of their drafts. length: seconds of the film without its end; None takes those of
+    the run, within SHORTEST and LONGEST. Raises SSDError if there is nothing to replay.
+    """
+    told = timed(messages)
+    if not told:
+        raise SSDError("nothing to replay: this run's preview was not kept; draw the picture again")
+    ran = max(told[-1][0], 1e-9)
+    length = min(max(ran, SHORTEST), LONGEST) if length is None else length
+    frames = max(2, math.ceil(length * fps))
+    cuts = np.searchsorted([seconds for seconds, _ in told],
+                           np.linspace(0, ran, frames), side="right").tolist()
+    screens: dict[int, Screen] = {}
+    held, done = 0.0, 0
+    for upto, after in pairwise([*cuts, None]):
+        for _, message in told[done:upto]:
+            take(screens, message)
+        done, held = upto, held + length / frames
+        if upto != after:  # else nothing new is seen in the next frame
+            yield Moment(seen(screens, overlay), held + (HOLD if after is None else 0))
+            held = 0.0
+
+
+def grown(picture: np.ndarray, rows: int, first: int = 0, length: float = SHORTEST
+          ) -> Iterator[Moment]:
+    """A film of a finished picture uint8 [H, W, 3] whose preview was not kept: row by row."""
+    tall = len(picture) // rows
+    for row in range(first, rows + 1):
+        part = np.full_like(picture, GROUND)
+        part[: row * tall] = picture[: row * tall]
+        if row < rows:
+            draw_pen(part, row * tall)
+        yield Moment(part, HOLD if row == rows else length / max(1, rows - first))
+
+
+def timed(messages: Sequence[Mapping]) -> list[tuple[float, Mapping]]:
+    """(seconds on the run's own clock, message) in order; panels of a race ran side by side.
+
+    Messages of a run whose start is missing are left out.
+    """
+    clocks: dict[int, float] = {}
+    told = []
+    for message in messages:
+        panel = message["panel"]
+        if message["kind"] == "started":
+            clocks[panel] = 0.0
+        elif panel in clocks:
+            clocks[panel] = max(clocks[panel], message.get("seconds") or 0.0)
+        else:
+            continue
+        told.append((clocks[panel], message))
+    return sorted(told, key=itemgetter(0))
+
+
+class Screen:
+    """One run's pictures: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C]."""
+
+    def __init__(self, started: Mapping) -> None:
+        self.rows, self.columns = started["rows"], started["columns"]
+        width, height, pictures = (started[key] for key in ("width", "height", "pictures"))
+        self.pixels = np.full((pictures, height, width, 3), GROUND, np.uint8)
+        self.marks = np.full((pictures, self.rows * self.columns), UNTOUCHED, np.uint8)
+        self.row = 0  # rows whose pixels are final
+
+    def take(self, message: Mapping) -> None:
+        if message["kind"] in ("rows", "cells"):
+            for pixels, strip in zip(self.pixels, message["strips"], strict=True):
+                paste(pixels, strip, message["top"])
+        if message["kind"] == "rows":
+            self.row = max(self.row, message["last"])
+            first, last = (message[key] * self.columns for key in ("first", "last"))
+            self.marks[:, first:last] = settled(self.marks[:, first:last], COMMITTED)
+        elif message["kind"] == "pass":
+            self._mark(message["first"], message["marks"])
+
+    def _mark(self, first: int | Sequence[int], lines: Sequence[str]) -> None:
+        starts = [first] * len(lines) if isinstance(first, int) else first
+        for marks, start, line in zip(self.marks, starts, lines, strict=True):
+            new = np.frombuffer(line.encode("ascii"), np.uint8)
+            there = marks[start : start + len(new)]
+            marks[start : start + len(new)] = np.where(new == COMMITTED, settled(there, new),
+                                                       np.where(new == UNTOUCHED, there, new))
+
+    def seen(self, overlay: bool) -> np.ndarray:
+        """The pictures as they stand, uint8 [B, H, W, 3], with a line where the pen is."""
+        shown = self._tinted() if overlay else self.pixels.copy()
+        if 0 < self.row < self.rows:
+            for picture in shown:
+                draw_pen(picture, self.row * (len(picture) // self.rows))
+        return shown
+
+    def _tinted(self) -> np.ndarray:
+        count, height, width, _ = self.pixels.shape
+        tall, wide = height // self.rows, width // self.columns
+        marks = self.marks.reshape(count, self.rows, self.columns).copy()
+        painted = marks[:, : self.row]
+        painted[painted == COMMITTED] = UNTOUCHED  # grey only until the pixels are there
+        tints = tiles(tall, wide)[marks].transpose(0, 1, 3, 2, 4, 5)
+        tints = tints.reshape(count, self.rows * tall, self.columns * wide, 4)
+        alpha = tints[..., 3:] / np.float32(255)
+        return (self.pixels * (1 - alpha) + tints[..., :3] * alpha).round().astype(np.uint8)
+
+
+def settled(marks: np.ndarray, final: np.ndarray | int) -> np.ndarray:
+    """Marks of cells that became final: a judgement stays, a draft or nothing becomes `final`."""
+    return np.where(np.isin(marks, (UNTOUCHED, DRAFT)), final, marks)
+
+
+def paste(pixels: np.ndarray, strip: str, top: int) -> None:
+    """Paint a strip (a PNG in base64) over the lines from `top` on, where it is opaque."""
+    with Image.open(io.BytesIO(base64.b64decode(strip)), formats=["PNG"]) as image:
+        colours = np.asarray(image.convert("RGBA"))
+    lines = pixels[top : top + len(colours)]
+    lines[:] = np.where(colours[..., 3:] > 0, colours[..., :3], lines)
+
+
+def draw_pen(picture: np.ndarray, top: int) -> None:
+    picture[top : top + max(1, len(picture) // 256)] = PEN
+
+
+def take(screens: dict[int, Screen], message: Mapping) -> None:
+    if message["kind"] == "started":
+        screens[message["panel"]] = Screen(message)
+    else:
+        screens[message["panel"]].take(message)
+
+
+def seen(screens: Mapping[int, Screen], overlay: bool) -> np.ndarray:
+    """All pictures of all panels in one, in nearly square order."""
+    pictures = [one for panel in sorted(screens) for one in screens[panel].seen(overlay)]
+    return side_by_side(pictures)
+
+
+def side_by_side(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Pictures uint8 [H, W, 3] of any sizes in one, GAP px apart."""
+    columns = math.ceil(math.sqrt(len(pictures)))
+    height, width = (max(sides) for sides in zip(*(one.shape[:2] for one in pictures),
+                                                 strict=True))
+    lines = math.ceil(len(pictures) / columns)
+    shape = (lines * (height + GAP) - GAP, columns * (width + GAP) - GAP, 3)
+    whole = np.full(shape, GROUND, np.uint8)
+    for i, picture in enumerate(pictures):
+        y, x = i // columns * (height + GAP), i % columns * (width + GAP)
+        whole[y : y + picture.shape[0], x : x + picture.shape[1]] = picture
+    return whole
+
+
+def tiles(tall: int, wide: int) -> np.ndarray:
+    """The tint of every letter for cells of tall x wide px: uint8 [256, tall, wide, 4]."""
+    table = np.zeros((256, tall, wide, 4), np.uint8)
+    for letter in (ACCEPTED, REPAIRED, DRAFT, COMMITTED):
+        table[letter] = np.asarray(Image.fromarray(tile(letter)).resize((wide, tall), 0))
+    return table
+
+
+def tile(letter: int) -> np.ndarray:
+    """A letter's pattern uint8 [TILE, TILE, 4]; its last line and column stay clear as a grid."""
+    return np.array([[NONE if TILE - 1 in (x, y) else tint(letter, x, y) for x in range(TILE)]
+                     for y in range(TILE)], np.uint8)
+
+
+def tint(letter: int, x: int, y: int) -> tuple[int, ...]:
+    if letter == REPAIRED:
+        return BLACK if (x + y) % 4 == 0 else ORANGE
+    if letter == DRAFT:
+        return WHITE if x % 3 == y % 3 == 1 else GREY
+    return SKY if letter == ACCEPTED else GREY
