@@ -23,6 +23,7 @@ from ssd_core import SSDError
 from ssd_core.front.recipe import opened, read_recipe, recipe_of, save_png
 from ssd_core.unicode import is_unicode
 
+from .favourites import Favourites
 from .settings import Settings, from_recipe
 
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
@@ -56,6 +57,7 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self.favourites = Favourites(self.folder)
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._known: dict[tuple[str, int], Entry] = {}
@@ -130,8 +132,12 @@ class History:
 
     # Reading
 
-    def entries(self, limit: int = 50, before: str | None = None) -> list[Entry]:
-        """The newest `limit` pictures (older than `before`); unreadable ones are in `problems`."""
+    def entries(self, limit: int = 50, before: str | None = None,
+                wanted: Callable[[Entry], bool] = lambda entry: True) -> list[Entry]:
+        """The newest `limit` wanted pictures (older than `before`).
+
+        Those that cannot be read are in `problems`.
+        """
         found: list[Entry] = []
         last = order_of(self.folder / before) if before else None
         for day, pictures in self._days():
@@ -140,7 +146,7 @@ class History:
             for path in sorted(pictures(), key=order_of, reverse=True):
                 if last and order_of(path) >= last:
                     continue
-                if (entry := self._listed(path)) is not None:
+                if (entry := self._listed(path)) is not None and wanted(entry):
                     found.append(entry)
                 if len(found) == limit:
                     return found

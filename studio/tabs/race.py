@@ -42,12 +42,13 @@ class Race(Resumable):
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running = gr.State([])
-        gr.Markdown(t("race_hint"))
-        with gr.Row(elem_id="race-methods"):
-            self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
-        with gr.Row():
+        with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_race"), variant="primary", elem_id="race")
             self.stop = stop_button(services, t, "race-stop", self.running)
+        with gr.Accordion(t("racers"), elem_id="race-fold", open=False):
+            gr.Markdown(t("race_hint"))
+            with gr.Row(elem_id="race-methods"):
+                self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
         self.stage = empty_stage("race-stage")
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
         self.divider = gr.HTML(elem_id="race-divider", js_on_load=None)
@@ -93,7 +94,7 @@ class Race(Resumable):
 
     def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":
-            return {self.controls.trouble: trouble(language, job.error)}
+            return {self.controls.trouble: trouble(self.services, language, job.error)}
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result

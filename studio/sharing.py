@@ -1,0 +1,105 @@
+"""Rules of a shared app: who may enter, how much a visitor may upload, what errors may tell.
+
+All are middleware around the whole server, or plain text; none knows Gradio.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ssd_core import SSDError
+
+UPLOAD = "/gradio_api/upload"
+OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
+QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
+MOST_VISITORS = 4096
+# A path with at least two folders, as an error line may quote it; its last part is kept.
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:[\\/]|/)(?:[^\s:;,'\"<>|/\\]+[\\/])+")
+
+
+def read_users(file: Path) -> dict[str, str]:
+    """Names and passwords of a file with lines NAME:PASSWORD; SSDError if it has none."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SSDError(f"{file}: cannot be read: write a line NAME:PASSWORD for each visitor"
+                       ) from error
+    pairs = [line.strip().partition(":") for line in lines if line.strip()]
+    if not pairs or not all(name and password for name, _, password in pairs):
+        raise SSDError(f"{file}: write a line NAME:PASSWORD for each visitor")
+    return {name: password for name, _, password in pairs}
+
+
+class Password:
+    """Answer nobody without a name and a password (HTTP Basic), whatever they ask for."""
+
+    def __init__(self, app: ASGIApp, users: Mapping[str, str]) -> None:
+        self.app, self.users = app, users
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != OPEN and not self.knows(Request(scope)):
+            refusal = PlainTextResponse("a name and a password are needed", 401,
+                                        {"www-authenticate": 'Basic realm="SSD studio"'})
+            await refusal(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def knows(self, request: Request) -> bool:
+        kind, _, code = request.headers.get("authorization", "").partition(" ")
+        try:
+            name, _, password = base64.b64decode(code, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return False
+        known = self.users.get(name, "")
+        same = secrets.compare_digest(password.encode(), known.encode())
+        return kind.lower() == "basic" and same and known != ""
+
+
+class UploadQuota:
+    """Refuse uploads of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
+
+    def __init__(self, app: ASGIApp, quota: int = QUOTA) -> None:
+        self.app, self.quota = app, quota
+        self._taken: dict[str, deque[tuple[float, int]]] = {}
+        self._lock = threading.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (scope["type"] == "http" and scope["method"] == "POST"
+                and scope["path"].rstrip("/") == UPLOAD and (why := self.refused(Request(scope)))):
+            await PlainTextResponse(why, 413)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def refused(self, request: Request) -> str | None:
+        """Why an upload is refused; else its bytes count from now on."""
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal():
+            return "an upload must say how long it is"
+        visitor = request.client.host if request.client else ""
+        with self._lock:
+            now, taken = time.monotonic(), self._taken.setdefault(visitor, deque())
+            while taken and now - taken[0][0] > PERIOD:
+                taken.popleft()
+            if sum(size for _, size in taken) + int(length) > self.quota:
+                return f"at most {self.quota >> 20} MiB can be uploaded in an hour: wait a while"
+            taken.append((now, int(length)))
+            if len(self._taken) > MOST_VISITORS:
+                self._taken.pop(next(iter(self._taken)))
+        return None
+
+
+def without_folders(text: str) -> str:
+    """A text for strangers: of every absolute path in it, only the last part."""
+    return ABSOLUTE.sub("", text)
