@@ -20,7 +20,8 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.front.recipe import opened, read_recipe, recipe_of, save_png
+from ssd_core.front.labels import label
+from ssd_core.front.recipe import method_of, opened, read_recipe, recipe_of, save_png
 from ssd_core.unicode import is_unicode
 
 from .favourites import Favourites
@@ -38,8 +39,8 @@ UNWRITTEN = ("backbone", "tokens", "stopped_rows")
 class Entry:
     """A saved picture; `id` is its path below the history's folder.
 
-    seed and method are None if the file has no recipe. kind: picture, race (two pictures side by
-    side) or partial (stopped before its last row).
+    seed, method and label are None if the file has no recipe. kind: picture, race (two pictures
+    side by side) or partial (stopped before its last row).
     """
 
     id: str
@@ -50,6 +51,7 @@ class Entry:
     prompt: str | None = None
     seed: int | None = None
     method: str | None = None
+    label: str | None = None  # of the method with its knobs, see front/labels.py
 
 
 class History:
@@ -279,7 +281,7 @@ def read_entry(id_: str, path: Path) -> Entry:
             recipe = {}
     kind = next((kind for kind in ("race", "partial") if f"-{kind}" in path.stem), "picture")
     return Entry(id_, path, kind, width, height, recipe.get("prompt"), recipe.get("seed"),
-                 recipe.get("method"))
+                 recipe.get("method"), label(method_of(recipe)) if recipe else None)
 
 
 def require_whole(path: Path) -> None:

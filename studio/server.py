@@ -127,11 +127,13 @@ def routes(services: Services) -> list[Route | Mount]:
 
 
 def saved_by(job: Job | None) -> list[dict]:
-    """The pictures that a finished job saved, for the tools beside its stage."""
-    if job is None or job.state != "done" or not isinstance(job.result, (Drawn, Raced)):
+    """The pictures that an ended job saved, for the tools beside its stage."""
+    if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
         return []
-    return [{"id": entry.id, "seed": str(seed)}
-            for entry, seed in zip(job.result.entries, job.result.seeds, strict=True)]
+    made = zip(job.result.entries, job.result.seeds, strict=False)  # some, if saving failed
+    labels = job.result.labels if isinstance(job.result, Raced) else []
+    return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None}
+            for n, (entry, seed) in enumerate(made)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:

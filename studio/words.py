@@ -270,12 +270,6 @@ def language_of(request: gr.Request | None, forced: str = AUTO) -> str:
     return CHINESE if accepted.lower().startswith("zh") else ENGLISH
 
 
-def method_title(name: str, language: str) -> str:
-    """A method's speed by the name that people know; its own name if it is no speed."""
-    speeds = (speed for speed in SPEEDS.values() if speed.method.name == name)
-    return next((title(speed, language) for speed in speeds), name)
-
-
 def run_names(language: str) -> dict[str, str]:
     """How the page calls the runs of these labels: by the name of their speed."""
     return {label(speed.method.resolved(Preset())): title(speed, language)

@@ -257,7 +257,7 @@ class Controls:
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
         stop = stop_of(settings)
         about = "speed_custom" if stop is None else f"about_{STOPS[stop].name}"
-        line += " " + say(language, about)
+        line = f"{say(language, about)} {line}"
         if request.note:
             line += " " + say(language, "fell_back")
         return f"<p>{escape(line)}</p>"

@@ -17,9 +17,10 @@ function open(words, name, ...children) {
   return dialog;
 }
 
+/** left, right: [address, label] each. */
 export function compareDialog(words, left, right) {
-  const divider = make("ssd-divider", "", { left, right, "left-label": words.last,
-    "right-label": words.current });
+  const divider = make("ssd-divider", "", { left: left[0], right: right[0],
+    "left-label": left[1], "right-label": right[1] });
   return open(words, "ssd-compare", divider);
 }
 

@@ -45,13 +45,14 @@ export class Run {
     this.#entry = entry;
     this.#messages.push(...messages);
     for (const message of messages) this.preview.feed(message);
-    this.tools.offer(entry.saved ?? []);
+    this.tools.offer((entry.saved ?? []).map((one) => this.#named(one)));
     this.tell(false);
   }
 
-  #named(message) {
-    const name = this.options.names[message.label];
-    return name === undefined ? message : { ...message, label: name };
+  /** A message or a picture with the name of its speed as its label. */
+  #named(told) {
+    const name = this.options.names[told.label];
+    return name === undefined ? told : { ...told, label: name };
   }
 
   /** Put the replay in the place of the preview, or end it. */

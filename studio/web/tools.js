@@ -1,7 +1,7 @@
 /**
  * What can be done with a finished picture, beside it on the stage.
  *
- * The tools know saved pictures, {id, seed} each, and inputs of the page: #wish-redo and
+ * The tools know saved pictures, {id, seed, label} each, and inputs of the page: #wish-redo and
  * #wish-vary take a picture to the tabs Redo and Seeds.
  */
 
@@ -89,11 +89,13 @@ export class Tools {
     }
   }
 
-  /** With the picture of the run before; in a batch, with the picture before it. */
+  /** In a batch or a race, with the picture before it; else with that of the run before. */
   #compare() {
-    const before = this.#chosen > 0 ? this.#saved[this.#chosen - 1].id : this.previous;
-    const other = before ?? this.#saved.find((one) => one !== this.#picture).id;
-    compareDialog(this.words, pictureUrl(other), pictureUrl(this.#picture.id));
+    const { last, current } = this.words;
+    const neighbour = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1];
+    const [id, name] = neighbour ? [neighbour.id, neighbour.label ?? last] : [this.previous, last];
+    compareDialog(this.words, [pictureUrl(id), name],
+      [pictureUrl(this.#picture.id), this.#picture.label ?? current]);
   }
 }
 
