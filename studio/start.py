@@ -76,7 +76,7 @@ def main(
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
-        serve(services, host, port, share, open_, users=users)
+        serve(services, host, port, share, open_, True, users)
 
 
 @contextmanager

@@ -102,8 +102,10 @@ def test_a_prompt_can_be_had_from_the_dice_and_from_the_examples(visitor):
     assert claims(box.input_value()) and not page.locator("#note .studio-problem").count()
     page.get_by_role("button", name="Example prompts").click()
     pictures = page.locator("#examples img")
+    pictures.last.wait_for()
     assert pictures.count() == len(EXAMPLES) == 8
-    assert all(pictures.evaluate_all("all => all.map((one) => one.naturalWidth)"))
+    page.wait_for_function("() => [...document.querySelectorAll('#examples img')]"
+                           ".every((one) => one.naturalWidth)")
     pictures.nth(3).click()
     page.wait_for_function(f"(text) => {value} === text", arg=EXAMPLES[3])
 

@@ -33,7 +33,7 @@ def test_nobody_enters_anywhere_without_name_and_password(page, path):
     assert client.get(path).status_code == 401
     for wrong in ("ann:", "ann:pass", "bob:pä:ss", ":", "ann"):
         assert client.get(path, headers=header(wrong)).status_code == 401, wrong
-    assert client.get(path, headers={"authorization": "Basic \xff"}).status_code == 401
+    assert client.get(path, headers={"authorization": "Basic ?"}).status_code == 401
     assert client.get(path, headers=header("ann:pä:ss")).text == "in"
 
 
