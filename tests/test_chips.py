@@ -6,6 +6,8 @@ from ssd_core.postcards.chips import KINDS
 from ssd_core.postcards.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
 from ssd_core.postcards.world import KINDS as THINGS
 
+OFFERED = [(kind, chip) for kind in KINDS for chip in kind.chips]
+
 
 def understood(phrase):
     pieces = said(phrase)
@@ -20,7 +22,7 @@ def told(kind, phrase):
 
 
 def test_every_phrase_is_known_and_its_chinese_claims_the_same():
-    for kind, chip in ((kind, chip) for kind in KINDS for chip in kind.chips):
+    for kind, chip in OFFERED:
         for phrase in chip.english:
             assert set(phrase.split()) <= set(WORDS)
         meant = told(kind, chip.english[0])
@@ -29,7 +31,7 @@ def test_every_phrase_is_known_and_its_chinese_claims_the_same():
 
 
 def test_the_whole_world_can_be_clicked():
-    offered = {(claim.attribute, claim.value) for kind in KINDS for chip in kind.chips
+    offered = {(claim.attribute, claim.value) for kind, chip in OFFERED
                for claim in told(kind, chip.english[0])}
     for attribute, values in (("kind", THINGS), ("colour", COLOURS), ("place", PLACES),
                               ("ground", GROUNDS), ("sky", SKIES), ("time", TIMES)):

@@ -27,7 +27,8 @@ export class Replay {
   #build(mp4) {
     const { words } = this;
     this.play = make("button", "ssd-tool ssd-play", { type: "button" }, [words.play]);
-    this.play.addEventListener("click", () => (this.#frame === null ? this.#begin() : this.#stop()));
+    this.play.addEventListener("click",
+      () => (this.#frame === null ? this.#begin() : this.#stop()));
     this.slider = make("input", "ssd-scrub", { type: "range", min: "0", max: String(STEPS),
       value: "0", "aria-label": words.moment });
     this.slider.addEventListener("input", () => {
@@ -59,7 +60,8 @@ export class Replay {
   #link({ overlay }) {
     for (const [link, kind] of [[this.webp, "webp"], [this.mp4, "mp4"]]) {
       if (link.download) {
-        link.href = `/studio/replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`;
+        link.href = new URL(`../replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`,
+          import.meta.url).href;
       }
     }
   }

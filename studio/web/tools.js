@@ -10,7 +10,10 @@ import { say } from "./core/strings.js";
 import { compareDialog, fullScreen } from "./dialogs.js";
 import { type } from "./host.js";
 
-export const pictureUrl = (id) => `/studio/picture/${id.split("/").map(encodeURIComponent).join("/")}`;
+export function pictureUrl(id) {
+  const path = id.split("/").map(encodeURIComponent).join("/");
+  return new URL(`../picture/${path}`, import.meta.url).href;
+}
 
 const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
 let wishes = 0; // makes the same wish twice two different values
@@ -34,7 +37,8 @@ export class Tools {
       this.replay.setAttribute("aria-pressed", String(replay()));
     });
     this.said = make("p", "ssd-said", { role: "status" });
-    this.element = make("div", "ssd-tools", { role: "group", "aria-label": words.tools, hidden: "" },
+    this.element = make("div", "ssd-tools",
+      { role: "group", "aria-label": words.tools, hidden: "" },
       [this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
         this.seed, this.said]);
   }

@@ -81,7 +81,7 @@ def tools_of_the_stage(visitor, app):
     page.wait_for_function("""() => /row [1-9]\\d* of 24/.test(
         document.querySelector('.ssd-replayed .ssd-figures')?.textContent)""")
     film = page.get_by_role("link", name="Save as WebP").get_attribute("href")
-    answer = page.request.get(visitor.page.url.rstrip("/") + film, timeout=PATIENCE)
+    answer = page.request.get(film, timeout=PATIENCE)
     with Image.open(io.BytesIO(answer.body())) as moving:
         assert moving.n_frames > 3 and moving.size == (384, 384)
     tool(visitor, "replay")
