@@ -14,10 +14,10 @@ from ..words import label_in, run_names, say
 
 
 def caption(entry: Entry, language: str) -> str:
-    """The prompt and the method of a picture; its name if it has no recipe."""
+    """The method and the prompt of a picture; its name if it has no recipe."""
     if entry.prompt is None or entry.label is None:
         return entry.path.stem
-    return f"{entry.prompt} · {method_title(entry.label, language)}"
+    return f"{method_title(entry.label, language)} · {entry.prompt}"
 
 
 def method_title(label: str, language: str) -> str:

@@ -234,7 +234,8 @@ def test_pictures_and_settings_survive_a_reload(visitor, app):
         "() => document.querySelector('#prompt textarea').value.startsWith('a red house on')")
     assert visitor.page.locator("#seed :is(input, textarea)").input_value() == "11"
     visitor.page.wait_for_selector("#lock input:checked")
-    visitor.page.wait_for_selector("#metadata input:not(:checked)", state="attached")
+    visitor.unfold("metadata")
+    visitor.page.wait_for_selector("#metadata input:not(:checked)")
     visitor.tab("History")
     shown = visitor.page.locator("#history img")
     shown.first.wait_for()

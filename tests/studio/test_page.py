@@ -197,7 +197,7 @@ def test_the_history_is_searched_and_favourites_are_kept(services, history_tab, 
         _, gallery, ids, *_ = history_tab.show(24, search, only, ENGLISH)
         return ids, [caption for _, caption in gallery]
 
-    assert listed("RED house faithful") == ([entry.id], ["a red house · Faithful"])
+    assert listed("RED house faithful") == ([entry.id], ["Faithful · a red house"])
     assert listed(str(settings.seed))[0] == [entry.id] and listed("a zebra")[0] == []
     assert "No picture matches" in history_tab.show(24, "a zebra", False, ENGLISH)[0]
     history_tab.mark(other.id, ENGLISH)
