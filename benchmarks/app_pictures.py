@@ -94,7 +94,7 @@ def main() -> None:
             save(page, args.out / f"{name}.png")
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
-        phone.wait_for_selector("#plan p", timeout=PATIENCE)
+        phone.wait_for_selector("#plan p", state="attached", timeout=PATIENCE)
         phone.click(".studio-fold")
         lock(phone, 7)
         phone.click(".studio-fold")
