@@ -1,6 +1,6 @@
 """Rules of a shared app: who may enter, how much a visitor may upload, what errors may tell.
 
-All are middleware around the whole server, or plain text; none knows Gradio.
+All are ASGI middleware around the whole server, or plain text; none knows Gradio.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
-
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from typing import Any
 
 from ssd_core import SSDError
 
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UPLOAD = "/gradio_api/upload"
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
@@ -45,19 +46,18 @@ def read_users(file: Path) -> dict[str, str]:
 class Password:
     """Answer nobody without a name and a password (HTTP Basic), whatever they ask for."""
 
-    def __init__(self, app: ASGIApp, users: Mapping[str, str]) -> None:
+    def __init__(self, app: App, users: Mapping[str, str]) -> None:
         self.app, self.users = app, users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] != OPEN and not self.knows(Request(scope)):
-            refusal = PlainTextResponse("a name and a password are needed", 401,
-                                        {"www-authenticate": 'Basic realm="SSD studio"'})
-            await refusal(scope, receive, send)
+        if scope["type"] == "http" and scope["path"] != OPEN and not self.knows(scope):
+            await refuse(send, 401, "a name and a password are needed",
+                         ("www-authenticate", 'Basic realm="SSD studio"'))
             return
         await self.app(scope, receive, send)
 
-    def knows(self, request: Request) -> bool:
-        kind, _, code = request.headers.get("authorization", "").partition(" ")
+    def knows(self, scope: Scope) -> bool:
+        kind, _, code = header(scope, "authorization").partition(" ")
         try:
             name, _, password = base64.b64decode(code, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
@@ -70,24 +70,24 @@ class Password:
 class UploadQuota:
     """Refuse uploads of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
 
-    def __init__(self, app: ASGIApp, quota: int = QUOTA) -> None:
+    def __init__(self, app: App, quota: int = QUOTA) -> None:
         self.app, self.quota = app, quota
         self._taken: dict[str, deque[tuple[float, int]]] = {}
         self._lock = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (scope["type"] == "http" and scope["method"] == "POST"
-                and scope["path"].rstrip("/") == UPLOAD and (why := self.refused(Request(scope)))):
-            await PlainTextResponse(why, 413)(scope, receive, send)
+                and scope["path"].rstrip("/") == UPLOAD and (why := self.refused(scope))):
+            await refuse(send, 413, why)
             return
         await self.app(scope, receive, send)
 
-    def refused(self, request: Request) -> str | None:
+    def refused(self, scope: Scope) -> str | None:
         """Why an upload is refused; else its bytes count from now on."""
-        length = request.headers.get("content-length", "")
+        length = header(scope, "content-length")
         if not length.isdecimal():
             return "an upload must say how long it is"
-        visitor = request.client.host if request.client else ""
+        visitor = (scope.get("client") or ("",))[0]
         with self._lock:
             now, taken = time.monotonic(), self._taken.setdefault(visitor, deque())
             while taken and now - taken[0][0] > PERIOD:
@@ -98,6 +98,20 @@ class UploadQuota:
             if len(self._taken) > MOST_VISITORS:
                 self._taken.pop(next(iter(self._taken)))
         return None
+
+
+def header(scope: Scope, name: str) -> str:
+    """A header of a request; empty if it is missing."""
+    return next((value.decode("latin-1") for key, value in scope["headers"]
+                 if key.decode("latin-1").lower() == name), "")
+
+
+async def refuse(send: Send, status: int, why: str, *headers: tuple[str, str]) -> None:
+    """Answer a request with one line of text."""
+    told = [("content-type", "text/plain; charset=utf-8"), *headers]
+    await send({"type": "http.response.start", "status": status,
+                "headers": [(name.encode(), value.encode()) for name, value in told]})
+    await send({"type": "http.response.body", "body": why.encode()})
 
 
 def without_folders(text: str) -> str:
