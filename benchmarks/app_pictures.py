@@ -27,9 +27,8 @@ def lock(page: Page, seed: int) -> None:
 def redo(page: Page) -> None:
     open_tab(page, "Redo from a row")
     page.locator("#redo-recent img").first.click()
-    page.wait_for_selector("#redo-line .ssd-frame")
-    page.click("#redo")
-    page.wait_for_selector("#redo-stage .ssd-run[data-state=done]", timeout=PATIENCE)
+    page.wait_for_selector("#redo-stage .ssd-frame")
+    page.locator("#redo-stage [role=slider]").press("PageDown")
 
 
 def finished_seeds(page: Page) -> None:
@@ -43,11 +42,12 @@ def finished_seeds(page: Page) -> None:
 
 def history(page: Page) -> None:
     open_tab(page, "History")
-    page.locator("#history img").first.wait_for()
+    page.locator("#history img").nth(1).click()
+    page.wait_for_selector(".studio-details img")
 
 
 def backbones(page: Page) -> None:
-    open_tab(page, "Backbones")
+    open_tab(page, "Models")
     page.click("#backbone-fit")
     page.wait_for_selector("#backbone-status p")
 
@@ -84,7 +84,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, \
             app(args.folder or Path(temporary)) as (address, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page = browser.new_page(viewport={"width": 1366, "height": 768})
         for name, step in STEPS.items():
             if name == "create":
                 page.goto(address)
@@ -94,10 +94,12 @@ def main() -> None:
             save(page, args.out / f"{name}.png")
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
-        phone.wait_for_selector("#plan p", timeout=PATIENCE)
+        phone.wait_for_selector("#plan p", state="attached", timeout=PATIENCE)
+        phone.click(".studio-fold")
         lock(phone, 7)
+        phone.click(".studio-fold")
         draw(phone)
-        phone.evaluate("document.querySelector('#tabs').scrollIntoView()")
+        phone.evaluate("scrollTo(0, 0)")
         save(phone, args.out / "phone.png", whole=False)
         browser.close()
 

@@ -105,7 +105,7 @@ def stop(page: Page) -> None:
 def race(page: Page) -> None:
     open_tab(page, "Race")
     page.click("#race")
-    page.wait_for_selector("#race-divider ssd-divider", timeout=PATIENCE)
+    page.wait_for_selector("#race-stage [data-tool=compare]", timeout=PATIENCE)
 
 
 def seeds(page: Page) -> None:

@@ -16,7 +16,8 @@ from .running import Run, advance, guarded
 class Drawn:
     """The outcome of a run, without its backbone, so that a job may keep it.
 
-    entries: its saved pictures. tokens: [B, R, C] on the CPU. stopped_rows: None if it finished,
+    seeds: one per picture. entries: its saved pictures. tokens: [B, R, C] on the CPU.
+    stopped_rows: None if it finished,
     else the number of final rows, which Redo can keep; then `recipes` are those of its pictures,
     and `partial` the entries that `save_partial` saved.
     """
@@ -24,6 +25,7 @@ class Drawn:
     label: str
     tokens: torch.Tensor
     stats: Mapping
+    seeds: list[int] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
@@ -51,6 +53,6 @@ def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
 def drawn_by(run: Run) -> Drawn:
     """The run's outcome so far; finished pictures still have to be saved."""
     result = run.result
-    return Drawn(run.request.label, result.tokens, result.stats or {},
+    return Drawn(run.request.label, result.tokens, result.stats or {}, run.request.seeds,
                  stopped_rows=result.stopped_rows,
                  recipes=[] if result.finished else result.recipes())

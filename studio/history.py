@@ -20,9 +20,11 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.front.recipe import opened, read_recipe, recipe_of, save_png
+from ssd_core.front.labels import label
+from ssd_core.front.recipe import method_of, opened, read_recipe, recipe_of, save_png
 from ssd_core.unicode import is_unicode
 
+from .favourites import Favourites
 from .settings import Settings, from_recipe
 
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
@@ -37,8 +39,8 @@ UNWRITTEN = ("backbone", "tokens", "stopped_rows")
 class Entry:
     """A saved picture; `id` is its path below the history's folder.
 
-    seed and method are None if the file has no recipe. kind: picture, race (two pictures side by
-    side) or partial (stopped before its last row).
+    seed, method and label are None if the file has no recipe. kind: picture, race (two pictures
+    side by side) or partial (stopped before its last row).
     """
 
     id: str
@@ -49,6 +51,7 @@ class Entry:
     prompt: str | None = None
     seed: int | None = None
     method: str | None = None
+    label: str | None = None  # of the method with its knobs, see front/labels.py
 
 
 class History:
@@ -56,6 +59,7 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self.favourites = Favourites(self.folder)
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._known: dict[tuple[str, int], Entry] = {}
@@ -130,8 +134,12 @@ class History:
 
     # Reading
 
-    def entries(self, limit: int = 50, before: str | None = None) -> list[Entry]:
-        """The newest `limit` pictures (older than `before`); unreadable ones are in `problems`."""
+    def entries(self, limit: int = 50, before: str | None = None,
+                wanted: Callable[[Entry], bool] = lambda entry: True) -> list[Entry]:
+        """The newest `limit` wanted pictures (older than `before`).
+
+        Those that cannot be read are in `problems`.
+        """
         found: list[Entry] = []
         last = order_of(self.folder / before) if before else None
         for day, pictures in self._days():
@@ -140,7 +148,7 @@ class History:
             for path in sorted(pictures(), key=order_of, reverse=True):
                 if last and order_of(path) >= last:
                     continue
-                if (entry := self._listed(path)) is not None:
+                if (entry := self._listed(path)) is not None and wanted(entry):
                     found.append(entry)
                 if len(found) == limit:
                     return found
@@ -273,7 +281,7 @@ def read_entry(id_: str, path: Path) -> Entry:
             recipe = {}
     kind = next((kind for kind in ("race", "partial") if f"-{kind}" in path.stem), "picture")
     return Entry(id_, path, kind, width, height, recipe.get("prompt"), recipe.get("seed"),
-                 recipe.get("method"))
+                 recipe.get("method"), label(method_of(recipe)) if recipe else None)
 
 
 def require_whole(path: Path) -> None:

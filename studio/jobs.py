@@ -1,4 +1,4 @@
-"""One queue for all visitors: jobs run one after the other on one thread.
+"""One queue for all visitors, who take turns: jobs run one after the other on one thread.
 
 A job collects the messages that its page fetches. Knows nothing of pictures, nor of the page.
 """
@@ -9,8 +9,10 @@ import logging
 import threading
 import time
 import uuid
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from ssd_core import SSDError
@@ -19,6 +21,7 @@ KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # how many ended jobs are kept, and how lon
 PARKED_SECONDS = 1800.0  # a paused job is freed after this time
 GRACE_SECONDS = 600.0  # or when no page has asked about it for this time
 LOOK_SECONDS = 60.0  # between checks of paused jobs
+MOST_VISITORS = 4096  # whose turns are remembered; the latest
 log = logging.getLogger(__name__)
 
 
@@ -146,7 +149,7 @@ class Job:
 
 
 class Worker:
-    """The thread that runs jobs in the order they were submitted."""
+    """The thread that runs jobs: visitors take turns, each visitor's jobs keep their order."""
 
     def __init__(self, idle: Callable[[], None] = lambda: None) -> None:
         """idle: called on the thread when a job has ended and no other waits."""
@@ -155,6 +158,8 @@ class Worker:
         self.last_error: str | None = None  # for Doctor
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[tuple[Job, Callable[[Job], Any]]] = deque()
+        self._turns: OrderedDict[str, int] = OrderedDict()  # by visitor: number of the last turn
+        self._clock = count(1)
         self._changed, self._closed = threading.Condition(), False
         self._thread = threading.Thread(target=self._run, name="studio worker", daemon=True)
         self._thread.start()
@@ -178,8 +183,21 @@ class Worker:
     def position(self, job: Job) -> int:
         """Place in the queue: 1 for the next job, 0 if it is not waiting."""
         with self._changed:
-            queue = [one for one, _ in self._waiting if one.state == "waiting"]
+            queue = self._in_turn()
             return queue.index(job) + 1 if job in queue else 0
+
+    def _in_turn(self) -> list[Job]:
+        """The waiting jobs in the order they will run: every visitor's next one, then the others.
+
+        Among visitors the one goes first whose last turn was longest ago.
+        """
+        ahead: Counter[str] = Counter()
+        order = []
+        for place, (job, _) in enumerate(self._waiting):
+            if job.state == "waiting":
+                order.append((ahead[job.owner], self._turns.get(job.owner, 0), place, job))
+                ahead[job.owner] += 1
+        return [job for *_, job in sorted(order, key=itemgetter(0, 1, 2))]
 
     def feed(self, id_: str, after: int = 0) -> dict:
         """`Job.feed` of this job; state "gone" if the job is unknown."""
@@ -222,13 +240,26 @@ class Worker:
                     continue
                 if self._closed:
                     return
-                job, work = self._waiting.popleft()
-                self.running = job if job._begin() else None
-            if self.running is not None:
-                self._do(job, work)
-            del job, work  # else their results stay in memory until the next job
+                taken = self._next()
+                self.running = taken[0] if taken else None
+            if taken is not None:
+                self._do(*taken)
+            del taken  # else the job's result stays in memory until the next job
             if not self._waiting:
                 self._idle()
+
+    def _next(self) -> tuple[Job, Callable[[Job], Any]] | None:
+        """Take the job whose turn it is; None if all that waited were cancelled."""
+        order, works = self._in_turn(), dict(self._waiting)
+        self._waiting = deque((job, works[job]) for job, _ in self._waiting if job in order[1:])
+        if not order or not order[0]._begin():
+            return None
+        owner = order[0].owner
+        self._turns[owner] = next(self._clock)
+        self._turns.move_to_end(owner)
+        if len(self._turns) > MOST_VISITORS:
+            self._turns.popitem(last=False)
+        return order[0], works[order[0]]
 
     def _do(self, job: Job, work: Callable[[Job], Any]) -> None:
         state, error = "done", None

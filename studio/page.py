@@ -42,9 +42,9 @@ def build(services: Services) -> gr.Blocks:
     t = translations(services.language)
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True,
                    delete_cache=UPLOADS) as demo:
-        head = gr.HTML(elem_id="studio-head", js_on_load=None)
         with gr.Row(elem_id="studio"):
             with gr.Column(scale=2, min_width=320, elem_id="controls"):
+                head = gr.HTML(elem_id="studio-head", js_on_load=None)
                 controls = Controls(services, t)
             with gr.Column(scale=5, min_width=320, elem_id="work"), \
                     gr.Tabs(selected="create", elem_id="tabs") as tabs:
@@ -55,11 +55,12 @@ def build(services: Services) -> gr.Blocks:
         for tab, shown in going_on:
             attached.then(tab.resume, None, shown, **PRIVATE)
         demo.load(visit.head_line, None, head, **PRIVATE)
+        demo.load(controls.chips_html, None, [controls.chips, controls.fold], **PRIVATE)
         demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
             controls.tell, controls.asked, controls.told, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
-    guard_all(demo, services.worker, services.language)
+    guard_all(demo, services)
     return demo
 
 
@@ -76,7 +77,8 @@ class Visit:
     def head_line(self, request: gr.Request) -> str:
         language = language_of(request, self.services.language)
         tagline = say(language, "tagline" if self.services.local else "tagline_shared")
-        return (f'<header class="studio-head"><h1>{TITLE}</h1><p>{escape(tagline)}</p>'
+        return (f'<header class="studio-head"><h1>{TITLE}</h1>'
+                f'<p class="studio-tagline">{escape(tagline)}</p>'
                 f'<p class="studio-version">{__version__}</p></header>')
 
     def attach(self, token: str, request: gr.Request) -> dict:

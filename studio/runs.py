@@ -50,8 +50,8 @@ class Raced:
     """Finished pictures in order, their labelled sheet, and the measurements.
 
     Per picture: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
-    verdicts. equal: share of tokens equal between the first two. judged: the pictures that the
-    verdicts are about: all but AR's own; all if AR did not run.
+    verdicts, seeds. equal: share of tokens equal between the first two. judged: the pictures that
+    the verdicts are about: all but AR's own; all if AR did not run.
     """
 
     entries: list[Entry]
@@ -62,6 +62,7 @@ class Raced:
     stats: list[Mapping]
     labels: list[str]
     verdicts: list[str]
+    seeds: list[int]
 
 
 def draw(library: Library, history: History, settings: Settings,
@@ -85,19 +86,30 @@ def draw(library: Library, history: History, settings: Settings,
 
 
 def redo(library: Library, history: History, settings: Settings, source: Path, keep_rows: int,
-         metadata: bool = True) -> Work:
-    """Redraw a PNG below its first keep_rows rows, at its own size; see `draw`."""
+         size: str | None = None, metadata: bool = True) -> Work:
+    """Redraw a PNG below its first keep_rows rows; see `draw`.
+
+    size: "WIDTHxHEIGHT" of the new picture, as wide and taller; None for the size of the PNG.
+    """
     loaded = library.as_now()
 
     def work(job: Job) -> Drawn:
         backbone = loaded().backbone
         width, height = size_of(source, backbone)
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
-        wish = replace(settings, size=f"{width}x{height}")
+        wish = replace(settings, size=size or f"{width}x{height}")
+        if size:
+            tokens = lengthened(tokens, backbone.resized(wish.pixels()).grid.rows)
         drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
         return replace(drawn, how=how)
 
     return work
+
+
+def lengthened(tokens: torch.Tensor, rows: int) -> torch.Tensor:
+    """Tokens [1, R, C] -> [1, rows, C]; the new rows are zeros, to be drawn."""
+    more = tokens.new_zeros(1, rows - tokens.shape[1], tokens.shape[2])
+    return torch.cat((tokens, more), 1)
 
 
 def save_partial(history: History, library: Library, drawn: Drawn, metadata: bool = True) -> Entry:
@@ -135,12 +147,14 @@ class Source:
     """A PNG to redo.
 
     how: where its tokens come from. finished: rows finished, if it was stopped early. rows: total
-    rows at its size.
+    rows at its size. prompt: of its recipe. taller: legal sizes "WIDTHxHEIGHT" of the same width.
     """
 
     how: str
     finished: int | None
     rows: int
+    prompt: str | None = None
+    taller: tuple[str, ...] = ()
 
 
 def look(history: History, path: Path, backbone: Backbone) -> Source:
@@ -148,15 +162,23 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
 
     Raises SSDError if the picture is incomplete or the backbone does not support its size.
     """
-    rows = backbone.resized(size_of(path, backbone)).grid.rows
+    size = size_of(path, backbone)
+    rows, taller = backbone.resized(size).grid.rows, taller_sizes(backbone, size)
     if (recipe := held(history, path, backbone)) is not None:
-        return Source(HELD, stopped_rows(recipe, rows), rows)
+        return Source(HELD, stopped_rows(recipe, rows), rows, taller=taller)
     with opened(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
+    prompt = recipe["prompt"] if recipe else None
     if reason is not None:
-        return Source(f"encoded: {reason}", None, rows)
-    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows)
+        return Source(f"encoded: {reason}", None, rows, prompt, taller)
+    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, prompt, taller)
+
+
+def taller_sizes(backbone: Backbone, size: tuple[int, int]) -> tuple[str, ...]:
+    """The sizes that a picture of `size` can be extended to downward, the lowest first."""
+    return tuple(f"{width}x{height}" for width, height in sorted(backbone.sizes)
+                 if width == size[0] and height > size[1])
 
 
 def rows_of(history: History, path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
@@ -232,7 +254,8 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
                  [one.stats for one in results], [run.request.label for run in runs],
-                 [one.verdict for one in results])
+                 [one.verdict for one in results],
+                 [one.request.sampling.seed for one in results])
 
 
 def judged_of(is_ar: Sequence[bool]) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,10 +23,15 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ssd_core import SSDError
+from ssd_core.front.film import mp4, webp
+from ssd_core.front.replay import moments
 
 from .errors import in_language
+from .jobs import Job
 from .page import build
+from .runs import Drawn, Raced
 from .services import Services
+from .sharing import Password, UploadQuota
 from .words import AUTO, language_of, translations
 
 HERE = Path(__file__).parent
@@ -36,6 +42,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)
 # The page may load nothing from other hosts, whatever a library or a text asks for.
+FILMS = {"webp": webp, "mp4": mp4}
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'self'"
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "Microsoft YaHei",
          "sans-serif"]
@@ -89,7 +96,8 @@ def routes(services: Services) -> list[Route | Mount]:
         asked = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
                  if n.isdecimal() and len(n) < 10]
         language = language_of(request, services.language)
-        return JSONResponse({job: spoken(services.worker.feed(job, n), language)
+        return JSONResponse({job: spoken(services, job, n, language)
+                             | {"saved": saved_by(services.worker.job(job))}
                              for job, n in asked}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
@@ -100,20 +108,51 @@ def routes(services: Services) -> list[Route | Mount]:
             return Response(str(error), 404, media_type="text/plain")
         return FileResponse(entry.path, media_type="image/png")
 
+    def replay(request: Request) -> Response:
+        """The film of a run that is still known, with its overlay if the query says so."""
+        job = services.worker.job(request.path_params["job"])
+        kind = request.url.path.rsplit(".")[-1]
+        overlay = "overlay" in request.query_params
+        try:
+            film = FILMS[kind](moments(job.messages if job else [], overlay))
+        except SSDError as error:
+            told = in_language(language_of(request, services.language), str(error))
+            return PlainTextResponse(told, 404)
+        return Response(film, media_type={"webp": "image/webp", "mp4": "video/mp4"}[kind])
+
     return [Route("/studio/feed", feed), Route("/studio/picture/{entry:path}", picture),
+            *(Route(f"/studio/replay/{{job}}.{kind}", replay) for kind in FILMS),
             Mount("/studio/web/core", StaticFiles(directory=PREVIEW)),
             Mount("/studio/web", StaticFiles(directory=HERE / "web"))]
 
 
-def spoken(told: dict, language: str) -> dict:
-    """A job's news, with its error in the language of the page."""
+def saved_by(job: Job | None) -> list[dict]:
+    """The pictures that an ended job saved, for the tools beside its stage."""
+    if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
+        return []
+    made = zip(job.result.entries, job.result.seeds, strict=False)  # some, if saving failed
+    labels = job.result.labels if isinstance(job.result, Raced) else []
+    return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None}
+            for n, (entry, seed) in enumerate(made)]
+
+
+def spoken(services: Services, job: str, after: int, language: str) -> dict:
+    """A job's news, with its error as this visitor may read it."""
+    told = services.worker.feed(job, after)
     error = told["error"]
-    return {**told, "error": in_language(language, error) if error else None}
+    return {**told, "error": services.told(in_language(language, error)) if error else None}
 
 
-def middleware(host: str, share: bool) -> list[Middleware]:
-    """On loopback answer only to this machine's names, which prevents DNS rebinding."""
+def middleware(host: str, share: bool, users: Mapping[str, str]) -> list[Middleware]:
+    """On loopback answer only to this machine's names, which prevents DNS rebinding.
+
+    With users, everybody else is refused. Visitors of a shared app may upload so much an hour.
+    """
     own = [Middleware(Policy)]
+    if users:
+        own.append(Middleware(Password, users=users))
+    if share or host not in LOOPBACK:
+        own.append(Middleware(UploadQuota))
     if host in LOOPBACK and not share:
         own.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"]))
     return own
@@ -146,8 +185,11 @@ def require_address(host: str, port: int | None) -> None:
 
 
 def serve(services: Services, host: str, port: int | None, share: bool, browser: bool = False,
-          block: bool = True) -> gr.Blocks:
-    """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C."""
+          block: bool = True, users: Mapping[str, str] | None = None) -> gr.Blocks:
+    """Serve the app, in a browser if `browser`; `block` keeps it open until Ctrl-C.
+
+    users: names and passwords of those who may enter; None or empty for everybody.
+    """
     processing_utils.async_ssrf_protected_download = fetch_nothing
     demo = build(services)
     demo.queue(default_concurrency_limit=None, max_size=256)  # runs wait in the Worker's queue
@@ -157,7 +199,7 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
         theme=theme(), head=head(services.language),
         i18n=translations(services.language), footer_links=[], max_file_size=LARGEST_UPLOAD,
         ssr_mode=False, enable_monitoring=False, state_session_capacity=64,
-        app_kwargs={"routes": routes(services), "middleware": middleware(host, share)})
+        app_kwargs={"routes": routes(services), "middleware": middleware(host, share, users or {})})
     if block:
         try:
             demo.block_thread()

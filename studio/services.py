@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .downloads import Downloads
 from .history import History
 from .jobs import Worker
 from .library import Library
 from .seeds import ParkedSeeds
+from .sharing import without_folders
 from .visits import Visits
 
 
@@ -28,6 +30,16 @@ class Services:
     language: str = "auto"
     local: bool = True
     visits: Visits = field(default_factory=Visits)
+
+    def place(self, folder: Path) -> str:
+        """Where pictures are, as a visitor may know it: on a shared app, without the way there."""
+        if self.local:
+            return str(folder)
+        return "" if folder == self.history.folder else folder.name
+
+    def told(self, text: str) -> str:
+        """A text as visitors may read it: on a shared app, without this machine's folders."""
+        return text if self.local else without_folders(text)
 
     def close(self) -> None:
         self.downloads.cancel()

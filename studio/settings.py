@@ -188,6 +188,8 @@ def value_of(name: str, value: Any) -> Any:
 def knob_value(one: Described, value: Any) -> Any:
     """A knob's value; SSDError with the legal range if it is illegal."""
     given = whole(one.name, value) if one.kind is int else typed(one.name, value, one.kind)
+    if one.kind is float:
+        given = float(given)  # browsers send 12 for 12.0, and labels tell the two apart
     given = from_number(one, given, zero_is_own=one.name in OLD_ZEROS)
     if given is not None:
         require_legal(one.name, given, one.knob)

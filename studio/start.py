@@ -31,6 +31,7 @@ from .library import Library, trim
 from .seeds import ParkedSeeds
 from .server import LOOPBACK, require_address, serve
 from .services import Services
+from .sharing import read_users
 
 SHARED = ("other machines reach this app: who visits may draw, and sees all prompts "
           "and pictures of the history")
@@ -57,12 +58,15 @@ def main(
         min=1, max=65535, help="Default: the first free one from 7860.")] = None,
     share: Annotated[bool, typer.Option(
         "--share", help="A public link through Gradio's servers. Off unless given.")] = False,
+    auth: Annotated[Path | None, typer.Option(
+        help="A file with lines NAME:PASSWORD: only these visitors may enter.")] = None,
     language: Annotated[str, typer.Option(help="auto (the browser's), en, zh.")] = "auto",
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Open the app in a browser: everything runs on this machine."""
     if language not in ("auto", "en", "zh"):
         raise SSDError(f"language {language!r}: choose auto, en or zh")
+    users = read_users(auth) if auth else {}
     require_address(host, port)
     library = Library(models_dir, backbone, heads, device, dtype, offload, graphs)
     library.use(backbone, dtype)  # report errors here, before a page opens
@@ -75,7 +79,7 @@ def main(
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
-        serve(services, host, port, share, open_)
+        serve(services, host, port, share, open_, True, users)
 
 
 @contextmanager

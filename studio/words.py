@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.knob_words import KNOB_WORDS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.front.labels import label
 from ssd_core.front.promises import CHINESE as CHINESE_PROMISES
 from ssd_core.front.promises import promise
-from ssd_core.front.speeds import SPEEDS
+from ssd_core.front.speeds import SPEEDS, Speed
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 
 # What methods promise of their pictures, as the lists of methods say it beside their names.
 PROMISES = {
-    "identical": ("identical to normal decoding", "与逐词元解码完全相同"),
+    "identical": ("identical to normal decoding", "与普通解码完全相同"),
     "same distribution": ("a different picture from the same distribution", "同一分布的另一张图像"),
     "approximate": ("approximate", "近似"),
     "relaxed": ("relaxed", "放宽"),
@@ -28,59 +30,63 @@ PROMISES = {
 
 TABLE: dict[str, tuple[str, str]] = {
     # Head and controls
-    "tagline": ("Draws pictures row by row with speculative decoding. Nothing leaves this machine.",
-                "用推测解码逐行绘制图像。所有数据都留在本机。"),
+    "tagline": ("Draws row by row. Nothing leaves this machine.",
+                "逐行绘制图像。所有数据都留在本机。"),
     "tagline_shared": ("Draws pictures row by row with speculative decoding. This app is shared: "
                        "visitors see each other's prompts and pictures, which leave this machine.",
                        "用推测解码逐行绘制图像。此应用已共享：访问者可看到彼此的提示词和图像，"
                        "这些数据会离开本机。"),
     "prompt": ("Prompt", "提示词"),
     "prompt_hint": ("What the picture should show", "画面中应有的内容"),
-    "examples": ("Examples", "示例"),
+    "examples": ("Example prompts", "示例提示词"),
+    "styles": ("Styles", "风格"),
+    "settings": ("Speed, seed and more", "速度、种子等设置"),
+    "more_settings": ("More settings", "更多设置"),
     "surprise": ("Surprise me", "给个灵感"),
     "negative": ("Negative prompt", "负面提示词"),
     "negative_hint": ("What should not appear", "不希望出现的内容"),
     "seed_hint": ("The same seed, prompt and settings give the same picture",
                   "种子、提示词和设置相同，图像就相同"),
-    "dice": ("New seed", "换一个种子"),
-    "lock": ("Keep this seed", "锁定种子"),
+    "dice": ("New seed", "换种子"),
+    "lock": ("Keep seed", "锁定种子"),
     "pictures": ("Pictures", "张数"),
     "pictures_hint": ("Picture i uses seed + i", "第 i 张使用“种子 + i”"),
     "speed": ("Speed", "速度"),
-    "speed_hint": ("Token by token: normal decoding, the slowest. Faithful: the same picture in "
-                   "fewer forward passes. In fp32 every token is the same; in bf16 rounding can "
-                   "change a token, and the picture goes on from there. Balanced: a similar "
-                   "picture in at most an eighth of the passes. Fast: in a twelfth; details "
-                   "suffer.",
-                   "逐词元：普通解码，最慢。忠实：用更少的前向次数得到同一张图像。"
-                   "fp32 下每个词元都相同；bf16 下舍入可能改变某个词元，画面从那里起有所不同。"
-                   "均衡：前向次数至多八分之一，画面相近。快速：至多十二分之一，细节会受损。"),
     **{f"stop_{name}": (speed.title, speed.chinese) for name, speed in SPEEDS.items()},
+    "about_plain": ("One token at a time, the slowest.", "每次一个词元，最慢。"),
+    "about_faithful": ("The picture of normal decoding in fewer passes; in bf16 rounding may "
+                       "change it.",
+                       "用更少的前向次数得到普通解码的图像；bf16 下舍入可能使它改变。"),
+    "about_balanced": ("A similar picture in at most an eighth of the passes.",
+                       "画面相近，前向次数至多八分之一。"),
+    "about_fast": ("At most a twelfth of the passes; details suffer.",
+                   "前向次数至多十二分之一，细节会受损。"),
     "speed_custom": ("(custom settings, none of the choices above)",
                      "（自定义设置，不属于以上任何一档）"),
     "expert": ("Expert settings", "专家设置"),
     "method": ("Method", "方法"),
     "size": ("Size", "尺寸"),
-    "own_size": ("Backbone default", "主干模型默认值"),
+    "own_size": ("The model's own", "模型默认值"),
     "metadata": ("Save the recipe in the PNG (prompt, seed, settings, tokens)",
                  "把配方写入 PNG（提示词、种子、设置、词元）"),
     "plan": ("{passes} forward passes instead of {ar} ({times}× fewer)",
-             "{passes} 次前向；逐词元解码需 {ar} 次（{times} 倍）"),
+             "{passes} 次前向；普通解码需 {ar} 次（{times} 倍）"),
     "plan_most": ("At most {passes} forward passes instead of {ar}, depending on the picture",
-                  "至多 {passes} 次前向，视图像而定；逐词元解码需 {ar} 次"),
+                  "至多 {passes} 次前向，视图像而定；普通解码需 {ar} 次"),
     "plan_usual": ("Usually about {usual} forward passes, at most {passes}, instead of {ar}",
-                   "通常约 {usual} 次前向，至多 {passes} 次；逐词元解码需 {ar} 次"),
+                   "通常约 {usual} 次前向，至多 {passes} 次；普通解码需 {ar} 次"),
     "plan_same": ("{passes} forward passes, one for each token",
                   "{passes} 次前向，每个词元一次"),
     "fell_back": ("No draft heads are loaded: SSD's schedule runs as 'rows'.",
                   "没有加载草稿头：SSD 的方案改由 rows 执行。"),
-    "unknown": ("This backbone does not know these words and ignores them: {words}",
-                "此主干模型不认识并会忽略这些词：{words}"),
+    "unknown": ("The model does not know these words and ignores them: {words}",
+                "此模型不认识并会忽略这些词：{words}"),
     # Common to the tabs
     "stop": ("Stop", "停止"),
     "result": ("Finished pictures (PNG, saved)", "完成的图像（已保存为 PNG）"),
-    "done": ("{label}: {passes} forward passes instead of {ar}, {seconds} s. Saved to {where}",
-             "{label}：{passes} 次前向（逐词元解码需 {ar} 次），{seconds} 秒。已保存到 {where}"),
+    "saved": ("{count} saved.", "已保存 {count} 张。"),
+    "saved_as": ("Saved as {where}", "已保存为 {where}"),
+    "saved_in": ("{count} saved in {where}", "已保存 {count} 张到 {where}"),
     "stopped": ("Stopped at row {row} of {rows}.", "已停止：第 {row} 行，共 {rows} 行。"),
     "stopped_early": ("Stopped before the first row was finished.", "已停止，第一行尚未完成。"),
     "halted": ("Stopped.", "已停止。"),
@@ -101,23 +107,30 @@ TABLE: dict[str, tuple[str, str]] = {
     **{f"racer_{n}": (f"Method {n}", f"方法 {n}") for n in range(1, 7)},
     "as_chosen": ("Current settings", "当前设置"),
     "no_racer": ("none", "无"),
+    "racers": ("Methods in the race: two to six", "参赛方法：二到六种"),
     "start_race": ("Start the race", "开始竞速"),
     "race_figures": ("{label}: {passes} forward passes, {seconds} s.",
                      "{label}：{passes} 次前向，{seconds} 秒。"),
     "race_head": ("Method, Forward passes, Seconds, Picture", "方法, 前向次数, 秒, 图像"),
     "race_verdict": ("{label} is {verdict}{share}.", "{label}：{verdict}{share}。"),
-    "race_share": (", {share} of its tokens match ar", "，{share} 的词元与 ar 相同"),
-    "race_ar": ("normal decoding itself", "逐词元解码本身"),
+    "race_share": (", {share} of its tokens are those of normal decoding",
+                   "，{share} 的词元与普通解码相同"),
+    "race_ar": ("normal decoding itself", "普通解码本身"),
     "race_equal": ("The two pictures share {share} of their tokens.",
                    "两张图像有 {share} 的词元相同。"),
     **PROMISES,
     "sheet": ("Side-by-side picture with labels", "带标注的并排对比图"),
     # Redo
     "redo": ("Redo from a row", "从某行重绘"),
-    "redo_hint": ("Rows above the line stay as they are. Rows below it are drawn again with the "
-                  "current prompt, seed and settings.",
-                  "线以上的行保持不变；线以下用当前的提示词、种子和设置重新绘制。"),
-    "recent": ("Pick a finished picture", "选择已完成的图像"),
+    "redo_hint": ("Drag the line on the picture. Rows above it stay; rows below it are drawn again "
+                  "with the prompt and settings on the left. Edit the prompt to draw the rest "
+                  "differently.",
+                  "在图像上拖动分界线：线以上保持不变，线以下用左侧的提示词和设置重新绘制。"
+                  "修改提示词，其余部分就会不同。"),
+    "redo_pick": ("Pick a picture", "选择图像"),
+    "recent": ("Finished pictures", "已完成的图像"),
+    "extend": ("Extend downward", "向下扩展"),
+    "same_size": ("Same size", "尺寸不变"),
     "upload": ("Or drop a PNG here", "或把 PNG 拖到这里"),
     "rows_kept": ("Rows to keep", "保留的行数"),
     "start_redo": ("Redo the rows below", "重绘下方各行"),
@@ -144,6 +157,20 @@ TABLE: dict[str, tuple[str, str]] = {
     "history": ("History", "历史"),
     "history_hint": ("Every finished picture, newest first. Saved in {where}",
                      "所有已完成的图像，最新的在前。保存在 {where}"),
+    "history_hint_shared": ("Every finished picture, newest first.",
+                            "所有已完成的图像，最新的在前。"),
+    "search": ("Search", "搜索"),
+    "search_hint": ("Words of the prompt, a method or a seed", "提示词中的词、方法或种子"),
+    "favourites": ("Favourites only", "只看收藏"),
+    "favourite": ("Favourite", "收藏"),
+    "no_match": ("No picture matches.", "没有符合的图像。"),
+    "recipe": ("Recipe", "配方"),
+    "no_recipe": ("none in this file", "此文件中没有"),
+    "passes": ("Forward passes", "前向次数"),
+    "seconds": ("Seconds", "秒"),
+    "copy_prompt": ("Copy prompt", "复制提示词"),
+    "copy_settings": ("Copy settings", "复制设置"),
+    "copied": ("Copied", "已复制"),
     "restore": ("Restore settings", "恢复设置"),
     "use_in_redo": ("Redo from a row", "从某一行重绘"),
     "delete": ("Delete", "删除"),
@@ -156,23 +183,23 @@ TABLE: dict[str, tuple[str, str]] = {
     "restored": ("Settings restored from {name}.", "已从 {name} 恢复设置。"),
     "redone_below": (" Its first {rows} rows came from another picture. Pick that picture in Redo.",
                      " 它的前 {rows} 行来自另一张图像，请在“从某行重绘”中选择那张。"),
-    "other_backbone": (" It was drawn with {name}. The backbone in use is {now}.",
-                       " 它由 {name} 绘制；当前使用的主干模型是 {now}。"),
+    "other_backbone": (" It was drawn with {name}. The model in use is {now}.",
+                       " 它由 {name} 绘制；当前使用的模型是 {now}。"),
     "select_first": ("Select a picture first.", "请先选择一张图像。"),
     "nothing_yet": ("Nothing here yet. Finished pictures appear here automatically.",
                     "还没有图像。完成的图像会自动出现在这里。"),
     # Backbones
-    "backbones": ("Backbones", "主干模型"),
+    "backbones": ("Models", "模型"),
     "found": ("Found", "已找到"),
     "heads": ("draft heads", "草稿头"),
-    "shared_hint": ("This app is shared. Only the person who started it can change the backbone.",
-                    "此应用已共享，只有启动者可以更换主干模型。"),
+    "shared_hint": ("This app is shared. Only the person who started it can change the model.",
+                    "此应用已共享，只有启动者可以更换模型。"),
     "looked_in": ("Searched folders: {places}", "已搜索的文件夹：{places}"),
-    "backbone": ("Backbone", "主干模型"),
+    "backbone": ("Model", "模型"),
     "dtype": ("Precision", "精度"),
     "dtype_hint": ("int8 and int4 save memory, not time. fp8 needs an RTX 40 card or newer.",
                    "int8 与 int4 节省内存，但不会更快；fp8 需要 RTX 40 或更新的显卡。"),
-    "use": ("Use this backbone", "使用此主干模型"),
+    "use": ("Use this model", "使用此模型"),
     "loading": ("Loading {name} after the runs ahead of it in the queue.",
                 "正在加载 {name}；队列中排在前面的任务会先完成。"),
     "in_use": ("In use: {name}, {heads}.", "正在使用：{name}，{heads}。"),
@@ -180,13 +207,13 @@ TABLE: dict[str, tuple[str, str]] = {
     "without_heads": ("no draft heads; ssd runs as rows, which needs none",
                       "没有草稿头；ssd 会改用不需要草稿头的 rows"),
     "fit": ("Will it fit in memory?", "内存够用吗？"),
-    "get": ("Get a backbone from the Hub", "从 Hub 下载主干模型"),
-    "get_hint": ("No draft heads are published for these backbones. `exact` (the picture of normal "
+    "get": ("Get a model from the Hub", "从 Hub 下载模型"),
+    "get_hint": ("No draft heads are published for these models. `exact` (the picture of normal "
                  "decoding) and `rows` (approximate) work without heads. Nothing is downloaded "
                  "until you press the button.",
-                 "这些主干模型没有公开的草稿头。`exact`（与逐词元解码的图像相同）和 `rows`（近似）"
+                 "这些模型没有公开的草稿头。`exact`（与普通解码的图像相同）和 `rows`（近似）"
                  "不需要草稿头。按下按钮之前不会下载任何内容。"),
-    "known": ("Known backbones", "已知的主干模型"),
+    "known": ("Known models", "已知的模型"),
     "ask": ("Check size and licence", "查询大小与许可证"),
     "quoted": ("{name}: {size}, of which {missing} must be downloaded to {where}",
                "{name}：{size}，其中 {missing} 需要下载到 {where}"),
@@ -197,8 +224,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "download": ("Download", "下载"),
     "cancel_download": ("Cancel", "取消"),
     "downloading": ("{done} of {total}: {file}", "{done} / {total}：{file}"),
-    "downloaded": ("Downloaded to {where}. Press Use this backbone to load it.",
-                   "已下载到 {where}。点击“使用此主干模型”即可加载。"),
+    "downloaded": ("Downloaded to {where}. Press Use this model to load it.",
+                   "已下载到 {where}。点击“使用此模型”即可加载。"),
     "download_kept": ("Cancelled. The next download continues from here.",
                       "已取消。下次下载会从这里继续。"),
     # Doctor
@@ -243,6 +270,21 @@ def language_of(request: gr.Request | None, forced: str = AUTO) -> str:
         return forced
     accepted = request.headers.get("accept-language", "") if request else ""
     return CHINESE if accepted.lower().startswith("zh") else ENGLISH
+
+
+def run_names(language: str) -> dict[str, str]:
+    """How the page calls the runs of these labels: by the name of their speed."""
+    return {label(speed.method.resolved(Preset())): title(speed, language)
+            for speed in SPEEDS.values()}
+
+
+def title(speed: Speed, language: str) -> str:
+    return speed.chinese if language == CHINESE else speed.title
+
+
+def label_in(language: str, key: str) -> str:
+    """A label of the page in the language of a request."""
+    return labels()[key][language == CHINESE]
 
 
 def say(language: str, key: str, **values: object) -> str:

@@ -23,14 +23,16 @@ export class Preview {
 
   /**
    * language: the host's, such as "zh-CN". fills: the host gives the element a height, else it
-   * takes the height it needs.
+   * takes the height it needs. words: texts of the host's own in place of some of ours. teach: show
+   * the overlay until the first run is over, where nobody has chosen yet.
    */
-  constructor({ language = "en", fills = false } = {}) {
+  constructor({ language = "en", fills = false, words = {}, teach = false } = {}) {
     addStyleSheet();
     this.state = IDLE;
     this.fills = fills;
-    this.words = stringsFor(language);
-    this.overlay = recall() === "on";
+    this.words = { ...stringsFor(language), ...words };
+    this.teaching = teach && recall() === null;
+    this.overlay = this.teaching || recall() === "on";
     this.#build();
     this.#render();
   }
@@ -45,9 +47,9 @@ export class Preview {
     this.legend = make("span", "ssd-legend", {}, ["accepted", "repaired", "draft"].map(
       (name) => make("span", "ssd-key", {}, [swatch(name[0]), words[name]])));
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
-    const bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
+    this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
-      { role: "group", "aria-label": words.group }, [this.note, this.panels, bar, this.aloud]);
+      { role: "group", "aria-label": words.group }, [this.note, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
 
@@ -58,7 +60,14 @@ export class Preview {
     this.state = fold(before, message);
     if (this.state === before) return;
     if (this.state.panels !== before.panels) this.#pass(message);
+    if (message.kind === "finished") this.#taught();
     this.#schedule();
+  }
+
+  /** The finished picture is shown without the overlay; from then on the switch decides. */
+  #taught() {
+    const panels = Object.values(this.state.panels);
+    if (this.teaching && panels.every((panel) => panel.end !== null)) this.setOverlay(false);
   }
 
   #pass(message) {
@@ -99,6 +108,7 @@ export class Preview {
   }
 
   setOverlay(on) {
+    this.teaching = false;
     this.overlay = on;
     remember(on ? "on" : "off");
     this.#render();

@@ -21,6 +21,7 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
 from ..postcards.captions import fresh_prompt
+from ..postcards.chips import Kind
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
@@ -110,6 +111,11 @@ class Backbone(nn.Module):
     def unknown_words(self, prompt: str) -> list[str]:
         """Words of a prompt that this backbone cannot use, with a reason unless simply unknown."""
         return []
+
+    @property
+    def word_kinds(self) -> tuple[Kind, ...]:
+        """All words it knows, by kind, for a host to offer; () if any words will do."""
+        return ()
 
     def fresh_prompt(self, seed: int) -> str:
         """A prompt for the dice beside a prompt box: a landscape that nobody has described yet."""

@@ -23,6 +23,7 @@ from ..model.grid import Grid
 from ..model.processor import likes_columns
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.aliases import Said, said, without_repeats
+from ..postcards.chips import KINDS, Kind
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -128,6 +129,10 @@ class Postcard(Backbone):
             n = words[position][0]
             told[n] = f"{pieces[n].typed} (known only in {quoted(phrases)})"
         return list(dict.fromkeys(told[n] for n in sorted(told)))
+
+    @property
+    def word_kinds(self) -> tuple[Kind, ...]:
+        return KINDS
 
     def tokenize(self, prompt: str) -> list[int]:
         words = without_repeats(word for piece in self.pieces_of(prompt)

@@ -19,7 +19,7 @@ class Speed:
 
 # From slowest to fastest; none needs draft heads.
 SPEEDS = {
-    "plain": Speed("Token by token", "逐词元", AR(), "normal decoding, the slowest"),
+    "plain": Speed("Normal decoding", "普通解码", AR(), "token by token, the slowest"),
     "faithful": Speed("Faithful", "忠实", Exact(),
                       "the picture of normal decoding in fewer forward passes, identical in fp32"),
     "balanced": Speed("Balanced", "均衡", Rolling(fewer=8.0),

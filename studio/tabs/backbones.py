@@ -86,7 +86,8 @@ class Backbones:
         tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
-            controls.tell, controls.asked, controls.told, **PRIVATE)
+            controls.tell, controls.asked, controls.told, **PRIVATE).then(
+            controls.chips_html, None, [controls.chips, controls.fold], **PRIVATE)
         self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
         self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
         self.get.click(self.download, self.known, self.got, **PRIVATE)
@@ -98,7 +99,8 @@ class Backbones:
         """The backbones found, and the folders searched."""
         library, language = self.services.library, language_of(request, self.services.language)
         rows = "".join(found_row(one, language) for one in library.found())
-        places = escape(say(language, "looked_in", places=" ; ".join(map(str, library.places()))))
+        places = escape(say(language, "looked_in", places=" ; ".join(
+            self.services.told(str(place)) for place in library.places())))
         table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
         return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
 
@@ -109,7 +111,7 @@ class Backbones:
             settings = self.controls.read(values)
             return line(self.services.library.fit(name, settings, dtype))
         except SSDError as error:
-            return trouble(language, str(error))
+            return trouble(self.services, language, str(error))
 
     async def load(self, request: gr.Request, name: str, dtype: str) -> AsyncIterator[list]:
         """Queue a job that replaces the loaded backbone, and follow it."""
@@ -120,7 +122,7 @@ class Backbones:
         yield [line(say(language, "loading", name=name)), *as_they_are]
         await over(job)
         if job.state != "done":
-            yield [trouble(language, job.error or job.state), *as_they_are]
+            yield [trouble(self.services, language, job.error or job.state), *as_they_are]
             return
         now: InUse = job.result
         told = say(language, "in_use", name=now.name, heads=say(
@@ -152,7 +154,7 @@ class Backbones:
         try:
             quote = await asyncio.to_thread(hub.quote, name, self.services.library.models_dir)
         except SSDError as error:
-            return trouble(language, str(error)), gr.update(interactive=False)
+            return trouble(self.services, language, str(error)), gr.update(interactive=False)
         text = say(language, "quoted", name=name, size=size_text(quote.bytes),
                    missing=size_text(quote.missing), where=quote.destination)
         button = say(language, "download_so", size=size_text(quote.missing),
@@ -166,7 +168,7 @@ class Backbones:
         try:
             download = self.services.downloads.start(name)
         except SSDError as error:
-            yield trouble(language, str(error)), *idle, gr.skip(), gr.skip()
+            yield trouble(self.services, language, str(error)), *idle, gr.skip(), gr.skip()
             return
         async for told in self.followed(download, request, again=True):
             yield told
@@ -193,7 +195,7 @@ class Backbones:
                    gr.update(interactive=False), gr.update(interactive=True), gr.skip(), gr.skip())
             await asyncio.sleep(STEP)
         if download.error:
-            told = trouble(language, download.error)
+            told = trouble(self.services, language, download.error)
         elif download.cancelled:
             told = line(say(language, "download_kept"))
         else:

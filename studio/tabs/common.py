@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from html import escape
 
@@ -10,6 +11,7 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.film import can_write_mp4
 
 from ..errors import in_language
 from ..history import Entry
@@ -17,7 +19,7 @@ from ..jobs import Job
 from ..runs import Work
 from ..services import Services
 from ..settings import Settings
-from ..words import language_of, method_key, say
+from ..words import language_of, method_key, run_names, say
 from .shown import shown
 
 IDLE = "<ssd-stage></ssd-stage>"
@@ -39,9 +41,11 @@ def busy(running: gr.State, stop: gr.Button, *jobs: Job) -> dict:
     return {running: [job.id for job in jobs], stop: gr.update(interactive=bool(jobs))}
 
 
-def stage(*jobs: Job) -> str:
-    """An element that shows the live pictures of jobs."""
-    return f'<ssd-stage jobs="{",".join(job.id for job in jobs)}"></ssd-stage>'
+def stage(job: Job, language: str) -> str:
+    """An element that shows the live pictures of a job."""
+    names = escape(json.dumps(run_names(language)))
+    mp4 = "mp4" if can_write_mp4() else ""
+    return f'<ssd-stage jobs="{job.id}" names="{names}" {mp4}></ssd-stage>'
 
 
 def empty_stage(elem_id: str) -> gr.HTML:
@@ -53,9 +57,9 @@ def line(text: str) -> str:
     return f'<p class="studio-line" role="status">{escape(text)}</p>'
 
 
-def trouble(language: str, error: str) -> str:
-    """A status line about an error."""
-    text = say(language, "failed", error=in_language(language, error))
+def trouble(services: Services, language: str, error: str) -> str:
+    """A status line about an error, as visitors may read it."""
+    text = say(language, "failed", error=services.told(in_language(language, error)))
     return f'<p class="studio-problem" role="alert">{escape(text)}</p>'
 
 
@@ -82,9 +86,9 @@ class Resumable:
             settings = self.controls.drawn(locked, values)
             job = services.worker.submit(self.kind, work(settings), owner_of(services, request))
         except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error))}
+            yield {self.controls.trouble: trouble(self.services, language, str(error))}
             return
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job)}
+        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job, language)}
         async for told in self.followed(job, language):
             yield told
 
@@ -95,8 +99,9 @@ class Resumable:
         if job is None:
             yield {self.status: gr.skip()}
             return
-        yield {self.stage: stage(job)}
-        async for told in self.followed(job, language_of(request, services.language)):
+        language = language_of(request, services.language)
+        yield {self.stage: stage(job, language)}
+        async for told in self.followed(job, language):
             yield told
 
 
@@ -126,7 +131,9 @@ def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     return [(shown(entry), entry.path.stem) for entry in entries]
 
 
-def figures(language: str, label: str, stats: dict, entries: Sequence[Entry]) -> str:
-    """The status line of a finished run."""
-    return line(say(language, "done", label=label, passes=stats["passes"], ar=stats["ar_passes"],
-                    seconds=f"{stats['seconds']['total']:.2f}", where=entries[0].path.parent))
+def saved_line(services: Services, language: str, entries: Sequence[Entry]) -> str:
+    """The status line of a finished run; its figures are on the stage."""
+    if len(entries) == 1 and services.local:
+        return line(say(language, "saved_as", where=entries[0].path))
+    key = "saved_in" if services.local else "saved"
+    return line(say(language, key, where=entries[0].path.parent, count=len(entries)))

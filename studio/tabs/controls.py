@@ -28,6 +28,7 @@ from ..settings import (
     with_preset,
 )
 from ..words import language_of, say
+from .chips import chips_html
 from .common import method_choices
 
 EXAMPLES = [
@@ -71,15 +72,22 @@ class Controls:
         self.services = services
         self.parts: dict[str, gr.components.Component] = {}
         start = with_preset(Settings(), self.preset)
-        self._words(t, start)
-        self._seed(t, start)
-        names = [(t(f"stop_{stop.name}"), i) for i, stop in enumerate(STOPS)]
-        self.speed = gr.Radio(names, value=stop_of(start), elem_id="speed",
-                              label=t("speed"), info=t("speed_hint"))
-        self.plan = gr.HTML(elem_id="plan", js_on_load=None)
-        with gr.Accordion(t("expert"), open=False, elem_id="expert"):
-            self._expert(t, start)
-        self.metadata = gr.Checkbox(True, label=t("metadata"), elem_id="metadata")
+        self._words(t)
+        self.fold = gr.HTML(elem_id="settings-fold", js_on_load=None)  # seen on phones only
+        with gr.Column(elem_id="settings"):
+            names = [(t(f"stop_{stop.name}"), i) for i, stop in enumerate(STOPS)][::-1]
+            self.speed = gr.Radio(names, value=stop_of(start), elem_id="speed",
+                                  label=t("speed"))
+            self.plan = gr.HTML(elem_id="plan", js_on_load=None)
+            self._seed(t, start)
+            self._examples(t)
+            with gr.Accordion(t("more_settings"), open=False, elem_id="more"):
+                self._more(t, start)
+            with gr.Accordion(t("expert"), open=False, elem_id="expert"):
+                self._expert(t, start)
+        # Tools of web/tools.js write here what they want of the other tabs.
+        self.wishes = {name: gr.Textbox(visible="hidden", elem_id=f"wish-{name}")
+                       for name in ("redo", "vary")}
         self.remembered, self.switches = (
             gr.BrowserState(None, storage_key=key, secret="ssd-studio")
             for key in ("ssd-studio", "ssd-studio-switches"))
@@ -96,30 +104,42 @@ class Controls:
         self.parts[name] = component
         return component
 
-    def _words(self, t: gr.I18n, start: Settings) -> None:
-        self._add("prompt", gr.Textbox(
-            EXAMPLES[0], lines=2, max_lines=6, label=t("prompt"), info=t("prompt_hint"),
-            elem_id="prompt"))
-        self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
-        self.note = gr.HTML(elem_id="note", js_on_load=None)
-        self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
+    def _words(self, t: gr.I18n) -> None:
+        with gr.Column(elem_id="prompt-box"):
+            self._add("prompt", gr.Textbox(
+                EXAMPLES[0], lines=3, max_lines=6, label=t("prompt"),
+                placeholder=t("prompt_hint"), elem_id="prompt"))
+            self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
+            self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
+            self.note = gr.HTML(elem_id="note", js_on_load=None)
+            self.chips = gr.HTML(elem_id="chips", js_on_load=None)
+
+    def _examples(self, t: gr.I18n) -> None:
         shown = [gr.Image(visible=False), gr.Textbox(visible=False)]
-        self.examples = gr.Dataset(components=shown, samples=examples(), label=t("examples"),
-                                   elem_id="examples", samples_per_page=len(EXAMPLES))
-        self._add("negative", gr.Textbox(start.negative, lines=1, label=t("negative"),
-                                         info=t("negative_hint"), elem_id="negative"))
+        with gr.Accordion(t("examples"), open=False, elem_id="examples-fold"):
+            self.examples = gr.Dataset(components=shown, samples=examples(), show_label=False,
+                                       elem_id="examples", samples_per_page=len(EXAMPLES))
 
     def _seed(self, t: gr.I18n, start: Settings) -> None:
         with gr.Row(elem_id="seed-row"):
             # Text, because browsers' numbers end at 2^53 and seeds at 2^64.
             self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
+            self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=60, scale=0)
+            self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
+                                    min_width=60, scale=1)
+
+    def _more(self, t: gr.I18n, start: Settings) -> None:
+        self._add("negative", gr.Textbox(start.negative, lines=1, label=t("negative"),
+                                         placeholder=t("negative_hint"), elem_id="negative"))
+        with gr.Row():
             self._add("pictures", gr.Number(start.pictures, label=t("pictures"), precision=0,
                                             elem_id="pictures", scale=1, min_width=90))
-        with gr.Row():
-            self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=90)
-            self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
-                                    min_width=120)
+            self.own_size = (t("own_size"), "")
+            sizes = self.sizes(self.services.library.current.backbone.sizes)
+            self._add("size", gr.Dropdown(sizes, value="", label=t("size"), elem_id="size",
+                                          allow_custom_value=True, scale=2, min_width=120))
+        self.metadata = gr.Checkbox(True, label=t("metadata"), elem_id="metadata")
 
     def _expert(self, t: gr.I18n, start: Settings) -> None:
         self._add("method", gr.Dropdown(method_choices(t), value=start.method, label=t("method"),
@@ -132,10 +152,6 @@ class Controls:
                         self._add(one.name, self._knob(t, one, start))
         # Never visible: the noise version of a restored picture, with its seed.
         self._add("noise_version", gr.Textbox("", visible=False))
-        self.own_size = (t("own_size"), "")
-        sizes = self.sizes(self.services.library.current.backbone.sizes)
-        self._add("size", gr.Dropdown(sizes, value="", label=t("size"), elem_id="size",
-                                      allow_custom_value=True))
 
     def _knob(self, t: gr.I18n, one: Described, start: Settings) -> gr.components.Component:
         """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
@@ -198,6 +214,13 @@ class Controls:
                          trigger_mode="always_last", **private).then(
             self.tell, self.asked, self.told, **private)  # after all knobs are set
 
+    def chips_html(self, request: gr.Request) -> tuple[str, str]:
+        """Words to click, for the loaded backbone, and the button that unfolds the settings."""
+        language = language_of(request, self.services.language)
+        fold = (f'<button type="button" class="studio-fold" aria-expanded="false" '
+                f'aria-controls="settings">{escape(say(language, "settings"))}</button>')
+        return chips_html(self.services.library.current.backbone, language), fold
+
     def fresh_prompt(self) -> str:
         """What the dice of the prompt box say: words that the loaded backbone can draw."""
         return self.services.library.current.backbone.fresh_prompt(random.getrandbits(32))
@@ -232,8 +255,9 @@ class Controls:
                 "plan_usual" if plan.usual else "plan_most")
             line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        if stop_of(settings) is None:
-            line += " " + say(language, "speed_custom")
+        stop = stop_of(settings)
+        about = "speed_custom" if stop is None else f"about_{STOPS[stop].name}"
+        line = f"{say(language, about)} {line}"
         if request.note:
             line += " " + say(language, "fell_back")
         return f"<p>{escape(line)}</p>"
@@ -253,6 +277,11 @@ class Controls:
         knobs = STOPS[int(stop)].knobs
         raw = to_dict(replace(Settings(), **knobs))
         return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
+
+    def with_seed(self, values: Sequence[object], seed: int) -> list[object]:
+        """The inputs' values with another seed."""
+        return [str(seed) if name == "seed" else value
+                for name, value in zip(KNOBS, values, strict=True)]
 
     def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run, with a new seed unless the seed is locked."""

@@ -24,4 +24,5 @@ class Doctor:
 
     def tell(self) -> str:
         """Versions, device, found models, last error."""
-        return report(self.services.library.doctor_lines(), self.services.worker.last_error)
+        services = self.services
+        return services.told(report(services.library.doctor_lines(), services.worker.last_error))

@@ -14,33 +14,34 @@ import gradio as gr
 from ssd_core import SSDError
 
 from ..errors import in_language
-from ..jobs import Worker, fault
-from ..words import AUTO, language_of
+from ..jobs import fault
+from ..services import Services
+from ..words import language_of
 
 log = logging.getLogger(__name__)
 
 
-def guard_all(demo: gr.Blocks, worker: Worker, forced: str = AUTO) -> None:
-    """Guard all handlers connected so far; forced: the page's language if it is fixed."""
+def guard_all(demo: gr.Blocks, services: Services) -> None:
+    """Guard all handlers connected so far."""
     for function in demo.fns.values():
         if function.fn is not None:
-            function.fn = guarded(function.fn, worker, forced)
+            function.fn = guarded(function.fn, services)
 
 
-def guarded(handler: Callable, worker: Worker, forced: str = AUTO) -> Callable:
+def guarded(handler: Callable, services: Services) -> Callable:
     """Wrap a handler, keeping its kind and signature; errors become one line."""
     if inspect.isasyncgenfunction(handler):
         async def safe(*args, **options):
-            with one_line(handler, worker, spoken(args, forced)):
+            with one_line(handler, services, spoken(args, services.language)):
                 async for told in handler(*args, **options):
                     yield told
     elif inspect.iscoroutinefunction(handler):
         async def safe(*args, **options):
-            with one_line(handler, worker, spoken(args, forced)):
+            with one_line(handler, services, spoken(args, services.language)):
                 return await handler(*args, **options)
     else:
         def safe(*args, **options):
-            with one_line(handler, worker, spoken(args, forced)):
+            with one_line(handler, services, spoken(args, services.language)):
                 return handler(*args, **options)
     safe = wraps(handler)(safe)
     safe.__signature__ = inspect.signature(handler)  # else a bound method's has `self`
@@ -48,18 +49,18 @@ def guarded(handler: Callable, worker: Worker, forced: str = AUTO) -> Callable:
 
 
 @contextmanager
-def one_line(handler: Callable, worker: Worker, language: str) -> Iterator[None]:
+def one_line(handler: Callable, services: Services, language: str) -> Iterator[None]:
     """Show users' errors without a traceback; log our own faults and report them to Doctor."""
     try:
         yield
     except gr.Error:
         raise
     except SSDError as error:
-        raise refused(str(error), language) from error
+        raise refused(services, str(error), language) from error
     except Exception as error:
         log.exception("%s", getattr(handler, "__qualname__", handler))
-        worker.last_error = fault(error)
-        raise refused(worker.last_error, language) from error
+        services.worker.last_error = fault(error)
+        raise refused(services, fault(error), language) from error
 
 
 def spoken(arguments: tuple, forced: str) -> str:
@@ -68,5 +69,5 @@ def spoken(arguments: tuple, forced: str) -> str:
     return language_of(request, forced)
 
 
-def refused(line: str, language: str) -> gr.Error:
-    return gr.Error(escape(in_language(language, line)), print_exception=False)
+def refused(services: Services, line: str, language: str) -> gr.Error:
+    return gr.Error(escape(services.told(in_language(language, line))), print_exception=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gradio as gr
@@ -10,19 +10,16 @@ import gradio as gr
 from ssd_core import SSDError
 
 from ..errors import in_language
+from ..history import Entry
 from ..services import Services
 from ..words import language_of, say
-from .common import PRIVATE, files, line, trouble
+from .common import PRIVATE, line, trouble
 from .controls import Controls
+from .details import caption, details_html
 from .redo import Redo
-from .shown import shown
+from .shown import small
 
 PAGE = 24
-# Gradio keeps a preview open by index, which may be another picture after an update.
-CLOSE = """(...asked) => {
-  document.querySelector('#history .preview button[aria-label=Close]')?.click();
-  return asked;
-}"""
 
 
 class HistoryTab:
@@ -34,30 +31,50 @@ class HistoryTab:
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.ids, self.selected, self.limit = gr.State([]), gr.State(None), gr.State(PAGE)
-        self.hint = gr.HTML(elem_id="history-hint", js_on_load=None)
-        self.gallery = gr.Gallery(label=t("history"), show_label=False, format="png", columns=6,
-                                  height="auto", object_fit="contain", fit_columns=False,
-                                  elem_id="history",
-                                  interactive=False, buttons=["download", "fullscreen"])
-        self.more = gr.Button(t("more"), size="sm", visible=False, elem_id="history-more")
-        with gr.Row():
-            self.restore = gr.Button(t("restore"), variant="primary", elem_id="history-restore")
-            self.again = gr.Button(t("use_in_redo"), elem_id="history-redo")
-            self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete",
-                                    visible=services.local)
-            self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
+        with gr.Row(elem_id="history-find"):
+            self.search = gr.Textbox("", label=t("search"), placeholder=t("search_hint"),
+                                     show_label=False, max_lines=1, elem_id="history-search",
+                                     scale=3)
+            self.only = gr.Checkbox(False, label=t("favourites"), elem_id="history-only",
+                                    min_width=140)
+        with gr.Row(elem_id="history-row"):
+            with gr.Column(scale=3, min_width=300):
+                self.gallery = gr.Gallery(
+                    label=t("history"), show_label=False, columns=6, height="auto",
+                    object_fit="contain", fit_columns=False, elem_id="history",
+                    interactive=False, allow_preview=False, buttons=[])
+                self.more = gr.Button(t("more"), size="sm", visible=False, elem_id="history-more")
+                self.hint = gr.HTML(elem_id="history-hint", js_on_load=None)
+            with gr.Column(scale=2, min_width=280, elem_id="history-side"):
+                self._side(t)
         self.status = gr.HTML(elem_id="history-status", js_on_load=None)
         self.drop = gr.File(label=t("drop"), file_types=[".png"], elem_id="history-drop",
                             height=120)
 
+    def _side(self, t: gr.I18n) -> None:
+        """The selected picture, and what can be done with it."""
+        self.details = gr.HTML(elem_id="history-details", js_on_load=None)
+        with gr.Row():
+            self.restore = gr.Button(t("restore"), variant="primary", elem_id="history-restore",
+                                     min_width=120)
+            self.again = gr.Button(t("use_in_redo"), elem_id="history-redo", min_width=120)
+            self.star = gr.Button(t("favourite"), elem_id="history-star", min_width=100)
+            self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete",
+                                    visible=self.services.local, min_width=100)
+            self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
+
     def wire(self, tab: gr.Tab, tabs: gr.Tabs, redo: Redo, load) -> None:
-        selected = [self.selected, self.delete, self.sure]
+        selected = [self.selected, self.delete, self.sure, self.details]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
+        asked = [self.limit, self.search, self.only]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
-        tab.select(self.show, self.limit, listed, js=CLOSE, **PRIVATE)
-        load(self.show, self.limit, listed, **PRIVATE)
+        tab.select(self.show, asked, listed, **PRIVATE)
+        load(self.show, asked, listed, **PRIVATE)
+        gr.on([self.search.change, self.only.change], self.show, asked, listed,
+              trigger_mode="always_last", **PRIVATE)
+        self.star.click(self.mark, self.selected, [self.status, self.details], **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.show, self.limit, listed, js=CLOSE, **PRIVATE)
+            self.show, asked, listed, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
@@ -68,22 +85,37 @@ class HistoryTab:
             self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
                               **PRIVATE)
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
-                self.show, self.limit, listed, js=CLOSE, **PRIVATE)
+                self.show, asked, listed, **PRIVATE)
 
-    def show(self, limit: int, request: gr.Request) -> tuple:
-        """Refresh the list, with nothing selected; see CLOSE."""
-        language = language_of(request, self.services.language)
-        entries = self.services.history.entries(limit + 1)
-        return (line(self.hint_text(bool(entries), language)), files(entries[:limit]),
+    def show(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
+        """Refresh the list of pictures that match, with nothing selected."""
+        services, language = self.services, language_of(request, self.services.language)
+        entries = services.history.entries(limit + 1, wanted=self.wanted(search, only, language))
+        listed = [(small(entry, services.history), caption(entry, language))
+                  for entry in entries[:limit]]
+        nothing = "" if entries else "no_match" if search.strip() or only else "nothing_yet"
+        return (line(self.hint_text(nothing, language)), listed,
                 [entry.id for entry in entries[:limit]], gr.update(visible=len(entries) > limit),
-                *self.chosen(None))
+                *self.chosen(None, language))
 
-    def hint_text(self, any_: bool, language: str) -> str:
+    def wanted(self, search: str, only: bool, language: str) -> Callable[[Entry], bool]:
+        """Whether an entry has all words of a search, and is a favourite if `only` these count."""
+        words = search.casefold().split()
+        marked = self.services.history.favourites.ids if only else None
+
+        def found(entry: Entry) -> bool:
+            text = f"{caption(entry, language)} {entry.method} {entry.seed} {entry.id}".casefold()
+            return all(word in text for word in words) and (marked is None or entry.id in marked)
+
+        return found
+
+    def hint_text(self, nothing: str, language: str) -> str:
         """Where pictures are saved, and how many files there cannot be listed."""
         history = self.services.history
-        words = say(language, "history_hint", where=history.folder)
-        if not any_:
-            words += " " + say(language, "nothing_yet")
+        words = say(language, "history_hint" if self.services.local else "history_hint_shared",
+                    where=history.folder)
+        if nothing:
+            words += " " + say(language, nothing)
         problems = [problem for id_, problem in history.problems.items()
                     if (history.folder / id_).exists()]
         if problems:
@@ -91,12 +123,29 @@ class HistoryTab:
                          problem=in_language(language, problems[0]))
         return words
 
-    def select(self, ids: Sequence[str], event: gr.SelectData) -> list:
-        return self.chosen(ids[event.index] if event.index < len(ids) else None)
+    def select(self, ids: Sequence[str], event: gr.SelectData, request: gr.Request) -> list:
+        language = language_of(request, self.services.language)
+        return self.chosen(ids[event.index] if event.index < len(ids) else None, language)
 
-    def chosen(self, selected: str | None) -> list:
-        """Set `selected`, and reset the delete buttons."""
-        return [selected, gr.update(visible=self.services.local), gr.update(visible=False)]
+    def chosen(self, selected: str | None, language: str) -> list:
+        """Set `selected`, show its details, and reset the delete buttons."""
+        return [selected, gr.update(visible=self.services.local), gr.update(visible=False),
+                self.details_of(selected, language) if selected else ""]
+
+    def details_of(self, id_: str, language: str) -> str:
+        history = self.services.history
+        try:
+            return details_html(history.entry(id_), language, id_ in history.favourites.ids)
+        except SSDError as error:
+            return trouble(self.services, language, str(error))
+
+    def mark(self, selected: str | None, request: gr.Request) -> tuple[str, object]:
+        """Mark the selected picture as a favourite, or unmark it."""
+        language = language_of(request, self.services.language)
+        if selected is None:
+            return line(say(language, "select_first")), gr.skip()
+        self.services.history.favourites.turn(selected)
+        return "", self.details_of(selected, language)
 
     # Actions on the selected picture
 
@@ -107,7 +156,7 @@ class HistoryTab:
         try:
             return self._restored(self.services.history.entry(selected).path, language)
         except SSDError as error:
-            return self._refused(trouble(language, str(error)))
+            return self._refused(trouble(self.services, language, str(error)))
 
     def restore_file(self, path: str, request: gr.Request) -> list:
         """Restore a dropped PNG: the status line, the seed's lock, then one value per control."""
@@ -115,7 +164,8 @@ class HistoryTab:
         try:
             return self._restored(Path(path), language)
         except SSDError as error:
-            return self._refused(trouble(language, str(error).replace(f"{Path(path).parent}/", "")))
+            told = str(error).replace(f"{Path(path).parent}/", "")
+            return self._refused(trouble(self.services, language, told))
 
     def _restored(self, path: Path, language: str) -> list:
         settings, recipe = self.services.history.restore(path)
@@ -148,9 +198,9 @@ class HistoryTab:
         """Delete the picture, and the copy that Gradio serves."""
         language, history = language_of(request, self.services.language), self.services.history
         try:
-            copy = Path(shown(history.entry(selected)))
+            copy = Path(small(history.entry(selected), history))
             history.delete(selected)
         except SSDError as error:
-            return trouble(language, str(error))
+            return trouble(self.services, language, str(error))
         copy.unlink()
         return line(say(language, "deleted", name=Path(selected).name))

@@ -1,4 +1,4 @@
-"""The Race tab: two to six methods, one seed, a panel each; then a divider or a table."""
+"""The Race tab: two to six methods, one seed, a panel each; then a verdict or a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import gradio as gr
 from ssd_core.engine.methods import AR
 
 from .. import runs
-from ..history import Entry
 from ..jobs import Job
 from ..runs import Work
 from ..services import Services
@@ -42,17 +41,17 @@ class Race(Resumable):
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running = gr.State([])
-        gr.Markdown(t("race_hint"))
-        with gr.Row(elem_id="race-methods"):
-            self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
-        with gr.Row():
+        with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_race"), variant="primary", elem_id="race")
             self.stop = stop_button(services, t, "race-stop", self.running)
+        with gr.Accordion(t("racers"), elem_id="race-fold", open=False):
+            gr.Markdown(t("race_hint"))
+            with gr.Row(elem_id="race-methods"):
+                self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
         self.stage = empty_stage("race-stage")
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
-        self.divider = gr.HTML(elem_id="race-divider", js_on_load=None)
         self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
-        self.shown = [self.stage, self.status, controls.trouble, self.divider, self.sheet,
+        self.shown = [self.stage, self.status, controls.trouble, self.sheet,
                       self.running, self.stop]
 
     def _racer(self, t: gr.I18n, place: int) -> gr.Dropdown:
@@ -86,22 +85,21 @@ class Race(Resumable):
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
         """Updates of the page until the race is over."""
-        yield {self.status: "", self.controls.trouble: "", self.divider: "",
-               self.sheet: gr.update(visible=False), **busy(self.running, self.stop, job)}
+        yield {self.status: "", self.controls.trouble: "", self.sheet: gr.update(visible=False),
+               **busy(self.running, self.stop, job)}
         await over(job)
         yield {**busy(self.running, self.stop), **self.outcome(job, language)}
 
     def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":
-            return {self.controls.trouble: trouble(language, job.error)}
+            return {self.controls.trouble: trouble(self.services, language, job.error)}
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
         sheet = gr.update(value=shown(raced.sheet), visible=True)
         if len(raced.entries) > 2:
             return {self.status: figures(raced, language), self.sheet: sheet}
-        return {self.status: line(verdict(raced, language)), self.divider: divider(raced),
-                self.sheet: sheet}
+        return {self.status: line(verdict(raced, language)), self.sheet: sheet}
 
 
 def figures(raced: runs.Raced, language: str) -> str:
@@ -152,15 +150,3 @@ def judgement(raced: runs.Raced, n: int, language: str) -> str:
 def percent(share: float) -> str:
     """Rounded down, so that "100%" means all."""
     return f"{math.floor(share * 1000) / 10:g}%"
-
-
-def divider(raced: runs.Raced) -> str:
-    """Both pictures on top of each other, with a movable divider."""
-    left, right = map(escape, raced.labels)
-    return (f'<ssd-divider left="{address(raced.entries[0])}" right="{address(raced.entries[1])}" '
-            f'left-label="{left}" right-label="{right}"></ssd-divider>')
-
-
-def address(entry: Entry) -> str:
-    """The URL of a saved picture."""
-    return f"/studio/picture/{escape(entry.id)}"

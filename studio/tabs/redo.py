@@ -1,7 +1,8 @@
-"""The Redo tab: rows above a line are kept, rows below it are drawn again."""
+"""The Redo tab: rows above a line are kept, rows below it are drawn again, in the same place."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from html import escape
 from pathlib import Path
@@ -21,11 +22,9 @@ from .common import (
     PRIVATE,
     Resumable,
     busy,
-    empty_stage,
     files,
     line,
     over,
-    pictures,
     stop_button,
     trouble,
 )
@@ -33,6 +32,7 @@ from .controls import Controls
 from .stopped import Stopped
 
 RECENT = 12
+SAME = ""  # the choice of size that extends nothing
 
 
 class Redo(Resumable):
@@ -43,8 +43,11 @@ class Redo(Resumable):
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running, self.source, self.ids = gr.State([]), gr.State(None), gr.State([])
-        gr.Markdown(t("redo_hint"))
-        with gr.Row():
+        with gr.Row(elem_classes="studio-start"):
+            self.start = gr.Button(t("start_redo"), variant="primary", elem_id="redo")
+            self.stop = stop_button(services, t, "redo-stop", self.running)
+        self.stage = gr.HTML(elem_id="redo-stage", js_on_load=None)
+        with gr.Accordion(t("redo_pick"), elem_id="redo-pick") as self.fold, gr.Row():
             self.recent = gr.Gallery(label=t("recent"), elem_id="redo-recent", columns=6,
                                      height=150, format="png", allow_preview=False,
                                      fit_columns=False,
@@ -52,28 +55,32 @@ class Redo(Resumable):
             self.upload = gr.File(label=t("upload"), file_types=[".png"], elem_id="redo-upload",
                                   height=150, scale=1, min_width=180)
         self.told = gr.HTML(elem_id="redo-told", js_on_load=None)
-        self.line = gr.HTML(elem_id="redo-line", js_on_load=None)
         rows = services.library.current.backbone.grid.rows
-        self.rows = gr.Slider(1, rows - 1, rows // 2, step=1, label=t("rows_kept"),
-                              elem_id="redo-rows", buttons=[])
         with gr.Row():
-            self.start = gr.Button(t("start_redo"), variant="primary", elem_id="redo")
-            self.stop = stop_button(services, t, "redo-stop", self.running)
-        self.stage = empty_stage("redo-stage")
+            self.rows = gr.Slider(1, rows - 1, rows // 2, step=1, label=t("rows_kept"),
+                                  elem_id="redo-rows", buttons=[], scale=3)
+            self.size = gr.Dropdown([(t("same_size"), SAME)], value=SAME,
+                                    label=t("extend"), elem_id="redo-size", visible=False,
+                                    scale=1, min_width=160)
+        gr.Markdown(t("redo_hint"))
         self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
         self.stopped = Stopped(services, t, "redo-")
-        self.result = pictures(t, "redo-result")
-        self.shown = [self.source, self.told, self.line, self.rows]
-        self.run_shown = [self.stage, self.status, controls.trouble, self.result, self.running,
+        self.shown = [self.source, self.told, self.stage, self.rows, self.size, self.fold,
+                      controls.parts["prompt"]]
+        self.run_shown = [self.stage, self.status, controls.trouble, self.running,
                           self.stop, *self.stopped.shown]
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls
+        wish = controls.wishes["redo"]
+        wish.change(self.wished, wish, [tabs, *self.shown], **PRIVATE)
+        self.size.input(self.resized, [self.source, self.size], self.rows, **PRIVATE)
         tab.select(self.refresh, None, [self.recent, self.ids], **PRIVATE)
         self.recent.select(self.pick, self.ids, self.shown, **PRIVATE)
         self.upload.upload(self.show_upload, self.upload, self.shown, **PRIVATE)
         self.start.click(
-            self.run, [self.source, self.rows, controls.lock, controls.metadata, *controls.inputs],
+            self.run, [self.source, self.rows, self.size, controls.lock, controls.metadata,
+                       *controls.inputs],
             [controls.parts["seed"], *self.run_shown], **PRIVATE)
         self.stopped.wire(self.status, controls, self, tabs, self.stage)
 
@@ -83,6 +90,10 @@ class Redo(Resumable):
         entries = [entry for entry in self.services.history.entries(2 * RECENT)
                    if entry.kind != "race"][:RECENT]
         return files(entries), [entry.id for entry in entries]
+
+    def wished(self, wish: str, request: gr.Request) -> list:
+        """A tool of a stage: open this tab with its picture, whose id is in the wish."""
+        return [gr.update(selected="redo"), *self.show(json.loads(wish)["value"], request)]
 
     def pick(self, ids: list[str], event: gr.SelectData, request: gr.Request) -> list:
         return self.show(ids[event.index], request)
@@ -109,23 +120,34 @@ class Redo(Resumable):
         row = seen.finished or seen.rows // 2
         html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" row="{row}" '
                 'target="#redo-rows"></ssd-keep-line>')
+        sizes = [(say(language, "same_size"), SAME), *((size, size) for size in seen.taller)]
         return [str(path), line(say(language, "picked", name=path.name, how=seen.how)), html,
-                gr.update(maximum=seen.finished or seen.rows - 1, value=row)]
+                gr.update(maximum=seen.finished or seen.rows - 1, value=row),
+                gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
+                gr.update(open=False), gr.skip() if seen.prompt is None else seen.prompt]
+
+    def resized(self, source: str, size: str) -> dict:
+        """Of a picture that is extended downward, all rows can be kept."""
+        backbone = self.services.library.current.backbone
+        rows = runs.look(self.services.history, Path(source), backbone).rows
+        return gr.update(maximum=rows, value=rows) if size else gr.update(
+            maximum=rows - 1, value=rows // 2)
 
     def _refused(self, error: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
-        return [None, trouble(language, error), "", gr.skip()]
+        return [None, trouble(self.services, language, error), "", gr.skip(),
+                gr.update(visible=False), gr.update(open=True), gr.skip()]
 
     # Running
 
-    async def run(self, request: gr.Request, source: str | None, rows: int, locked: bool,
-                  metadata: bool, *values: object) -> AsyncIterator[dict]:
+    async def run(self, request: gr.Request, source: str | None, rows: int, size: str | None,
+                  locked: bool, metadata: bool, *values: object) -> AsyncIterator[dict]:
         """Redraw the rows below the line; the stage shows the kept rows from the start."""
         def work(settings: Settings) -> Work:
             if source is None:
                 raise SSDError(say(language_of(request, self.services.language), "pick_first"))
             return runs.redo(self.services.library, self.services.history, settings, Path(source),
-                             int(rows), metadata=metadata)
+                             int(rows), size or None, metadata=metadata)
 
         async for told in self.submitted(request, locked, values, work):
             yield told
@@ -135,5 +157,4 @@ class Redo(Resumable):
         yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden()}
         await over(job)
-        yield {**busy(self.running, self.stop),
-               **self.stopped.outcome(job, language, self.result)}
+        yield {**busy(self.running, self.stop), **self.stopped.outcome(job, language)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -14,7 +15,7 @@ from ssd_core import SSDError
 from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
-from .common import files, line, owner_of, pictures, stop_button, trouble
+from .common import PRIVATE, files, line, owner_of, pictures, stop_button, trouble
 from .controls import Controls, takes_knobs
 from .redo import Redo
 from .stopped import Stopped
@@ -29,12 +30,11 @@ class Seeds:
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running, self.held = gr.State([]), gr.State({})
-        gr.Markdown(t("seeds_hint"))
-        with gr.Row():
-            self.count = gr.Slider(2, 16, 8, step=1, label=t("how_many"), elem_id="seeds-count",
-                                   buttons=[])
+        with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_seeds"), variant="primary", elem_id="seeds-start")
             self.stop = stop_button(services, t, "seeds-stop", self.running)
+        self.count = gr.Slider(2, 16, 8, step=1, label=t("how_many"), info=t("seeds_hint"),
+                               elem_id="seeds-count", buttons=[])
         self.status = gr.HTML(elem_id="seeds-status", js_on_load=None)
         self.grid = gr.HTML(elem_id="seeds-grid", js_on_load=None)
         self.ticks = gr.CheckboxGroup([], label=t("ticked"), visible=False, elem_id="seeds-ticks")
@@ -46,11 +46,15 @@ class Seeds:
                       *self.stopped.shown]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
-        controls = self.controls
+        controls, self.tabs = self.controls, tabs
         self.start.click(
             self.begin, [self.count, self.held, controls.lock, *controls.inputs],
             [controls.parts["seed"], *self.shown], api_name="seeds_start",
             show_progress="hidden")
+        wish = controls.wishes["vary"]
+        wish.change(
+            self.vary, [wish, self.count, self.held, *controls.inputs],
+            [tabs, controls.lock, controls.parts["seed"], *self.shown], **PRIVATE)
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
             self.shown, api_name="seeds_finish", show_progress="hidden")
@@ -68,10 +72,21 @@ class Seeds:
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error)), **self.left(held)}
+            yield {self.controls.trouble: trouble(services, language, str(error)),
+                   **self.left(held)}
             return
         yield {self.controls.parts["seed"]: str(settings.seed)}
         async for told in self.drawing_tops(jobs, language):
+            yield told
+
+    async def vary(self, request: gr.Request, wish: str, count: int, held: dict[str, str],
+                   *values: object) -> AsyncIterator[dict]:
+        """A tool of a stage: start the seeds around the one in the wish."""
+        first = (int(json.loads(wish)["value"]) - int(count) // 2) % 2**64
+        yield {self.tabs: gr.update(selected="seeds"), self.controls.lock: True,
+               self.controls.parts["seed"]: str(first)}
+        around = self.controls.with_seed(values, first)
+        async for told in self.begin(request, count, held, True, *around):
             yield told
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
@@ -125,7 +140,8 @@ class Seeds:
     def failed(self, jobs: Sequence[Job], language: str) -> dict:
         """The error of the first seed that failed."""
         errors = [job.error for job in jobs if job.state == "failed"]
-        return {self.controls.trouble: trouble(language, errors[0])} if errors else {}
+        told = [trouble(self.services, language, error) for error in errors]
+        return {self.controls.trouble: told[0]} if told else {}
 
     async def complete(self, ticked: list[str], held: dict[str, str], metadata: bool,
                        request: gr.Request) -> AsyncIterator[dict]:
@@ -140,7 +156,8 @@ class Seeds:
             jobs = [services.worker.submit(FINISHED, work, owner, seed)
                     for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:
-            yield {self.controls.trouble: trouble(language, str(error)), **self.left(held)}
+            yield {self.controls.trouble: trouble(services, language, str(error)),
+                   **self.left(held)}
             return
         async for told in self.finishing(jobs, held, language):
             yield told
@@ -161,7 +178,7 @@ class Seeds:
         """The finished seeds, and the top of a stopped one."""
         entries = [entry for job in jobs if job.result for entry in job.result.entries]
         told = [line(say(language, "seeds_done", count=len(entries),
-                         where=entries[0].path.parent))] if entries else []
+                         where=self.services.place(entries[0].path.parent)))] if entries else []
         stopped = [job for job in jobs if job.state == "cancelled"]
         offer = next((job for job in stopped if job.result and job.result.stopped_rows), None)
         offered = self.stopped.offered(offer, language) if offer else {}

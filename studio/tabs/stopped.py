@@ -10,7 +10,7 @@ from .. import runs
 from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
-from .common import IDLE, PRIVATE, figures, files, line, trouble
+from .common import IDLE, PRIVATE, line, saved_line, trouble
 from .controls import Controls
 
 
@@ -59,7 +59,7 @@ class Stopped:
                 raise SSDError(say(language, "stopped_gone"))
             entry = runs.save_partial(services.history, services.library, job.result, metadata)
         except SSDError as error:
-            return {self.trouble: trouble(language, str(error))}
+            return {self.trouble: trouble(self.services, language, str(error))}
         self._forget(job_id)
         shown = dict(zip(self.redo.shown, self.redo.show(entry.id, request), strict=True))
         return {self.status: "", self.trouble: "", self.tabs: gr.update(selected="redo"),
@@ -73,12 +73,10 @@ class Stopped:
         told = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
         return {self.status: line(told), self.row: gr.update(visible=True), self.job: job.id}
 
-    def outcome(self, job: Job, language: str, result: gr.Gallery) -> dict:
-        """What a tab shows of an ended job."""
+    def outcome(self, job: Job, language: str) -> dict:
+        """What a tab shows of an ended job, beside its stage."""
         if job.state == "cancelled":
             return self.offered(job, language)
-        drawn: runs.Drawn | None = job.result
-        saved = {result: files(drawn.entries)} if drawn else {}
         if job.state == "failed":
-            return {self.trouble: trouble(language, job.error), **saved}
-        return {self.status: figures(language, drawn.label, drawn.stats, drawn.entries), **saved}
+            return {self.trouble: trouble(self.services, language, job.error)}
+        return {self.status: saved_line(self.services, language, job.result.entries)}

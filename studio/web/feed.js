@@ -6,6 +6,7 @@
 
 const BUSY = 100; // ms between an answer and the next question
 const RESTING = 1000; // while nothing but paused jobs is left
+const WAITING = 2000; // at most, while jobs wait and nothing changes; every pause is longer
 const LONGEST = 5000; // after failures, which double the pause
 const OVER = new Set(["done", "failed", "cancelled", "gone"]);
 const GONE = Object.freeze({ state: "gone", position: 0, messages: [], error: null });
@@ -14,6 +15,7 @@ export class Feed {
   #after;
   #timer = null;
   #failures = 0;
+  #waited = 0; // answers without news of jobs that wait
   #abort = new AbortController();
 
   /**
@@ -48,7 +50,14 @@ export class Feed {
     if (this.over) return;
     if (this.#failures > 0) this.lost(false);
     this.#failures = 0;
-    this.#again(this.#deliver(answer) ? BUSY : RESTING);
+    this.#again(this.#pause(this.#deliver(answer)));
+  }
+
+  /** ms until the next question, for the liveliest state that a job has. */
+  #pause(state) {
+    this.#waited = state === "waiting" ? this.#waited + 1 : 0;
+    if (state === "waiting") return Math.min(WAITING, BUSY * 1.3 ** this.#waited);
+    return state === "running" ? BUSY : RESTING;
   }
 
   /** Why it failed does not matter: only another try can tell whether it passes. */
@@ -68,17 +77,17 @@ export class Feed {
       [...this.#after].flatMap(([id, after]) => [["job", id], ["after", after]])).toString();
   }
 
-  /** Hand every entry on; whether a job may have something new soon. */
+  /** Hand every entry on; "running" if a job runs, else "waiting" if one waits, else "". */
   #deliver(answer) {
-    let busy = false;
+    const states = new Set();
     for (const id of [...this.#after.keys()]) {
       const entry = answer[id] ?? GONE;
       if (OVER.has(entry.state)) this.#after.delete(id);
       else this.#after.set(id, entry.next);
-      busy ||= entry.state === "waiting" || entry.state === "running";
+      states.add(entry.state);
       this.take(id, entry);
     }
-    return busy;
+    return ["running", "waiting"].find((state) => states.has(state)) ?? "";
   }
 }
 

@@ -5,12 +5,14 @@ import { SsdDivider } from "./divider.js";
 import { SsdKeepLine } from "./keep_line.js";
 import { SsdSeeds } from "./seeds.js";
 import { SsdStage } from "./stage.js";
+import { SsdWords } from "./words.js";
 
 const ELEMENTS = {
   "ssd-stage": SsdStage,
   "ssd-seeds": SsdSeeds,
   "ssd-divider": SsdDivider,
   "ssd-keep-line": SsdKeepLine,
+  "ssd-words": SsdWords,
 };
 
 for (const [name, element] of Object.entries(ELEMENTS)) {

@@ -183,9 +183,37 @@ def test_another_backbone_is_told_whatever_the_knobs_hold(services, controls):
 
 def test_nothing_is_selected_in_a_list_that_is_shown_anew(services, history_tab):
     entries = saved(services, 2)
-    _, gallery, ids, _, selected, delete, sure = history_tab.show(24, ENGLISH)
+    _, gallery, ids, _, selected, delete, sure, details = history_tab.show(24, "", False, ENGLISH)
     assert set(ids) == {entry.id for entry in entries} and len(gallery) == 2
-    assert selected is None and delete["visible"] and not sure["visible"]
+    assert (selected, details) == (None, "") and delete["visible"] and not sure["visible"]
+    assert all(path.endswith(".jpg") for path, _ in gallery), "thumbnails, not whole PNGs"
+
+
+def test_the_history_is_searched_and_favourites_are_kept(services, history_tab, ended, settings):
+    entry = ended(draw(services.library, services.history, settings)).result.entries[0]
+    other, = saved(services)
+
+    def listed(search, only=False):
+        _, gallery, ids, *_ = history_tab.show(24, search, only, ENGLISH)
+        return ids, [caption for _, caption in gallery]
+
+    assert listed("RED house faithful") == ([entry.id], ["Faithful · a red house"])
+    assert listed(str(settings.seed))[0] == [entry.id] and listed("a zebra")[0] == []
+    assert "No picture matches" in history_tab.show(24, "a zebra", False, ENGLISH)[0]
+    history_tab.mark(other.id, ENGLISH)
+    assert listed("", only=True)[0] == [other.id]
+    assert services.history.favourites.turn(other.id) is False
+    assert listed("", only=True)[0] == []
+
+
+def test_the_details_of_a_picture_have_its_prompt_and_settings_to_copy(
+        services, history_tab, ended, settings):
+    entry = ended(draw(services.library, services.history, settings)).result.entries[0]
+    told = history_tab.details_of(entry.id, "en")
+    assert f"/studio/picture/{entry.id}" in told and "Faithful" in told
+    assert 'data-copy="a red house"' in told and "Sampler: exact" in told
+    bare, = saved(services)
+    assert "data-copy" not in history_tab.details_of(bare.id, "en")
 
 
 def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, history_tab):
@@ -193,7 +221,7 @@ def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, histor
     told, delete, sure = history_tab.ask(entry.id, ENGLISH)
     assert sure["value"] == f"Delete {entry.path.name}?" and entry.path.exists()
     assert (delete["visible"], sure["visible"]) == (False, True)
-    selected, delete, sure = history_tab.chosen(other.id)
+    selected, delete, sure, _ = history_tab.chosen(other.id, "en")
     assert selected == other.id and not sure["visible"], "another picture asks anew"
     assert entry.path.name in history_tab.remove(entry.id, ENGLISH)
     assert not entry.path.exists() and other.path.exists()
@@ -203,7 +231,7 @@ def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, histor
 def test_what_cannot_be_listed_is_told_under_the_hint(services, history_tab):
     entry = saved(services)[0]
     (entry.path.parent / "000000.png").write_bytes(b"no picture")
-    hint, *_ = history_tab.show(24, ENGLISH)
+    hint, *_ = history_tab.show(24, "", False, ENGLISH)
     assert "cannot be listed: 1" in hint and "000000.png" in hint
 
 
@@ -254,8 +282,8 @@ class Handlers:
 @pytest.mark.parametrize("error, line, logged", [
     (SSDError("seed 'x': must be <b>"), "seed &#x27;x&#x27;: must be &lt;b&gt;", False),
     (KeyError("keep_rows"), "an error in this program: KeyError", True)])
-def test_a_handler_that_fails_says_one_line(worker, caplog, kind, error, line, logged):
-    handler = guarded(getattr(Handlers(), kind), worker)
+def test_a_handler_that_fails_says_one_line(services, worker, caplog, kind, error, line, logged):
+    handler = guarded(getattr(Handlers(), kind), services)
     assert list(signature(handler).parameters) == ["error", "request"]
     assert isasyncgenfunction(handler) is (kind == "step_by_step")
 

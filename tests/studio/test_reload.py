@@ -50,7 +50,7 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
     assert len(app.pictures) == before + 4 and all(one.painted_rows())
     one.page.reload()
     one.until("done")
-    assert one.page.locator("#create-result img").first.is_visible()
+    assert one.page.get_by_role("link", name="Download").is_visible()
 
 
 def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
@@ -71,7 +71,7 @@ def test_a_cut_that_the_page_notices_ends_nothing(reloading, app):
     with one.page.expect_event("requestfailed"):
         context.set_offline(True)
     context.set_offline(False)
-    one.page.wait_for_selector("#create-result img")
+    one.page.get_by_role("link", name="Download").wait_for()
     one.until("done")
     assert len(app.pictures) == before + 6
 

@@ -99,8 +99,17 @@ class Visitor:
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()
 
+    def unfold(self, name: str) -> None:
+        """Open the fold that hides this control, if one does."""
+        fold = {"pictures": "More settings", "negative": "More settings",
+                "metadata": "More settings"}.get(name)
+        if fold and not self.page.locator(f"#{name}").is_visible():
+            self.page.get_by_role("button", name=fold).click()
+            self.page.locator(f"#{name}").wait_for()
+
     def fill(self, name: str, value: object) -> None:
         """Type into the control of this setting."""
+        self.unfold(name)
         box = self.page.locator(f"#{name} :is(textarea, input)").first
         box.fill(str(value))
         box.press("Tab")

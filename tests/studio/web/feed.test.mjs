@@ -71,6 +71,16 @@ test("paused jobs are asked for once a second, and at full pace when one goes on
   assert.equal(asked.length, 3);
 });
 
+test("the longer a job waits, the more rarely it is asked for", async (t) => {
+  const { asked, pass } = bench(t, ["a"], { a: entry("waiting") });
+  await pass(120);
+  assert.equal(asked.length, 1);
+  for (let second = 0; second < 60; second++) await pass(1000);
+  const before = asked.length;
+  await pass(1999);
+  assert.ok(asked.length - before <= 1 && before < 45, `${before}`);
+});
+
 test("failures are told once, tried again ever more slowly, and forgotten at an answer", async (t) => {
   const failures = Array.from({ length: 7 }, () => new Error("503"));
   const { asked, lost, pass } = bench(t, ["a"], ...failures, { a: entry("running") });

@@ -1,0 +1,38 @@
+"""Which saved pictures are favourites: their ids in a file beside them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+from ssd_core.files import written_whole
+
+NAME = "favourites.json"
+
+
+class Favourites:
+    """Ids of the pictures below `folder` that somebody marked, kept in NAME there.
+
+    A file that cannot be read counts as empty; it is replaced at the next change.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._lock = folder / NAME, threading.Lock()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        try:
+            kept = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return frozenset()
+        return frozenset(one for one in kept if isinstance(one, str)) if isinstance(
+            kept, list) else frozenset()
+
+    def turn(self, id_: str) -> bool:
+        """Mark a picture, or unmark it if it is marked; whether it is marked now."""
+        with self._lock:
+            ids = self.ids ^ {id_}
+            with written_whole(self._path) as temporary:
+                temporary.write_text(json.dumps(sorted(ids), indent=1) + "\n", encoding="utf-8")
+        return id_ in ids

@@ -1,0 +1,119 @@
+"""Rules of a shared app: who may enter, how much a visitor may upload, what errors may tell.
+
+All are ASGI middleware around the whole server, or plain text; none knows Gradio.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from ssd_core import SSDError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+UPLOAD = "/gradio_api/upload"
+OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
+QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
+MOST_VISITORS = 4096
+# A path with at least two folders, as an error line may quote it; its last part is kept.
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:[\\/]|/)(?:[^\s:;,'\"<>|/\\]+[\\/])+")
+
+
+def read_users(file: Path) -> dict[str, str]:
+    """Names and passwords of a file with lines NAME:PASSWORD; SSDError if it has none."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SSDError(f"{file}: cannot be read: write a line NAME:PASSWORD for each visitor"
+                       ) from error
+    pairs = [line.strip().partition(":") for line in lines if line.strip()]
+    if not pairs or not all(name and password for name, _, password in pairs):
+        raise SSDError(f"{file}: write a line NAME:PASSWORD for each visitor")
+    return {name: password for name, _, password in pairs}
+
+
+class Password:
+    """Answer nobody without a name and a password (HTTP Basic), whatever they ask for."""
+
+    def __init__(self, app: App, users: Mapping[str, str]) -> None:
+        self.app, self.users = app, users
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != OPEN and not self.knows(scope):
+            await refuse(send, 401, "a name and a password are needed",
+                         ("www-authenticate", 'Basic realm="SSD studio"'))
+            return
+        await self.app(scope, receive, send)
+
+    def knows(self, scope: Scope) -> bool:
+        kind, _, code = header(scope, "authorization").partition(" ")
+        try:
+            name, _, password = base64.b64decode(code, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return False
+        known = self.users.get(name, "")
+        same = secrets.compare_digest(password.encode(), known.encode())
+        return kind.lower() == "basic" and same and known != ""
+
+
+class UploadQuota:
+    """Refuse uploads of a visitor (by network address) beyond QUOTA bytes in PERIOD seconds."""
+
+    def __init__(self, app: App, quota: int = QUOTA) -> None:
+        self.app, self.quota = app, quota
+        self._taken: dict[str, deque[tuple[float, int]]] = {}
+        self._lock = threading.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (scope["type"] == "http" and scope["method"] == "POST"
+                and scope["path"].rstrip("/") == UPLOAD and (why := self.refused(scope))):
+            await refuse(send, 413, why)
+            return
+        await self.app(scope, receive, send)
+
+    def refused(self, scope: Scope) -> str | None:
+        """Why an upload is refused; else its bytes count from now on."""
+        length = header(scope, "content-length")
+        if not length.isdecimal():
+            return "an upload must say how long it is"
+        visitor = (scope.get("client") or ("",))[0]
+        with self._lock:
+            now, taken = time.monotonic(), self._taken.setdefault(visitor, deque())
+            while taken and now - taken[0][0] > PERIOD:
+                taken.popleft()
+            if sum(size for _, size in taken) + int(length) > self.quota:
+                return f"at most {self.quota >> 20} MiB can be uploaded in an hour: wait a while"
+            taken.append((now, int(length)))
+            if len(self._taken) > MOST_VISITORS:
+                self._taken.pop(next(iter(self._taken)))
+        return None
+
+
+def header(scope: Scope, name: str) -> str:
+    """A header of a request; empty if it is missing."""
+    return next((value.decode("latin-1") for key, value in scope["headers"]
+                 if key.decode("latin-1").lower() == name), "")
+
+
+async def refuse(send: Send, status: int, why: str, *headers: tuple[str, str]) -> None:
+    """Answer a request with one line of text."""
+    told = [("content-type", "text/plain; charset=utf-8"), *headers]
+    await send({"type": "http.response.start", "status": status,
+                "headers": [(name.encode(), value.encode()) for name, value in told]})
+    await send({"type": "http.response.body", "body": why.encode()})
+
+
+def without_folders(text: str) -> str:
+    """A text for strangers: of every absolute path in it, only the last part."""
+    return ABSOLUTE.sub("", text)

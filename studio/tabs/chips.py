@@ -1,0 +1,41 @@
+"""Words to click under the prompt: those of a backbone that knows few, else styles."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+
+from ssd_core.backbones.base import Backbone
+from ssd_core.postcards.chips import Chip
+
+from ..words import CHINESE, say
+
+# (English, Chinese) of styles for backbones that know all words.
+STYLES = (("watercolour", "水彩画"), ("oil painting", "油画"), ("pencil drawing", "铅笔素描"),
+          ("photograph", "照片"), ("film still", "电影画面"), ("children's book illustration",
+          "儿童绘本插图"), ("woodcut print", "木刻版画"), ("pixel art", "像素画"),
+          ("low-poly render", "低多边形渲染"), ("soft light", "柔和的光线"),
+          ("golden hour", "黄金时刻"), ("dramatic clouds", "戏剧性的云"))
+
+
+def chips_html(backbone: Backbone, language: str) -> str:
+    """The element of web/words.js for this backbone, in a language of the page."""
+    kinds = [{"name": kind.chinese if language == CHINESE else kind.name, "role": kind.role,
+              "chips": [{"phrases": written(chip, language),
+                         "attribute": chip.attribute, "plural": chip.plural,
+                         "colour": chip.english[0]} for chip in kind.chips]}
+             for kind in backbone.word_kinds] or [styles(language)]
+    return f'<ssd-words kinds="{escape(json.dumps(kinds))}" target="#prompt"></ssd-words>'
+
+
+def written(chip: Chip, language: str) -> list[str]:
+    """The chip's phrases; those of the page's language first, as they are the ones to write."""
+    own, other = (chip.chinese, chip.english)[:: 1 if language == CHINESE else -1]
+    return [*own, *other]
+
+
+def styles(language: str) -> dict:
+    """Styles as one kind of words; a prompt may have several."""
+    return {"name": say(language, "styles"), "role": "style",
+            "chips": [{"phrases": [pair[language == CHINESE]], "attribute": pair[0],
+                       "plural": False, "colour": ""} for pair in STYLES]}

@@ -1,0 +1,67 @@
+"""What the History tab tells of one picture: the picture itself, and all that its recipe says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from urllib.parse import quote
+
+from ssd_core import SSDError
+from ssd_core.front.recipe import opened, read_recipe
+
+from ..history import Entry
+from ..words import label_in, run_names, say
+
+
+def caption(entry: Entry, language: str) -> str:
+    """The method and the prompt of a picture; its name if it has no recipe."""
+    if entry.prompt is None or entry.label is None:
+        return entry.path.stem
+    return f"{method_title(entry.label, language)} · {entry.prompt}"
+
+
+def method_title(label: str, language: str) -> str:
+    """The name of the speed that a run of this label had; the label itself if it was none."""
+    return run_names(language).get(label, label)
+
+
+def details_html(entry: Entry, language: str, favourite: bool) -> str:
+    """The picture, its facts, and buttons that copy its prompt and its settings."""
+    try:
+        recipe = read_recipe(entry.path)
+    except SSDError:
+        recipe = None
+    told = facts(entry, recipe, language)
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in told)
+    copies = copy_buttons(entry, recipe, language) if recipe else ""
+    mark = ' <span class="studio-mark" aria-hidden="true">★</span>' if favourite else ""
+    return (f'<div class="studio-details"><img src="/studio/picture/{quote(entry.id)}" '
+            f'alt="{escape(entry.prompt or entry.path.stem)}"><h3>{escape(entry.path.stem)}{mark}'
+            f"</h3><dl>{rows}</dl>{copies}</div>")
+
+
+def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple[str, str]]:
+    """(name, value) of what is known about a picture, the most telling first."""
+    size = [(say(language, "size"), f"{entry.width} x {entry.height}")]
+    if recipe is None:
+        return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
+    seconds = recipe.get("seconds", {}).get("total")
+    told = [(say(language, "prompt"), recipe["prompt"]),
+            (say(language, "negative"), recipe["negative"] or ""),
+            (say(language, "method"), method_title(entry.label or "", language)),
+            (label_in(language, "seed"), str(recipe["seed"])), *size,
+            (say(language, "backbone"), recipe["backbone"]["name"][:60]),
+            (say(language, "passes"), str(recipe.get("passes", ""))),
+            (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]
+    return [(name, value) for name, value in told if value]
+
+
+def copy_buttons(entry: Entry, recipe: Mapping, language: str) -> str:
+    """Buttons whose data-copy web/manners.js puts on the clipboard."""
+    with opened(entry.path) as image:
+        settings = image.info.get("parameters")
+    texts = {"copy_prompt": recipe["prompt"], **({"copy_settings": settings} if settings else {})}
+    return "".join(
+        f'<button type="button" class="studio-copy" data-copy="{escape(text)}" '
+        f'data-copied="{escape(say(language, "copied"))}">{escape(say(language, key))}</button>'
+        for key, text in texts.items())

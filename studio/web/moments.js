@@ -1,0 +1,25 @@
+/** The moments of a run by its messages. Pure; the server's films (front/replay.py) do the same. */
+
+const [SHORTEST, LONGEST] = [3, 12]; // s of a film; in between it takes as long as the run did
+
+/** [seconds, message] in order, on each run's own clock; the panels of a race ran side by side. */
+export function timed(messages) {
+  const clocks = new Map();
+  const told = messages.map((message) => {
+    const { panel, kind, seconds } = message;
+    const before = kind === "started" ? 0 : clocks.get(panel) ?? 0;
+    clocks.set(panel, Math.max(before, seconds ?? 0));
+    return [clocks.get(panel), message];
+  });
+  return told.sort((a, b) => a[0] - b[0]); // stable
+}
+
+/** How many of these had come by then. */
+export function upTo(told, seconds) {
+  return told.filter(([time]) => time <= seconds).length;
+}
+
+/** Seconds that a film of a run takes. */
+export function filmSeconds(ran) {
+  return Math.min(LONGEST, Math.max(SHORTEST, ran));
+}

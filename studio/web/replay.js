@@ -1,0 +1,123 @@
+/**
+ * A finished run played again from its messages: a slider over its moments, play, and its film as a
+ * file, which the server makes.
+ */
+
+import { make, setText } from "./core/elements.js";
+import { say } from "./core/strings.js";
+import { filmSeconds, timed, upTo } from "./moments.js";
+
+const STEPS = 1000; // of the slider
+
+export class Replay {
+  #fed = 0; // messages that the preview has
+  #wanted = null; // how many it is to have, while it is being painted
+  #frame = null;
+  #disposed = false;
+
+  /** newPreview(): an empty preview that fills the room it gets. mp4: can the server write one? */
+  constructor(job, messages, { words, overlay, mp4, newPreview }) {
+    Object.assign(this, { job, words, newPreview, told: timed(messages) });
+    this.length = this.told.at(-1)?.[0] ?? 0; // s of the run
+    this.#build(mp4);
+    this.preview = this.#fresh(overlay);
+    this.#begin();
+  }
+
+  #build(mp4) {
+    const { words } = this;
+    this.play = make("button", "ssd-tool ssd-play", { type: "button" }, [words.play]);
+    this.play.addEventListener("click",
+      () => (this.#frame === null ? this.#begin() : this.#stop()));
+    this.slider = make("input", "ssd-scrub", { type: "range", min: "0", max: String(STEPS),
+      value: "0", "aria-label": words.moment });
+    this.slider.addEventListener("input", () => {
+      this.#stop();
+      this.#show();
+    });
+    this.moment = make("span", "ssd-moment");
+    this.webp = make("a", "ssd-tool", { download: "replay.webp" }, [words.saveWebp]);
+    this.mp4 = mp4 ? make("a", "ssd-tool", { download: "replay.mp4" }, [words.saveMp4])
+      : make("button", "ssd-tool", { type: "button", disabled: "", title: words.noMp4 },
+        [words.saveMp4]);
+    this.place = make("div", "ssd-replayed");
+    this.bar = make("div", "ssd-scrubber");
+    this.element = make("div", "ssd-replay", {}, [this.place, this.bar]);
+  }
+
+  /** An empty preview; its overlay is in the film, too. */
+  #fresh(overlay) {
+    const preview = this.newPreview();
+    preview.overlay = overlay;
+    preview.toggle.addEventListener("click", () => this.#link(preview));
+    this.bar.replaceChildren(this.play, this.slider, this.moment, preview.toggle, this.webp,
+      this.mp4);
+    preview.bar.remove(); // there is no room for what the colours mean
+    this.#link(preview);
+    return preview;
+  }
+
+  #link({ overlay }) {
+    for (const [link, kind] of [[this.webp, "webp"], [this.mp4, "mp4"]]) {
+      if (link.download) {
+        link.href = new URL(`../replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`,
+          import.meta.url).href;
+      }
+    }
+  }
+
+  /** Show the slider's moment; of those asked for while one is painted, the last one counts. */
+  async #show() {
+    const seconds = (Number(this.slider.value) / STEPS) * this.length;
+    setText(this.moment, say(this.words.momentOf,
+      { seconds: seconds.toFixed(1), all: this.length.toFixed(1) }));
+    this.slider.setAttribute("aria-valuetext", this.moment.textContent);
+    const busy = this.#wanted !== null;
+    this.#wanted = upTo(this.told, seconds);
+    if (busy) return;
+    while (this.#wanted !== this.#fed && !this.#disposed) await this.#paint(this.#wanted);
+    this.#wanted = null;
+  }
+
+  /** An earlier moment is painted anew, out of sight until it is complete. */
+  async #paint(count) {
+    const before = this.preview;
+    if (count < this.#fed) {
+      this.preview = this.#fresh(before.overlay);
+      this.#fed = 0;
+    }
+    for (const [, message] of this.told.slice(this.#fed, count)) this.preview.feed(message);
+    this.#fed = count;
+    await this.preview.settled();
+    if (this.#disposed) return;
+    this.place.replaceChildren(this.preview.element);
+    if (before !== this.preview) before.dispose();
+  }
+
+  #begin() {
+    if (Number(this.slider.value) >= STEPS) this.slider.value = "0";
+    const [from, began] = [Number(this.slider.value) / STEPS, performance.now()];
+    setText(this.play, this.words.pause);
+    const step = (now) => {
+      const share = from + (now - began) / 1000 / filmSeconds(this.length);
+      this.slider.value = String(Math.round(Math.min(1, share) * STEPS));
+      this.#show();
+      if (share >= 1) this.#stop();
+      else this.#frame = requestAnimationFrame(step);
+    };
+    this.#frame = requestAnimationFrame(step);
+  }
+
+  #stop() {
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#frame = null;
+    setText(this.play, this.words.play);
+  }
+
+  dispose() {
+    this.#disposed = true;
+    this.#stop();
+    this.preview.dispose();
+    this.element.remove();
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * What can be done with a finished picture, beside it on the stage.
+ *
+ * The tools know saved pictures, {id, seed, label} each, and inputs of the page: #wish-redo and
+ * #wish-vary take a picture to the tabs Redo and Seeds.
+ */
+
+import { make, setText } from "./core/elements.js";
+import { say } from "./core/strings.js";
+import { compareDialog, fullScreen } from "./dialogs.js";
+import { type } from "./host.js";
+
+export function pictureUrl(id) {
+  const path = id.split("/").map(encodeURIComponent).join("/");
+  return new URL(`../picture/${path}`, import.meta.url).href;
+}
+
+const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
+let wishes = 0; // makes the same wish twice two different values
+
+export class Tools {
+  #saved = [];
+  #chosen = 0;
+
+  /** replay(): starts or ends the replay, and tells whether it is on. */
+  constructor(words, { replay }) {
+    this.words = words;
+    this.choice = make("div", "ssd-choice", { role: "group" });
+    this.link = make("a", "ssd-tool", { download: "" }, [words.download]);
+    this.seed = this.#button("copySeed", () => this.#copySeed());
+    this.redo = this.#button("redo", () => wish("redo", this.#picture.id));
+    this.vary = this.#button("vary", () => wish("vary", this.#picture.seed));
+    this.vary.title = words.varyHint;
+    this.full = this.#button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
+    this.compare = this.#button("compare", () => this.#compare());
+    this.replay = this.#button("replay", () => {
+      this.replay.setAttribute("aria-pressed", String(replay()));
+    });
+    this.said = make("p", "ssd-said", { role: "status" });
+    this.element = make("div", "ssd-tools",
+      { role: "group", "aria-label": words.tools, hidden: "" },
+      [this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
+        this.seed, this.said]);
+  }
+
+  #button(name, act) {
+    const button = make("button", "ssd-tool", { type: "button" }, [this.words[name]]);
+    button.dataset.tool = name;
+    button.addEventListener("click", act);
+    return button;
+  }
+
+  get #picture() {
+    return this.#saved[this.#chosen];
+  }
+
+  /** Show the tools for these saved pictures; without any there is nothing to do. */
+  offer(saved) {
+    if (saved.length === this.#saved.length) return;
+    this.#saved = saved;
+    this.previous = remember(saved);
+    this.element.hidden = saved.length === 0;
+    this.choice.hidden = saved.length < 2;
+    this.choice.replaceChildren(...saved.map((_, i) => this.#choose(i)));
+    this.#show(0);
+  }
+
+  #choose(index) {
+    const name = say(this.words.pictureOf, { number: index + 1 });
+    const button = make("button", "ssd-tool ssd-number", { type: "button", title: name,
+      "aria-label": name }, [String(index + 1)]);
+    button.addEventListener("click", () => this.#show(index));
+    return button;
+  }
+
+  #show(index) {
+    this.#chosen = index;
+    [...this.choice.children].forEach(
+      (button, i) => button.setAttribute("aria-pressed", String(i === index)));
+    this.link.href = pictureUrl(this.#picture.id);
+    this.link.download = this.#picture.id.split("/").at(-1);
+    this.compare.disabled = this.previous === null && this.#saved.length < 2;
+    setText(this.said, "");
+  }
+
+  async #copySeed() {
+    const text = this.#picture.seed;
+    try {
+      await navigator.clipboard.writeText(text);
+      setText(this.said, say(this.words.copied, { text }));
+    } catch {
+      setText(this.said, say(this.words.notCopied, { text }));
+    }
+  }
+
+  /** In a batch or a race, with the picture before it; else with that of the run before. */
+  #compare() {
+    const { last, current } = this.words;
+    const neighbour = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1];
+    const [id, name] = neighbour ? [neighbour.id, neighbour.label ?? last] : [this.previous, last];
+    compareDialog(this.words, [pictureUrl(id), name],
+      [pictureUrl(this.#picture.id), this.#picture.label ?? current]);
+  }
+}
+
+function wish(name, value) {
+  const input = document.querySelector(`#wish-${name} :is(textarea, input)`);
+  wishes += 1;
+  if (input) type(input, JSON.stringify({ value, wish: wishes }));
+}
+
+/** Note these pictures as this tab's latest; the id of the latest one before them, or null. */
+function remember(saved) {
+  const ids = saved.map(({ id }) => id);
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(LAST) ?? "[]").filter((id) => !ids.includes(id));
+    sessionStorage.setItem(LAST, JSON.stringify([...kept, ...ids].slice(-2 - ids.length)));
+    return kept.at(-1) ?? null;
+  } catch {
+    return null; // no storage: nothing to compare with
+  }
+}

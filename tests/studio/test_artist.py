@@ -1,0 +1,118 @@
+"""What an artist does on the stage, in a real browser: words, keys, tools, replay, phone."""
+
+import io
+
+import pytest
+from PIL import Image
+
+pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+from support.studio_visit import PATIENCE  # noqa: E402
+
+from ssd_core.front.recipe import read_recipe  # noqa: E402
+
+pytestmark = pytest.mark.slow
+DESK = {"viewport": {"width": 1366, "height": 768}}
+
+
+def prompt(visitor):
+    return visitor.page.locator("#prompt textarea").input_value()
+
+
+def drawn_by(visitor, press):
+    """Start a run by `press`, and wait for its tools."""
+    press()
+    visitor.until("running")
+    visitor.until("done")
+    visitor.page.locator("#create-stage .ssd-tools").wait_for()
+
+
+def tool(visitor, name, stage="create-stage"):
+    visitor.page.locator(f"#{stage} [data-tool={name}]").click()
+
+
+def test_at_first_sight_the_picture_has_the_window_and_the_overlay_until_it_is_done(visit, app):
+    visitor = visit(**DESK)
+    page = visitor.page
+    page.get_by_role("button", name="Time", exact=True).click()
+    page.get_by_role("button", name="at night", exact=True).click()
+    page.get_by_role("button", name="Colour", exact=True).click()
+    page.get_by_role("button", name="purple", exact=True).click()
+    assert prompt(visitor) == ("a red house on the left, a purple boat on the right, on a lake, "
+                               "at night")
+    page.locator("#prompt textarea").press("Control+Enter")
+    page.wait_for_selector("#create-stage .ssd-toggle[aria-pressed=true]")
+    visitor.until("done")
+    page.wait_for_selector("#create-stage .ssd-toggle[aria-pressed=false]")
+    box = page.locator("#create-stage .ssd-picture").bounding_box()
+    assert box["height"] >= 600 and box["y"] + box["height"] <= 768, box
+    assert page.locator("#create-stage .ssd-heading").inner_text() == "Faithful"
+    assert "normal decoding" in page.locator("#create-stage .ssd-figures").inner_text()
+    assert read_recipe(app.pictures[-1])["prompt"] == prompt(visitor)
+
+    before = len(app.pictures)
+    visitor.fill("seed", 77)
+    drawn_by(visitor, lambda: page.locator("#seed :is(input, textarea)").press("Enter"))
+    assert read_recipe(app.pictures[-1])["seed"] == 77 and len(app.pictures) == before + 1
+    page.get_by_role("button", name="Recent", exact=True).click()
+    assert page.locator(".ssd-recent").first.inner_text() == prompt(visitor)
+    tools_of_the_stage(visitor, app)
+
+
+def tools_of_the_stage(visitor, app):
+    """Full screen, comparison, replay with its films, redo in place, variations."""
+    page = visitor.page
+    tool(visitor, "full")
+    image = page.locator("dialog .ssd-zoomed[data-scale]")
+    fit = float(image.get_attribute("data-scale"))
+    page.locator("dialog").press("+")
+    page.wait_for_function("fit => +document.querySelector('.ssd-zoomed').dataset.scale > fit",
+                           arg=fit)
+    assert image.evaluate("one => getComputedStyle(one).imageRendering") == "pixelated"
+    page.get_by_role("button", name="Close").click()
+    tool(visitor, "compare")
+    page.locator("dialog [role=slider]").wait_for()
+    page.get_by_role("button", name="Close").click()
+
+    tool(visitor, "replay")
+    page.wait_for_selector(".ssd-scrub")
+    page.wait_for_function("() => +document.querySelector('.ssd-scrub').value > 0")
+    page.locator(".ssd-scrub").fill("400")
+    page.wait_for_function("""() => /row [1-9]\\d* of 24/.test(
+        document.querySelector('.ssd-replayed .ssd-figures')?.textContent)""")
+    film = page.get_by_role("link", name="Save as WebP").get_attribute("href")
+    answer = page.request.get(film, timeout=PATIENCE)
+    with Image.open(io.BytesIO(answer.body())) as moving:
+        assert moving.n_frames > 3 and moving.size == (384, 384)
+    tool(visitor, "replay")
+
+    saved = app.pictures[-1]
+    tool(visitor, "redo")
+    page.wait_for_selector("#redo-stage [role=slider]")
+    assert saved.stem in page.locator("#redo-stage ssd-keep-line").get_attribute("src")
+    visitor.fill("prompt", "a green tree on the right, at dawn")
+    page.keyboard.press("Control+Enter")
+    visitor.until("done", "redo-stage")
+    redone = read_recipe(app.pictures[-1])
+    assert redone["keep_rows"] == 12 and redone["prompt"].startswith("a green tree")
+
+    tool(visitor, "vary", "redo-stage")
+    page.wait_for_selector("#seeds-grid .ssd-seed")
+    middle = page.locator("#seeds-grid .ssd-seed-label").nth(4).inner_text()
+    assert middle == f"seed {redone['seed']}"
+    page.click("#seeds-stop")
+
+
+def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
+    visitor = visit(viewport={"width": 390, "height": 844}, has_touch=True, locale="zh-CN")
+    page = visitor.page
+    page.wait_for_selector(".studio-fold")
+    places = [page.locator(one).first.bounding_box()["y"] for one in (
+        "#tabs .tab-wrapper", "#prompt", "#chips .ssd-kind", ".studio-fold", "#create-stage")]
+    assert places == sorted(places) and places[-1] < 600
+    assert not page.locator("#speed").is_visible()
+    page.click(".studio-fold")
+    page.locator("#speed").wait_for()
+    page.locator(".ssd-kind").first.click()
+    page.get_by_role("button", name="城堡", exact=True).click()
+    assert "城堡" in prompt(visitor)

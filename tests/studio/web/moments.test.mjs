@@ -1,0 +1,23 @@
+/** The moments of a replay: the same as the server's films have. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { load } from "./as_served.mjs";
+
+const { filmSeconds, timed, upTo } = await load("moments.js");
+
+test("messages come in the order of their runs' own clocks", () => {
+  const told = timed([
+    { panel: 0, kind: "started" }, { panel: 1, kind: "started" },
+    { panel: 0, kind: "rows", seconds: 2 }, { panel: 0, kind: "cells" },
+    { panel: 1, kind: "rows", seconds: 1 },
+  ]);
+  assert.deepEqual(told.map(([seconds]) => seconds), [0, 0, 1, 2, 2]);
+  assert.equal(told[2][1].panel, 1);
+  assert.deepEqual([upTo(told, 0), upTo(told, 1.5), upTo(told, 9)], [2, 3, 5]);
+});
+
+test("a film is neither too short to see nor too long to watch", () => {
+  assert.deepEqual([0.5, 7, 90].map(filmSeconds), [3, 7, 12]);
+});

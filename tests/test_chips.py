@@ -1,0 +1,43 @@
+"""Words that are offered as chips: all are known, and mean the same in both languages."""
+
+from ssd_core.postcards import WORDS, claims
+from ssd_core.postcards.aliases import said, without_repeats
+from ssd_core.postcards.chips import KINDS
+from ssd_core.postcards.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
+from ssd_core.postcards.world import KINDS as THINGS
+
+OFFERED = [(kind, chip) for kind in KINDS for chip in kind.chips]
+
+
+def understood(phrase):
+    pieces = said(phrase)
+    assert all(piece.words is not None for piece in pieces), phrase
+    return " ".join(without_repeats(word for piece in pieces for word in piece.words))
+
+
+def told(kind, phrase):
+    """What a phrase claims, beside a thing if it needs one."""
+    return claims({"colour": f"a {phrase} house", "place": f"a house {phrase}"}.get(
+        kind.role, phrase))
+
+
+def test_every_phrase_is_known_and_its_chinese_claims_the_same():
+    for kind, chip in OFFERED:
+        for phrase in chip.english:
+            assert set(phrase.split()) <= set(WORDS)
+        meant = told(kind, chip.english[0])
+        assert chip.attribute in {claim.attribute for claim in meant}
+        assert {told(kind, understood(one)) for one in chip.chinese} == {meant}, chip.chinese
+
+
+def test_the_whole_world_can_be_clicked():
+    offered = {(claim.attribute, claim.value) for kind, chip in OFFERED
+               for claim in told(kind, chip.english[0])}
+    for attribute, values in (("kind", THINGS), ("colour", COLOURS), ("place", PLACES),
+                              ("ground", GROUNDS), ("sky", SKIES), ("time", TIMES)):
+        assert {value for name, value in offered if name == attribute} == set(values)
+
+
+def test_a_prompt_of_chinese_chips_is_understood_in_their_order():
+    prompt = understood("红色的房子在左边，黄色的小船在右边，湖上，日落")
+    assert prompt == "red house on the left , yellow boat on the right , on a lake , at sunset ,"
