@@ -1,8 +1,8 @@
 """The decoder's matrices in fp8, int8 or int4, by torchao.
 
 int8 and int4 save memory, not time: torchao unpacks an int8 matrix for every product, and its int4
-kernel is fast for single cells only, not for rows (benchmarks/low_precision.py). fp8 multiplies in fp8, each row and
-each cell with a scale of its own, where the card can.
+kernel is fast for single cells only, not for rows (benchmarks/low_precision.py). fp8 multiplies in
+fp8, each row and each cell with a scale of its own, where the card can.
 
 A quantised matrix is still a parameter that F.linear accepts. Embeddings, norms, the image head and
 the picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.

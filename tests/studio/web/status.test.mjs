@@ -46,10 +46,16 @@ test("ends are told where the preview cannot tell them", () => {
 
 const values = (template) => (template.match(/\{\w+\}/g) ?? []).sort();
 
+function templates(texts, before = "") {
+  return Object.entries(texts).flatMap(([name, value]) => typeof value === "string"
+    ? [[before + name, value]] : templates(value, `${before}${name}.`));
+}
+
 test("both languages have the same texts with the same values", () => {
-  assert.deepEqual(Object.keys(TEXTS.zh), Object.keys(TEXTS.en));
-  for (const [name, template] of Object.entries(TEXTS.en)) {
-    assert.deepEqual(values(TEXTS.zh[name]), values(template), name);
-    assert.match(TEXTS.zh[name], /[\u4e00-\u9fff]/, name);
+  const chinese = Object.fromEntries(templates(TEXTS.zh)), english = templates(TEXTS.en);
+  assert.deepEqual(Object.keys(chinese), english.map(([name]) => name));
+  for (const [name, template] of english) {
+    assert.deepEqual(values(chinese[name]), values(template), name);
+    assert.match(chinese[name], /[\u4e00-\u9fff]/, name);
   }
 });
