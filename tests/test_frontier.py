@@ -7,11 +7,12 @@ import pytest
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
 
-from ssd_core import load_backbone, methods
+from ssd_core import Grid, SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.engine.heads import save_heads
 from ssd_core.measure import frontier, shards
+from ssd_core.measure.evaluate import evaluate
 
 
 def test_the_sweep_holds_ar_and_the_papers_settings_once_each():
@@ -25,6 +26,11 @@ def test_the_sweep_holds_ar_and_the_papers_settings_once_each():
         by_row = [entry for entry in entries if getattr(entry.method, "drafter", None) == "row"]
         assert bool(by_row) == (heads is not None and heads.row is not None)
         assert all(entry.heads for entry in by_row)
+
+
+def test_pictures_that_are_no_postcards_are_refused_in_one_line():
+    with pytest.raises(SSDError, match="draws 64x64 pixels.*use evaluate --suite"):
+        evaluate(tiny_postcard(grid=Grid(4, 4)), None, [("ar", methods.AR())], 1)
 
 
 def test_a_pass_costs_its_launches_or_its_bytes():

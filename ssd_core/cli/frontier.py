@@ -34,7 +34,7 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
             json: Json = False) -> None:
     """Sweep methods and knobs; an interrupted run goes on where it was."""
     from ..measure.frontier import entries, write
-    from ..measure.metrics import Trial
+    from ..measure.metrics import Trial, require_postcards
     from ..measure.plots import require_matplotlib
     from ..measure.shards import Entry, Shards
 
@@ -45,6 +45,7 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
         require_matplotlib()  # before hours of decoding
     loaded, models = load_for(workers, loading, [SSD()])
     backbone, heads = loaded.backbone, loaded.heads
+    require_postcards(backbone)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         trial = Trial(backbone, sweep.prompts, sweep.batch, sampling)
         shards = Shards.of(trial, heads, sweep.out / "batches", crew.place)

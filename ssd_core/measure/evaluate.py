@@ -12,7 +12,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..model.sampling import Sampling
 from ..workers.crew import Crew
-from .metrics import Trial
+from .metrics import Trial, require_postcards
 from .shards import Entry, Shards
 
 
@@ -24,6 +24,7 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
     folder: keeps the batches, and a run that was stopped goes on there; None keeps them only until
     the rows are made. crew: who draws and measures; None is this process.
     """
+    require_postcards(backbone)
     trial, warmth = Trial(backbone, prompts, batch, sampling), sampling.temperature
     baseline = Entry(AR(), False, warmth)
     entries = {label: baseline if isinstance(method, AR) else Entry(method, True, warmth)

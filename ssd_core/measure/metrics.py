@@ -20,13 +20,23 @@ from ..engine.decode import generate, prompt_branches
 from ..engine.events import finished
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
+from ..errors import SSDError
 from ..model.sampling import Sampling, guide
 from ..postcards import Claim, check, claims
+from ..postcards.world import SIZE
 from ..train.backbone import hidden_states
 from ..train.data import HELD_OUT, fresh_caption
 from ..train.features import FeatureNet, load_classifier
 
 PROMPT_SEED = HELD_OUT + 500_000  # disjoint from the training stages' held-out pictures
+
+
+def require_postcards(backbone: Backbone) -> None:
+    """Raise SSDError unless pictures have the size of postcards, which the checker reads."""
+    if backbone.size != (SIZE, SIZE):
+        width, height = backbone.size
+        raise SSDError(f"{backbone.name} draws {width}x{height} pixels, and claims are checked on "
+                       f"postcards of {SIZE}x{SIZE}: use evaluate --suite for other backbones")
 
 
 @dataclass
