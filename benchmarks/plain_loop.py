@@ -60,8 +60,9 @@ class PlainModel:
 
 
 def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+    """Neighbouring pairs of x [rows, heads, n, D] turned by the angles of cos, sin [n, D/2]."""
+    a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
 
 
 def plain_loop(backbone: Backbone, branches: list[list[int]], cfg: float, greedy: bool,

@@ -30,11 +30,12 @@ def text_config(backbone: Backbone, ids: int, theta: float) -> dict:
 
 
 def decoder_weights(backbone: Backbone, prefix: str) -> dict[str, torch.Tensor]:
-    """The layers and the final norm in Hugging Face's names; views of the fused matrices."""
+    """The layers and the final norm in Hugging Face's names; views of the matrices but for q, k."""
     s, weights = backbone.decoder.shape, {f"{prefix}norm.weight": backbone.norm}
     for i, layer in enumerate(backbone.decoder.layers):
         at = f"{prefix}layers.{i}."
         qkv = layer.qkv.split([n * s.head_dim for n in (s.heads, s.kv_heads, s.kv_heads)])
+        qkv = [halved(part, s.head_dim) for part in qkv[:2]] + [qkv[2]]
         weights |= {f"{at}self_attn.{name}_proj.weight": part
                     for name, part in zip("qkv", qkv, strict=True)}
         gate, up = layer.gate_up.chunk(2)
@@ -43,6 +44,11 @@ def decoder_weights(backbone: Backbone, prefix: str) -> dict[str, torch.Tensor]:
                     f"{at}input_layernorm.weight": layer.attention_norm,
                     f"{at}post_attention_layernorm.weight": layer.ffn_norm}
     return weights
+
+
+def halved(rows: torch.Tensor, head_dim: int) -> torch.Tensor:
+    """Rows of q or k with rotary pairs as neighbours -> the first of all pairs, then the second."""
+    return rows.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
 
 
 def assigned(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> torch.nn.Module:

@@ -203,6 +203,19 @@ def test_graphs_are_a_line_of_their_own():
     assert turns.graphs == 0
 
 
+def test_graphs_count_where_passes_are_replayed(monkeypatch):
+    """On a CUDA card unless they are switched off; nowhere else."""
+    row = CATALOGUE["Janus-Pro-1B"]
+    assert fit(row, methods.SSD(), device="cpu").graphs == 0
+    monkeypatch.setattr(fit_module, "pick_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(fit_module, "pick_dtype", lambda *_: torch.bfloat16)
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.delenv("SSD_GRAPHS", raising=False)
+    assert fit(row, methods.SSD()).graphs > 0
+    monkeypatch.setenv("SSD_GRAPHS", "off")
+    assert fit(row, methods.SSD()).graphs == 0
+
+
 def test_a_product_in_int8_unpacks_its_matrix():
     figures, cells = figures_of(CATALOGUE["Janus-Pro-7B"]), 1
     plain, small = (working_bytes(figures, Setting(dtype=dtype), cells)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 
 from ..backbones.base import Backbone
+from ..engine.graphs import why_eager
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
@@ -59,14 +60,15 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         device: str = "auto", heads: DraftHeads | None = None, keep_rows: int = 0,
         prompt_slots: int | None = None, offload: bool | None = None,
         replaced: Backbone | None = None, free: int | None = None,
-        graphs: bool = False) -> Fit:
+        graphs: bool | None = None) -> Fit:
     """Estimate a run of `batch` pictures against the free memory of the device.
 
     dtype: "auto" is a loaded backbone's own, else bf16; fp8, int8 and int4 apply to the layers'
     matrices. guided: None follows the backbone's preset. offload: None is a loaded backbone's
     setting. heads: None counts the heads that the method needs. replaced: a loaded backbone that
     will be dropped first. free: bytes available; None asks the device. graphs: whether passes are
-    replayed as CUDA graphs. Raises SSDError for impossible settings.
+    replayed as CUDA graphs; None: as the device and the backbone run. Raises SSDError for
+    impossible settings.
     """
     figures = figures_of(target, prompt_slots).resized(size)
     method = method.resolved(figures.preset)
@@ -80,6 +82,8 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     chosen = pick_device(device)
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
+    if graphs is None:
+        graphs = not why_eager(chosen, getattr(target, "graphs", "auto"), offload)
     small = figures.parameters <= SMALL
     setting = Setting(batch, dtype, guided, offload, pick_dtype("int8", chosen, small).itemsize)
     memory = Memory(figures, method, setting, head_parameters(figures, method, heads), keep_rows,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..engine.graphs import pool_bytes
 from ..engine.heads import DraftHeads
 from ..engine.methods import Resolved
 from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
@@ -17,7 +18,6 @@ WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.
 # Measured number of float32 tensors alive at once: distributions of a pass (p, q and noise under
 # computation), noise of a picture under computation, feature maps of the codec.
 PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 7, 5
-GRAPH_COPIES = 4  # distributions that CUDA graphs keep: q, and p as a choice, a round and a look
 UNPACKED = {"int8": 1}  # copies of a matrix that a product makes, in the dtype of activations
 MARGIN = 1.05  # for memory fragmentation
 
@@ -97,7 +97,7 @@ class Memory:
         if not self.graphs or self.setting.offload:
             return 0
         distribution = distribution_bytes(self.figures, self.setting, self.cells)
-        return self.working + GRAPH_COPIES * distribution
+        return pool_bytes(self.working, distribution)
 
     @property
     def needed(self) -> int:
