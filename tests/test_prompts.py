@@ -18,7 +18,7 @@ from ssd_core.postcards import world as w
 
 ROOT = Path(__file__).resolve().parents[1]
 # Text for backbones with any weights and any vocabulary, to measure long prompts with.
-ELSEWHERE = {"benchmarks/true_size.py"}
+ELSEWHERE = {"benchmarks/memory.py", "benchmarks/peers.py", "benchmarks/true_size.py"}
 QUOTED = re.compile(r'"([^"\n]+)"')
 CAPTION = re.compile(r"(?:an?|one|two|three|the)(?: [^ ]+){3,}")
 
@@ -92,7 +92,7 @@ def in_graphs() -> Iterator[str]:
     for graph in graphs:
         if graph.nodes["backbone"][2]["backbone"] == "postcard":
             yield from (widgets[key] for _, _, widgets, _ in graph.nodes.values()
-                        for key in ("prompt", "value") if key in widgets)
+                        for key in ("prompt", "value") if isinstance(widgets.get(key), str))
 
 
 def prompts() -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from ..errors import SSDError
 from ..files import read_safetensors
 
 FORMAT = "ssd-pictures/1"
-PROMPTS = "prompts"  # beside the pictures: what a text model made of their prompts
+KEPT_PROMPTS = "prompts"  # beside the pictures: what a text model made of their prompts
 
 
 @dataclass(frozen=True)

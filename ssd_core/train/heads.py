@@ -24,7 +24,7 @@ from ..weights.load import load_backbone
 from . import draft_heads, row
 from .checkpoints import Checkpoint, training_steps
 from .common import Say, cosine, remember_rates, set_rate, silent, take_step
-from .drawn import PROMPTS, Pictures, load_pictures
+from .drawn import KEPT_PROMPTS, Pictures, load_pictures
 from .head_quality import acceptance, mean_size, variance
 from .heads_recipe import HeadsRecipe, check, cost, require_room, steps_of
 from .processes import Team, joined
@@ -72,7 +72,7 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
                        "--batch")
     folder = recipe.file.parent
     backbone = load_backbone(recipe.backbone or folder, team.device, recipe.dtype)
-    backbone.keep_prompts(Path(recipe.data or folder) / PROMPTS)
+    backbone.keep_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
     drawn = load_pictures(Path(recipe.data or folder), backbone)
     backbone = backbone.resized(drawn.size)
     there = len(drawn) - min(recipe.held_out, len(drawn) // 4)

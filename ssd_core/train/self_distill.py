@@ -35,7 +35,7 @@ from ..workers.task import Loaded, There
 from ..workers.work import work
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
-from .drawn import FORMAT, PROMPTS, drawn_already, gaps, of_prompts
+from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
 PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes of their own
 POSTCARDS, EACH_CLASS = 5184, 5  # pictures where no number is given
@@ -193,7 +193,7 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
 
 def models_of(recipe: SelfDistillRecipe) -> Models:
     return Models(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
-                  size=pixels(recipe.size), prompts=str((recipe.out / PROMPTS).absolute()))
+                  size=pixels(recipe.size), prompts=str((recipe.out / KEPT_PROMPTS).absolute()))
 
 
 def passes_of(path: Path) -> int:

@@ -104,8 +104,10 @@ class HistoryTab:
         marked = self.services.history.favourites.ids if only else None
 
         def found(entry: Entry) -> bool:
-            text = f"{caption(entry, language)} {entry.method} {entry.seed} {entry.id}".casefold()
-            return all(word in text for word in words) and (marked is None or entry.id in marked)
+            text = f"{caption(entry, language)} {entry.method}".casefold()
+            there = all(word == str(entry.seed) if word.isdigit() else word in text
+                        for word in words)
+            return there and (marked is None or entry.id in marked)
 
         return found
 
