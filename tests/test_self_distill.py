@@ -14,7 +14,7 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.prompts.flan_t5 import FlanT5
 from ssd_core.backbones.prompts.tar_language import TarLanguage
 from ssd_core.train import heads, self_distill
-from ssd_core.train.drawn import PROMPTS, load_pictures
+from ssd_core.train.drawn import KEPT_PROMPTS, load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
 
@@ -81,7 +81,7 @@ def features(path: Path, folder: Path) -> torch.Tensor:
 @pytest.mark.slow
 def test_kept_features_are_those_of_this_encoder_and_damage_is_made_good(tmp_path, readings):
     pytest.importorskip("transformers", reason="flan-T5 is read with transformers")
-    path, kept = llamagen_t2i(tmp_path / "t2i"), tmp_path / PROMPTS
+    path, kept = llamagen_t2i(tmp_path / "t2i"), tmp_path / KEPT_PROMPTS
     first = features(path, kept)
     assert torch.equal(features(path, kept), first) and len(readings) == 1
     (file,) = kept.rglob("*.safetensors")
@@ -101,7 +101,7 @@ def test_tars_language_model_speaks_once(tmp_path, readings, monkeypatch):
     tar_language(path.parent / "Tar-1.5B")
     for _ in range(2):
         backbone = load_backbone(path, "cpu")
-        backbone.keep_prompts(tmp_path / PROMPTS)
+        backbone.keep_prompts(tmp_path / KEPT_PROMPTS)
         ids = tuple(backbone.language.tokenize("a house"))
         drawn.append(backbone.language.draw(ids, torch.device("cpu"), torch.float32))
     assert drawn[0] == drawn[1] and len(readings) == 1
