@@ -135,8 +135,7 @@ def measure(case: Case, device: torch.device) -> dict:
     """The estimate and the peak of one run, in bytes; the process should do nothing else."""
     if device.type == "cpu":
         torch.set_num_threads(1)
-    for warm in {replace(WARM, dtype=dtype) for dtype in ("fp32", case.dtype)}:
-        draw(*loaded(warm, device), SSD(), 1)
+    draw(*loaded(replace(WARM, dtype=case.dtype), device), SSD(), 1)
     gc.collect()
     peak = Peak(device)
     peak.start()

@@ -32,6 +32,7 @@ from ssd_core.weights.memory import (
     mask_bytes,
     working_bytes,
 )
+from ssd_core.weights.quantize import quantise, quantiser
 
 GIB = 2**30
 METHODS = st.sampled_from([*one_of_each(k_h=3, k_v=2, rounds=1, window=40),
@@ -163,17 +164,25 @@ def test_a_backbone_that_offloads_is_estimated_so():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-@pytest.mark.parametrize("dtype, method, batch", [("bf16", "SSD", 4), ("int8", "AR", 1)])
-def test_a_process_takes_what_is_told(root, monkeypatch, dtype, method, batch):
+def test_a_process_takes_what_is_told(root, monkeypatch):
     """Eight layers of 768, a narrow codec, 16 cells: within ten percent of the peak."""
-    if dtype == "int8":
-        pytest.importorskip("torchao", reason="torchao is not installed")
     monkeypatch.syspath_prepend(root / "benchmarks")
     import memory as measured
-    told = measured.apart(measured.Case("LlamaGen-c2i-B-256", dtype, method, batch, layers=8,
+    told = measured.apart(measured.Case("LlamaGen-c2i-B-256", "bf16", "SSD", 4, layers=8,
                                         side=4, codec_channels=32))
     assert told["peak"] > 100 << 20
     assert 0.9 < told["needed"] / told["peak"] < 1.1
+
+
+@pytest.mark.parametrize("plain", [torch.float32, torch.bfloat16])
+def test_beside_int8_a_loaded_backbones_own_dtype_counts(plain):
+    pytest.importorskip("torchao", reason="torchao is not installed")
+    backbone = tiny_postcard()
+    backbone.to(plain)
+    quantise(backbone.decoder, quantiser("int8", torch.device("cpu")))
+    told = fit(backbone, methods.AR(), guided=True, device="cpu", prompt_slots=40)
+    assert stored_dtype(backbone) == "int8"
+    assert told.cache == backbone.new_cache(2, 40 + backbone.grid.slots).nbytes
 
 
 @pytest.mark.parametrize("batch", [1, 5])

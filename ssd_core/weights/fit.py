@@ -84,8 +84,8 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     if graphs is None:
         graphs = not why_eager(chosen, getattr(target, "graphs", "auto"), offload)
-    small = figures.parameters <= SMALL
-    setting = Setting(batch, dtype, guided, offload, pick_dtype("int8", chosen, small).itemsize)
+    setting = Setting(batch, dtype, guided, offload,
+                      beside_int8(target, figures, dtype, chosen).itemsize)
     memory = Memory(figures, method, setting, head_parameters(figures, method, heads), keep_rows,
                     chosen.type != "cpu", graphs)
     if free is None and (free := free_bytes(chosen)) is not None:
@@ -93,6 +93,14 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     fits = None if free is None else memory.needed <= free
     return Fit(memory.decoder + memory.codec, memory.cache, memory.activations, memory.pixels,
                memory.graph_pool, memory.needed, free, fits, advice(memory, free))
+
+
+def beside_int8(target: object, figures: Figures, dtype: str,
+                device: torch.device) -> torch.dtype:
+    """The dtype of what int8 leaves as it is: a loaded backbone's own, else as it would load."""
+    if isinstance(target, Backbone) and dtype == figures.dtype:
+        return target.dtype
+    return pick_dtype("int8", device, figures.parameters <= SMALL)
 
 
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
