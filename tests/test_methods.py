@@ -220,8 +220,8 @@ def poisoned(monkeypatch):
     monkeypatch.setattr(DecodeState, "_require_numbers", lambda *_: None)
     allocate = DecodeState.__init__
 
-    def poison(state, *args):
-        allocate(state, *args)
+    def poison(state, *args, **named):
+        allocate(state, *args, **named)
         state.hidden.fill_(torch.nan)
 
     return lambda: monkeypatch.setattr(DecodeState, "__init__", poison)

@@ -59,8 +59,10 @@ export class Preview {
     const before = this.state;
     this.state = fold(before, message);
     if (this.state === before) return;
-    if (this.state.panels !== before.panels) this.#pass(message);
-    if (message.kind === "finished") this.#taught();
+    if (this.state.panels !== before.panels) {
+      this.#pass(message);
+      if (message.kind === "finished") this.#taught();
+    }
     this.#schedule();
   }
 

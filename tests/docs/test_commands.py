@@ -160,11 +160,11 @@ KINDS: dict[str, Callable[[list[str]], None]] = {
     r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
     r"python benchmarks/": check_benchmark, r"python tests/check_types\.py$": nothing,
     r"(?:\w+=\S+ )*python -m pytest": check_pytest,
-    r"accelerate launch": check_accelerate,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
     # The suites' own repositories, and their scorers as those describe them.
     r"(?:cd|git clone|hf download) ": nothing, r"\./evaluation/|python \./evaluation/": nothing,
     r"bash dpg_bench/|accelerate launch \./dpg_bench/": nothing,
+    r"accelerate launch": check_accelerate,
     r"source \.venv/bin/activate$": nothing, r"py -m venv \.venv$": nothing}
 
 

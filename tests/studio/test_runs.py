@@ -216,7 +216,7 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
     assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
-        "tokens from its recipe", left.stopped_rows, 24)
+        "tokens from its recipe", left.stopped_rows, 24, settings.prompt)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:
