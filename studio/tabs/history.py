@@ -17,7 +17,7 @@ from .common import PRIVATE, line, trouble
 from .controls import Controls
 from .details import caption, details_html
 from .redo import Redo
-from .shown import small
+from .shown import shown, small
 
 PAGE = 24
 
@@ -197,12 +197,14 @@ class HistoryTab:
         return "", gr.update(visible=False), gr.update(visible=True, value=name)
 
     def remove(self, selected: str, request: gr.Request) -> str:
-        """Delete the picture, and the copy that Gradio serves."""
+        """Delete the picture, and the copies of it and of its thumbnail that Gradio serves."""
         language, history = language_of(request, self.services.language), self.services.history
         try:
-            copy = Path(small(history.entry(selected), history))
+            entry = history.entry(selected)
+            copies = [Path(shown(entry)), Path(small(entry, history))]
             history.delete(selected)
         except SSDError as error:
             return trouble(self.services, language, str(error))
-        copy.unlink()
+        for copy in copies:
+            copy.unlink()
         return line(say(language, "deleted", name=Path(selected).name))
