@@ -348,7 +348,8 @@ def test_bad_uploads_get_one_line_and_the_app_goes_on(visitor, tmp_path):
     visitor.page.set_input_files("#redo-upload input[type=file]", tmp_path / "letter.png")
     assert "letter.png" in visitor.told("redo-told")
     visitor.tab("Create")
-    assert "instead of 576" in visitor.draw()
+    visitor.draw()
+    assert "instead of 576" in visitor.figures()
 
 
 def test_an_upload_is_redone_below_the_line_that_was_dragged(visitor, tmp_path, app):

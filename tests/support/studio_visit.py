@@ -156,6 +156,10 @@ class Visitor:
             && document.querySelector('#stop').disabled""", arg=before)
         return self.told("create-status")
 
+    def figures(self) -> str:
+        """What stands below the picture on the stage."""
+        return self.page.inner_text("#create-stage .ssd-figures")
+
     def slow(self, pictures: int = 8) -> None:
         """Knobs of a run that takes seconds."""
         self.expert()
