@@ -42,11 +42,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)
 # The page may load nothing from other hosts, whatever a library or a text asks for.
-FILMS = {"webp": webp, "mp4": mp4}
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'self'"
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "Microsoft YaHei",
          "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
+FILMS = {"webp": webp, "mp4": mp4}
 
 
 class Policy:

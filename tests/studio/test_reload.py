@@ -46,7 +46,7 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
     one.until("running")
     one.page.wait_for_selector("#stop:not([disabled])")
     one.until("done")
-    assert "instead of 576" in one.told("create-status") or "passes" in one.text("create-status")
+    assert "576 passes" in one.figures()
     assert len(app.pictures) == before + 4 and all(one.painted_rows())
     one.page.reload()
     one.until("done")

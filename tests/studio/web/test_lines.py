@@ -120,7 +120,7 @@ def test_a_finger_moves_the_divider(open_page):
     assert value(page) == 70
 
 
-@pytest.mark.parametrize("width, side", [(900, 580), (250, 240 - 6)])
+@pytest.mark.parametrize("width, side", [(900, 800 - 156), (250, 240 - 6)])
 def test_pictures_grow_and_shrink_with_the_room_there_is(open_page, width, side):
     page = open_page(f"<style>body {{ margin: 8px }}</style>{DIVIDER}")
     page.set_viewport_size({"width": width, "height": 800})
