@@ -36,9 +36,10 @@ OLDEST_PYTHON = (3, 10)
 TESTED_TORCH = "2.13.0"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 VERBOSE, FAST = "--verbose", "--fast"
-# A file's tests stay in one worker, so that what they share is made once.
 FAST_LANE = ("-m", "not slow")
-WORKERS = ("-n", "2", "--dist", "loadfile")  # a file of tests shares what it loaded
+# A file's tests stay in one worker, so that what they share is made once. By name: the slowest
+# files come first then, and both workers end at about the same time.
+WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 # About how much is downloaded, in MB, on Linux with Python 3.11.
 SIZES = {"app": 100, "app,dev": 310}
 TORCH_MB, TORCH_CUDA_MB = 200, 3500

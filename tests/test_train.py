@@ -20,7 +20,7 @@ from ssd_core.measure.evaluate import evaluate
 from ssd_core.measure.metrics import code_entropy, objects, with_errors
 from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import COLOURS, KINDS, PLACES
-from ssd_core.train import backbone, common, heads, mulo, reading, self_distill, tokenizer
+from ssd_core.train import backbone, blend, common, heads, mulo, reading, self_distill, tokenizer
 from ssd_core.train.common import cosine, trapezoid
 from ssd_core.train.data import HELD_OUT, fresh_caption, pictures, scene_of
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which all four stages have run."""
+    """A folder in which all five stages have run."""
     out = tmp_path_factory.mktemp("recipe")
     recipe = tokenizer.TokenizerRecipe(out, steps=16, pictures=8, patches=20_000, rounds=1, batch=2,
                                        held_out=2)
@@ -37,6 +37,8 @@ def folder(tmp_path_factory):
         "tokenizer": tokenizer.train(recipe),
         "backbone": backbone.train(backbone.BackboneRecipe(
             out, steps=2, pictures=8, batch=2, reading_steps=2, reading_batch=8, held_out=2)),
+        "blend": blend.train(blend.BlendRecipe(out, pictures=8, steps=1, batch=2, held_out=2,
+                                               device="cpu")),
         "distill": self_distill.train(self_distill.SelfDistillRecipe(
             out, pictures=4, batch=4, device="cpu")),
         "heads": heads.train(heads.HeadsRecipe(
@@ -50,6 +52,7 @@ def test_every_stage_reports_its_metrics(folder):
     assert 0 <= stages["tokenizer"]["claims_kept"] <= 1
     assert 7 < stages["backbone"]["held_out_nll"] < 9  # two steps from log 4096 = 8.3 nats
     assert 0 <= stages["backbone"]["fields_read"] <= 1
+    assert stages["blend"]["steps"] == 1 and 0 <= stages["blend"]["claims_kept"] <= 1
     assert stages["distill"]["drawn_now"] == 4
     names = [f"horizontal+{d}" for d in range(1, 6)] + ["vertical+1", "vertical+2"]
     assert list(stages["heads"]["acceptance"]) == names

@@ -19,7 +19,7 @@ from .output import note
 
 STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
-          "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
+          "classifier": "ClassifierRecipe", "blend": "BlendRecipe", "mulo": "MuloRecipe"}
 TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days
 TOGETHER = ("heads",)  # several processes may share the work
 

@@ -1,0 +1,173 @@
+"""After stage 2: the tokenizer's decoder learns to join tokens that the backbone sampled.
+
+The tokens of a painted picture suit each other. Sampled ones were each drawn for themselves: their
+shades differ, and a sky falls into squares. So every cell of a painted picture is sampled anew from
+what the backbone expects there, and the decoder learns to draw such a grid with the colours of the
+painted picture and the strokes of the sampled codes. Things, and cells whose tokens are the
+picture's own, are drawn as they were painted. Encoder, codebook and backbone stay: tokens keep
+their meaning, and draft heads their use.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tqdm import tqdm
+
+from ..backbones import postcard
+from ..backbones.codecs.vq import VQTokenizer
+from ..backbones.postcard import Postcard
+from ..errors import SSDError
+from ..model.sampling import Sampling, guide, probabilities
+from ..postcards.things import cells_of
+from ..weights.load import load_backbone
+from .backbone import require_postcard
+from .checkpoints import Checkpoint, training_steps
+from .common import REQUIRED, cosine, descend, mixed_precision, option, remember_rates, set_rate
+from .data import fresh_caption, pictures, scene_of, to_signed
+from .teacher import teach
+from .tokenizer import PATCH, held_out_metrics
+
+AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
+# What each part of the loss counts.
+COLOURS, SEAMS, STROKES, KNOWN = 4.0, 2.0, 1.0, 2.0
+UNTOUCHED = 1 / 3  # of the pictures shown keep all of their own tokens
+
+
+@dataclass(frozen=True)
+class BlendRecipe:
+    """How the decoder of a postcard's tokenizer learns to join sampled tokens."""
+
+    out: Path = option(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
+    backbone: str = option("", "Bundled name, file or folder. Default: --out.")
+    pictures: int = option(1000, "Painted pictures whose tokens are sampled anew.")
+    steps: int = option(1500, "Batches seen.")
+    batch: int = option(4, "Pictures of a step.")
+    rate: float = option(1e-3, "Peak learning rate.")
+    held_out: int = option(200, "Pictures that only measure.")
+    seed: int = 0
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = option("auto", "Of the backbone: auto, fp32, bf16, fp16.")
+
+
+class Examples(NamedTuple):
+    """Painted pictures, their own tokens, those sampled in their place, and where things are."""
+
+    painted: np.ndarray  # uint8 [n, H, W, 3]
+    own: torch.Tensor  # int64 [n, R, C]
+    sampled: torch.Tensor  # int64 [n, R, C]
+    things: torch.Tensor  # bool [n, R, C], with the cells around them
+
+
+def train(recipe: BlendRecipe) -> dict:
+    """Train, save the backbone in recipe.out and return the tokenizer's held-out metrics."""
+    if recipe.pictures < 1 or recipe.steps < 1 or recipe.batch < 1:
+        raise SSDError("pictures, steps and batch must be at least 1")
+    source = recipe.backbone or recipe.out
+    reader = require_postcard(load_backbone(source, recipe.device, recipe.dtype))
+    generator = torch.Generator().manual_seed(recipe.seed)
+    examples = sampled_examples(reader, recipe, generator)
+    earlier = reader.picture_codec
+    assert isinstance(earlier, VQTokenizer)
+    codec = copy.deepcopy(earlier).train()
+    learn_to_blend(codec, earlier, examples, recipe, generator)
+    finished = require_postcard(load_backbone(source, "cpu", "fp32"))
+    finished.picture_codec = codec.cpu().eval()
+    postcard.save(finished, recipe.out / "backbone.safetensors")
+    return {**held_out_metrics(codec, recipe.held_out), "stage": "blend",
+            "pictures": recipe.pictures, "steps": recipe.steps}
+
+
+# Sampled tokens
+
+
+def sampled_examples(backbone: Postcard, recipe: BlendRecipe,
+                     generator: torch.Generator) -> Examples:
+    painted = pictures(recipe.pictures, recipe.out)
+    own, sampled = [], []
+    for first in tqdm(range(0, len(painted), AT_ONCE), "sample", mininterval=2.0):
+        block = painted[first : first + AT_ONCE]
+        own.append(backbone.picture_codec.encode(to_signed(block).to(backbone.device)).cpu())
+        captions = [fresh_caption(seed, 0) for seed in range(first, first + len(block))]
+        sampled.append(sampled_anew(backbone, captions, own[-1], generator))
+    shown = torch.from_numpy(np.stack([cells_of(scene_of(n)) >= 0 for n in range(len(painted))]))
+    return Examples(painted, torch.cat(own), torch.cat(sampled), grown(shown))
+
+
+def grown(cells: torch.Tensor) -> torch.Tensor:
+    """Cells bool [B, R, C] and all that touch them."""
+    return F.max_pool2d(cells[:, None].float(), 3, 1, 1)[:, 0] > 0
+
+
+@torch.no_grad()
+def sampled_anew(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
+                 generator: torch.Generator) -> torch.Tensor:
+    """Tokens [B, R, C], each sampled given all that precede it in `tokens`; guided as AR is."""
+    cfg, prompts = backbone.preset.cfg, [backbone.tokenize(caption) for caption in captions]
+    if cfg != 1:
+        prompts += [backbone.unconditional(ids) for ids in prompts]
+    hidden, _ = teach(backbone, prompts, tokens.repeat(len(prompts) // len(captions), 1, 1))
+    logits = guide(backbone.logits(hidden.to(backbone.dtype)).float(), cfg)
+    sampling = replace(Sampling(), min_p=backbone.preset.min_p)
+    target_probs = probabilities(logits, sampling).cpu()
+    return torch.multinomial(target_probs.flatten(0, 1), 1, generator=generator).view_as(tokens)
+
+
+def mixed(examples: Examples, count: int, generator: torch.Generator) -> tuple[
+        torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which pictures [count], their tokens [count, R, C], a random share of them sampled, and the
+    cells [count, R, C] that are to look as they were painted."""
+    pick = torch.randint(len(examples.own), (count,), generator=generator)
+    share = torch.rand(count, 1, 1, generator=generator) / (1 - UNTOUCHED)
+    share = (share - UNTOUCHED / (1 - UNTOUCHED)).clamp(min=0)
+    anew = torch.rand(examples.own[pick].shape, generator=generator) < share
+    tokens = torch.where(anew, examples.sampled[pick], examples.own[pick])
+    return pick, tokens, examples.things[pick] | ~grown(anew)
+
+
+# Learning
+
+
+def learn_to_blend(codec: VQTokenizer, earlier: VQTokenizer, examples: Examples,
+                   recipe: BlendRecipe, generator: torch.Generator) -> None:
+    """All steps, from where a checkpoint left off; only `codec.repair` learns."""
+    codec.requires_grad_(False)
+    weights = list(codec.repair.requires_grad_(True).parameters())
+    optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
+    checkpoint = Checkpoint(recipe.out / "blend.ckpt", codec, optimizers, generator)
+    device = weights[0].device
+    for step in training_steps("blend", recipe.steps, checkpoint,
+                               report=lambda: f"loss {checkpoint.mean:.4f}"):
+        pick, tokens, known = mixed(examples, recipe.batch, generator)
+        set_rate(optimizers, cosine(step, recipe.steps, warmup=50, floor=0.02))
+        with torch.no_grad():
+            vectors = codec.quantised(tokens.to(device))
+            strokes = earlier.pixels(vectors)
+        with mixed_precision(str(device)):
+            made = codec.pixels(vectors)
+        painted = to_signed(examples.painted[pick.numpy()]).to(device)
+        loss = loss_of(made.float(), painted, strokes, known.to(device))
+        descend(loss, optimizers, weights)
+        checkpoint.recent.append(loss.item())
+
+
+def loss_of(made: torch.Tensor, painted: torch.Tensor, strokes: torch.Tensor,
+            known: torch.Tensor) -> torch.Tensor:
+    """How far pictures [B, 3, H, W] are from the painted ones in colour, at seams and in the cells
+    `known` [B, R, C], and from `strokes` inside cells."""
+    colours = F.mse_loss(F.avg_pool2d(made, PATCH, PATCH // 2),
+                         F.avg_pool2d(painted, PATCH, PATCH // 2))
+    covered = known.repeat_interleave(PATCH, 1).repeat_interleave(PATCH, 2)[:, None]
+    total = COLOURS * colours + KNOWN * ((made - painted).square() * covered).mean()
+    for axis in (-1, -2):
+        seam = torch.arange(1, made.shape[axis], device=made.device) % PATCH == 0
+        own, seen, drawn = (x.diff(dim=axis).movedim(axis, -1) for x in (made, painted, strokes))
+        total = total + SEAMS * F.mse_loss(own[..., seam], seen[..., seam])
+        total = total + STROKES * F.mse_loss(own[..., ~seam], drawn[..., ~seam])
+    return total
