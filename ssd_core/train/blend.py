@@ -47,7 +47,7 @@ class BlendRecipe:
     out: Path = option(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
     backbone: str = option("", "Bundled name, file or folder. Default: --out.")
     pictures: int = option(1000, "Painted pictures whose tokens are sampled anew.")
-    steps: int = option(1500, "Batches seen.")
+    steps: int = option(2000, "Batches seen.")
     batch: int = option(4, "Pictures of a step.")
     rate: float = option(1e-3, "Peak learning rate.")
     held_out: int = option(200, "Pictures that only measure.")
