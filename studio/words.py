@@ -208,11 +208,9 @@ TABLE: dict[str, tuple[str, str]] = {
                       "没有草稿头；ssd 会改用不需要草稿头的 rows"),
     "fit": ("Will it fit in memory?", "内存够用吗？"),
     "get": ("Get a model from the Hub", "从 Hub 下载模型"),
-    "get_hint": ("No draft heads are published for these models. `exact` (the picture of normal "
-                 "decoding) and `rows` (approximate) work without heads. Nothing is downloaded "
-                 "until you press the button.",
-                 "这些模型没有公开的草稿头。`exact`（与普通解码的图像相同）和 `rows`（近似）"
-                 "不需要草稿头。按下按钮之前不会下载任何内容。"),
+    "get_hint": ("No draft heads are published for these models, and none of the speeds needs "
+                 "any. Nothing is downloaded until you press the button.",
+                 "这些模型没有公开的草稿头，各档速度也都不需要。按下按钮之前不会下载任何内容。"),
     "known": ("Known models", "已知的模型"),
     "ask": ("Check size and licence", "查询大小与许可证"),
     "quoted": ("{name}: {size}, of which {missing} must be downloaded to {where}",
