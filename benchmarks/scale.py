@@ -71,7 +71,7 @@ def launches() -> dict[str, int]:
     """Launches of an AR pass by backbone, from launches.md."""
     text = (RESULTS / "launches.md").read_text(encoding="utf-8")
     return {name: int(count) for name, count in re.findall(
-        r"^\| (\S+) \(\d+ layers\) \| ar \| commit (\d+) \|$", text, re.MULTILINE)}
+        r"^\| (\S+) \(\d+ layers\) \| ar \| commit (\d+) \|", text, re.MULTILINE)}
 
 
 @dataclass(frozen=True)

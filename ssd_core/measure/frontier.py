@@ -44,9 +44,9 @@ class Card:
         return passes * max(launches * LAUNCH, self.weights / self.bandwidth)
 
 
-# Launches as counted for one picture with guidance; see docs/results.md.
-CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, 13.8e9, 554, 740),
-         Card("Janus-Pro-7B, H200", 4.6e12, 13.8e9, 554, 740))
+# Launches as counted for one picture with guidance, without graphs: results/launches.md.
+CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, 13.8e9, 437, 480),
+         Card("Janus-Pro-7B, H200", 4.6e12, 13.8e9, 437, 480))
 
 
 def entries(heads: DraftHeads | None) -> list[Entry]:
