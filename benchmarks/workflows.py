@@ -66,7 +66,7 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
             node.setSize([Math.max(node.size[0], least[0], 340), Math.max(least[1], tall)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
-            y += node.size[1] + 24 + 8 * (node.widgets?.length ?? 0) + rowGap;
+            y += node.size[1] + 24 + 10 * (node.widgets?.length ?? 0) + rowGap;
             width = Math.max(width, node.size[0]);
         }
         x += width + columnGap;

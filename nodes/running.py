@@ -160,8 +160,8 @@ def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar,
     try:
         for panel, seconds, event in steps:
             bar(event)
+            runs[panel].take(event, seconds)  # first: sending a frame may raise an interrupt
             screens.take(panel, event, seconds)
-            runs[panel].take(event, seconds)
             if until is not None and runs[panel].result.rows >= until:
                 break
     finally:

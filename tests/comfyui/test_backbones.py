@@ -100,7 +100,8 @@ def test_faithful_needs_no_heads_to_draw_ars_picture(client, models):
 
 
 def test_a_schedule_without_heads_is_drawn_by_rows_and_the_node_says_so(client, models):
-    run = client.run(without_heads(graph("Janus-Pro-1B", models), "postcard"))
+    own = {"k_h": -1, "k_v": -1, "r": 2, "i": -1}
+    run = client.run(without_heads(graph("Janus-Pro-1B", models, **own), "custom"))
     assert run.end == "execution_success", run.error
     assert run.text("5").startswith("rows r=2") and "there are no draft heads" in run.text("5")
     note, = run.preview[0]["notes"]

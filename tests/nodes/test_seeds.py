@@ -85,6 +85,22 @@ def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
     pack.module("nodes.unfinished").file().unlink()
 
 
+def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, backbone, monkeypatch):
+    """ComfyUI's bar looks for an interrupt when it sends a frame."""
+    def interrupted(*_):
+        raise comfyui_stub.InterruptProcessingException
+
+    monkeypatch.setattr(pack.nodes["SSD_Sampler"], "hidden",
+                        SimpleNamespace(unique_id="5", extra_pnginfo=None))
+    monkeypatch.setattr(pack.module("nodes.running").Bar, "show", interrupted)
+    ar = pack.run("SSD_BaselineMethod")[0]
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        pack.run("SSD_Sampler", backbone=backbone, method=ar, cfg=1.0)
+    recipe, = pack.run("SSD_UnfinishedRun")[0].recipes
+    assert recipe["stopped_rows"] == max(m["last"] for m in pack.preview() if m["kind"] == "rows")
+    pack.module("nodes.unfinished").file().unlink()
+
+
 def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
     drawn = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
     replayed = partial(pack.nodes["SSD_Replay"].execute, stats=drawn[2], seconds=3.0,
