@@ -17,9 +17,9 @@ from ..train.processes import is_first, launched
 from .options import Json, takes_groups
 from .output import note
 
-STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe",
+STAGES = {"tokenizer": "TokenizerRecipe", "backbone": "BackboneRecipe", "blend": "BlendRecipe",
           "self-distill": "SelfDistillRecipe", "heads": "HeadsRecipe",
-          "classifier": "ClassifierRecipe", "blend": "BlendRecipe", "mulo": "MuloRecipe"}
+          "classifier": "ClassifierRecipe", "mulo": "MuloRecipe"}
 TELL_COSTS = ("self-distill", "heads", "mulo")  # for any backbone, may take days
 TOGETHER = ("heads",)  # several processes may share the work
 
