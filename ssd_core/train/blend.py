@@ -11,7 +11,7 @@ their meaning, and draft heads their use.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,6 +77,7 @@ def train(recipe: BlendRecipe) -> dict:
     assert isinstance(earlier, VQTokenizer)
     codec = copy.deepcopy(earlier).train()
     learn_to_blend(codec, earlier, examples, recipe, generator)
+    # Read again: `reader` may have rounded its weights to bf16.
     finished = require_postcard(load_backbone(source, "cpu", "fp32"))
     finished.picture_codec = codec.cpu().eval()
     postcard.save(finished, recipe.out / "backbone.safetensors")
@@ -114,8 +115,7 @@ def sampled_anew(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
         prompts += [backbone.unconditional(ids) for ids in prompts]
     hidden, _ = teach(backbone, prompts, tokens.repeat(len(prompts) // len(captions), 1, 1))
     logits = guide(backbone.logits(hidden.to(backbone.dtype)).float(), cfg)
-    sampling = replace(Sampling(), min_p=backbone.preset.min_p)
-    target_probs = probabilities(logits, sampling).cpu()
+    target_probs = probabilities(logits, Sampling(min_p=backbone.preset.min_p)).cpu()
     return torch.multinomial(target_probs.flatten(0, 1), 1, generator=generator).view_as(tokens)
 
 
