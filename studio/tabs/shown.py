@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gradio as gr
-from gradio.processing_utils import save_bytes_to_cache, save_file_to_cache
+from gradio.processing_utils import hash_bytes, save_file_to_cache
+
+from ssd_core.files import written_whole
 
 from ..history import Entry, History
 
@@ -14,6 +18,13 @@ def shown(entry: Entry) -> str:
 
 
 def small(entry: Entry, history: History) -> str:
-    """The path of a thumbnail; the same path while the picture is unchanged."""
-    return save_bytes_to_cache(history.thumbnail(entry), f"{entry.path.stem}.jpg",
-                               gr.utils.get_upload_folder())
+    """The path of a thumbnail; the same path while the picture is unchanged.
+
+    Another page may be reading the file, so it is replaced whole. (Gradio's `save_bytes_to_cache`
+    empties it first, and the answer to that page is then too short.)
+    """
+    thumbnail = history.thumbnail(entry)
+    path = Path(gr.utils.get_upload_folder(), hash_bytes(thumbnail), f"{entry.path.stem}.jpg")
+    with written_whole(path) as temporary:
+        temporary.write_bytes(thumbnail)
+    return str(path)

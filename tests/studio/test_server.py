@@ -18,7 +18,7 @@ from support.studio_visit import served  # noqa: E402
 from ssd_core import SSDError  # noqa: E402
 from studio import start  # noqa: E402
 from studio.server import refused  # noqa: E402
-from studio.tabs.shown import shown  # noqa: E402
+from studio.tabs.shown import shown, small  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +61,22 @@ def test_the_output_folder_is_not_served_only_its_pictures(app, entry):
         assert ask(app, f"gradio_api/file={path}")[0] == 403
     assert ask(app, f"studio/picture/{entry.id}") == (200, entry.path.read_bytes())
     assert ask(app, f"gradio_api/file={shown(entry)}") == (200, entry.path.read_bytes())
+
+
+def test_a_thumbnail_stays_whole_for_a_page_that_reads_it_while_another_lists_it(
+        app, entry, monkeypatch):
+    path = Path(small(entry, app.services.history))
+    whole = path.read_bytes()
+
+    def write_and_look(place, data):
+        with place.open("wb") as file:  # emptied, not yet written
+            assert path.read_bytes() == whole
+            file.write(data)
+
+    with path.open("rb") as being_read, monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", write_and_look)
+        assert small(entry, app.services.history) == str(path)
+        assert being_read.read() == whole
 
 
 @pytest.mark.parametrize("path", ["file=http://example.com/x.png", "file=//https://example.com",
