@@ -144,8 +144,8 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
             run.model.module.awake(run.model.module.decoder)
         with kept_if_stopped(runs, place.node):
             follow(runs, race if together else in_turn, screens, bar, until)
-        for run in runs:
-            run.draw()
+            for run in runs:
+                run.draw()
         compare_with_ar([run.result for run in runs])
         return screens.finish(runs)
 

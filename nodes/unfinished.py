@@ -25,21 +25,22 @@ def file() -> Path:
 
 
 def keep(results: Sequence[Result]) -> str | None:
-    """Keep what interrupted runs have drawn, in place of what was kept before.
+    """Keep what the runs of an interrupted node have drawn, in place of what was kept before.
 
-    Returns a sentence for the node, None if no row was drawn.
+    Runs that had finished are kept too, since the node has given their pictures to nobody, and so
+    are those that others had begun. Returns a sentence for the node, None if no row was drawn.
     """
-    stopped = [one for one in results if one.stopped_rows]
-    if not stopped:
+    if not any(one.finished or one.stopped_rows for one in results):
         return None
-    recipes = [recipe for one in stopped for recipe in one.recipes()]
+    begun = [one for one in results if one.rows]
+    recipes = [recipe | {"stopped_rows": one.rows} for one in begun for recipe in one.recipes()]
     try:
         with written_whole(file()) as temporary:
             temporary.write_text(json.dumps({"recipes": recipes}), encoding="utf-8")
     except SSDError as error:
         logging.warning("SSD: the interrupted run is not kept: %s", error)
         return None
-    rows = "; ".join(f"{one.rows} of {one.request.grid.rows} rows" for one in stopped)
+    rows = "; ".join(f"{one.rows} of {one.request.grid.rows} rows" for one in begun)
     return f"Stopped after {rows}. They are kept: Unfinished Run and Finish draw the rest."
 
 

@@ -26,7 +26,7 @@ def test_the_share_is_what_the_passes_said(method):
     share, judged = counted(backbone, method)
     assert share.shape == (2, 3, 4)
     for picture, y, x in np.ndindex(share.shape):
-        said = [bool(e.accepted[picture, n]) for e in judged
+        said = [bool(e.stood[picture, n]) for e in judged
                 for n, cell in enumerate(e.cells[picture].tolist())
                 if cell == [y, x] and n >= e.refed]
         if said:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -183,6 +184,20 @@ def test_cells_that_were_only_fed_again_are_not_counted_as_accepted():
     shares = [m["acceptance"] for m in messages
               if m["kind"] == "pass" and m["stage"] == "vertical"]
     assert np.mean(shares) == pytest.approx(finished.stats["acceptance"]["vertical/1"], abs=1e-6)
+
+
+def test_the_acceptance_shown_on_the_way_is_the_one_shown_at_the_end(story):
+    _, messages, finished = story
+    told_shares = defaultdict(list)
+    for message in messages:
+        if message["kind"] == "pass" and message["acceptance"] is not None:
+            told_shares[f"{message['stage']}/{message['round']}"].append(message["acceptance"])
+    counted = finished.stats["acceptance"]
+    assert told_shares.keys() == counted.keys()
+    for key, shares in told_shares.items():
+        # Later rounds leave out what has settled at a block's start; the statistics count it.
+        within = 1e-6 if key.endswith("/1") else 0.05
+        assert np.mean(shares) == pytest.approx(counted[key], abs=within), key
 
 
 def test_what_was_not_told_on_the_way_is_told_at_the_end(monkeypatch):

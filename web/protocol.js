@@ -121,10 +121,11 @@ const firstOf = (first, picture) => (Array.isArray(first) ? first[picture] : fir
 /**
  * A panel before its start was seen, as after a reload of the page: figures, but no geometry.
  * `marks` has one array a picture, one letter code a cell in raster order, 0 where none is known.
+ * `shares` has the accepted shares of drafts, one list for each stage and round.
  */
 const UNSEEN = Object.freeze({
   run: null, start: null, marks: [], row: 0, index: 0, stage: "", round: 0, seconds: 0,
-  tokensPerSecond: null, accepted: 0, judged: 0, end: null,
+  tokensPerSecond: null, shares: {}, end: null,
 });
 
 const STEPS = { started, pass, rows, cells, finished: ended, cancelled: ended };
@@ -136,15 +137,19 @@ function started({ run }, message) {
 }
 
 function pass(panel, message) {
-  const judged = message.acceptance !== null;
   const marks = panel.marks.map(
     (cells, i) => marked(cells, message.marks[i], firstOf(message.first, i)));
   return {
     ...panel, marks, row: Math.max(panel.row, message.row), index: message.index,
     stage: message.stage, round: message.round, seconds: message.seconds,
     tokensPerSecond: message.tokens_per_second,
-    accepted: panel.accepted + (message.acceptance ?? 0), judged: panel.judged + judged,
+    shares: message.acceptance === null ? panel.shares : withShare(panel.shares, message),
   };
+}
+
+function withShare(shares, { stage, round, acceptance }) {
+  const key = `${stage}/${round}`;
+  return { ...shares, [key]: [...(shares[key] ?? []), acceptance] };
 }
 
 const COMMITTED = "c".charCodeAt(0);
@@ -186,7 +191,10 @@ function ended(panel, message) {
   return { ...panel, end: message };
 }
 
-/** Mean share of accepted drafts over the passes that judged some, or null. */
-export function meanAcceptance(panel) {
-  return panel.judged ? panel.accepted / panel.judged : null;
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Mean share of accepted drafts, stages and rounds weighing the same; null before the first. */
+export function meanAcceptance({ shares }) {
+  const means = Object.values(shares).map(mean);
+  return means.length ? mean(means) : null;
 }

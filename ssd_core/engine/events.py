@@ -44,6 +44,9 @@ class Pass(Told):
     cells [B, n, 2] (row, column) and tokens [B, n] int64 as the pass left them. accepted [B, n]
     bool: which tokens were accepted, None if the pass verified nothing (prefill, commit). The first
     `refed` cells were already final and were only fed again; their `accepted` is True.
+
+    stood [B, n] bool, or None like `accepted`: which tokens the verification left as they were fed.
+    In a sliding window these may still change later, and `accepted` marks the final ones.
     """
 
     index: int
@@ -53,12 +56,14 @@ class Pass(Told):
     tokens: torch.Tensor
     accepted: torch.Tensor | None
     refed: int = 0
+    stood: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        accepted = None if self.accepted is None else self.accepted.tolist()
+        accepted, stood = (None if one is None else one.tolist()
+                           for one in (self.accepted, self.stood))
         return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
                 "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
-                "accepted": accepted, "refed": self.refed}
+                "accepted": accepted, "refed": self.refed, "stood": stood}
 
 
 @dataclass(frozen=True)

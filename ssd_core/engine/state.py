@@ -312,21 +312,25 @@ class DecodeState:
     # Bookkeeping
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
-               accepted: torch.Tensor | None = None, refed: int = 0) -> Pass:
-        """Count a pass over slots start..stop-1 and return its event."""
-        return self._describe(stage, round_, self.coordinates[:, start:stop],
-                              self.tokens[:, start:stop], accepted, refed)
-
-    def passed_at(self, stage: str, slots: torch.Tensor, accepted: torch.Tensor,
-                  refed: int = 1) -> Pass:
-        """Count a verification pass over slots [B, n] of each picture; return its event."""
-        cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
-        return self._describe(stage, 1, cells, self.tokens.gather(1, slots), accepted, refed)
-
-    def _describe(self, stage: str, round_: int, cells: torch.Tensor, tokens: torch.Tensor,
-                  accepted: torch.Tensor | None, refed: int) -> Pass:
+               accepted: torch.Tensor | None = None, refed: int = 0,
+               stood: torch.Tensor | None = None) -> Pass:
+        """Count a pass over slots start..stop-1 and return its event; without stood it is accepted."""
         self.passes += 1
-        return Pass(self.passes, stage, round_, cells, tokens, accepted, refed)
+        return Pass(self.passes, stage, round_, self.coordinates[:, start:stop],
+                    self.tokens[:, start:stop], accepted, refed,
+                    accepted if stood is None else stood)
+
+    def passed_at(self, slots: torch.Tensor, accepted: torch.Tensor, stood: torch.Tensor,
+                  refed: int = 1) -> Pass:
+        """Count a verification pass over slots [B, n] of each picture; return its event.
+
+        accepted, stood [B, n] bool: as in `Pass`; the drafts that stood count as acceptance.
+        """
+        self.note_acceptance("verify/1", stood[:, refed:], slots[:, refed:])
+        self.passes += 1
+        cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
+        return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted, refed,
+                    stood)
 
     def note_acceptance(self, key: str, accepted: torch.Tensor,
                         slots: slice | torch.Tensor) -> None:

@@ -26,21 +26,21 @@ class AcceptanceCount:
         self._judgements: list[tuple[Pass, torch.Tensor]] = []
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Pass) and event.accepted is not None:
-            self._judgements.append((event, event.accepted))
+        if isinstance(event, Pass) and event.stood is not None:
+            self._judgements.append((event, event.stood))
 
     def share(self) -> np.ndarray:
-        """[B, R, C]: share of judgements that accepted a cell's token; NaN if never judged."""
+        """[B, R, C]: share of judgements in which a cell's draft stood; NaN if never judged."""
         pictures, rows, columns = self._shape
         # An extra column collects the forced row ends, which are not cells.
-        judged, stood = np.zeros((2, pictures, rows, columns + 1))
-        for event, accepted in self._judgements:
+        judged, kept = np.zeros((2, pictures, rows, columns + 1))
+        for event, stood in self._judgements:
             cells = event.cells[:, event.refed :].cpu().numpy()
             where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
             judged[where] += 1
-            stood[where] += accepted[:, event.refed :].cpu().numpy()
+            kept[where] += stood[:, event.refed :].cpu().numpy()
         with np.errstate(invalid="ignore"):
-            return (stood / judged)[:, :, :columns]
+            return (kept / judged)[:, :, :columns]
 
 
 def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],

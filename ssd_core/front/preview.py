@@ -183,11 +183,16 @@ class Preview:
         return verdict(self.method, self.backbone.dtype, identical, self.matched)
 
     def _tell_pass(self, event: Pass) -> None:
-        judged = None if event.accepted is None else event.accepted[:, event.refed :].float()
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),
-                  acceptance=judged.mean().item() if judged is not None and judged.numel()
-                  else None,
-                  row=self.row, **self.marks.told())
+                  acceptance=self._acceptance(event), row=self.row, **self.marks.told())
+
+    def _acceptance(self, event: Pass) -> float | None:
+        """The share of drafts that stood, as the run's statistics count it; None without drafts."""
+        if event.stood is None:
+            return None
+        are_cells = event.cells[:, event.refed :, 1] < self.grid.columns  # no forced row ends
+        stood = event.stood[:, event.refed :][are_cells].float()
+        return stood.mean().item() if stood.numel() else None
 
     def _tell_cells(self) -> None:
         """Paint the final cells of rows in flight, if they reach beyond the first of these rows."""

@@ -101,6 +101,37 @@ def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, backb
     pack.module("nodes.unfinished").file().unlink()
 
 
+def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, backbone,
+                                                                        monkeypatch):
+    def interrupted(*_):
+        raise comfyui_stub.InterruptProcessingException
+
+    ar = pack.run("SSD_BaselineMethod")[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(pack.module("nodes.running"), "images_of", interrupted)
+        with pytest.raises(comfyui_stub.InterruptProcessingException):
+            pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+    assert f"Stopped after {SIDE} of {SIDE} rows" in pack.server.texts[-1][0]
+    begun, _ = pack.run("SSD_UnfinishedRun")
+    tokens = pack.run("SSD_Finish", backbone=backbone, started=begun)[1].tokens
+    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+    assert torch.equal(tokens, whole[1].tokens)
+    pack.module("nodes.unfinished").file().unlink()
+
+
+def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, backbone, started):
+    before, (one,) = pack.manager.checks, pack.run("SSD_Pick", started=started[0], pictures="1")
+    pack.run("SSD_Finish", backbone=backbone, started=one)
+    pack.manager.interrupt_at = 2 * pack.manager.checks - before + 1
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        pack.run("SSD_Finish", backbone=backbone, started=started[0])
+    first, *others = pack.run("SSD_UnfinishedRun")[0].recipes
+    assert first["stopped_rows"] == SIDE
+    assert [recipe["seed"] for recipe in others] == [21, 22]
+    assert all(SIDE // 3 <= recipe["stopped_rows"] < SIDE for recipe in others)
+    pack.module("nodes.unfinished").file().unlink()
+
+
 def test_a_run_is_played_again_as_it_was_shown(pack, backbone):
     drawn = pack.run("SSD_Sampler", backbone=backbone, cfg=1.0)
     replayed = partial(pack.nodes["SSD_Replay"].execute, stats=drawn[2], seconds=3.0,

@@ -211,6 +211,12 @@ test("acceptance is the mean over the passes that judged", () => {
   assert.equal(meanAcceptance(run(started()).panels[0]), null);
 });
 
+test("stages and rounds weigh the same in the acceptance, as at the end", () => {
+  const state = run(started(), pass({ round: 1, acceptance: 0.4 }),
+    pass({ round: 1, acceptance: 0.6 }), pass({ round: 2, acceptance: 0.9 }));
+  assert.ok(Math.abs(meanAcceptance(state.panels[0]) - 0.7) < 1e-9);
+});
+
 test("long sessions remember only so many runs", () => {
   const starts = Array.from({ length: 100 }, (_, i) => started({ run: `run ${i}` }));
   const state = run(...starts);

@@ -31,9 +31,9 @@ def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
     while state.final <= last:
         candidates = draft(frontier)
         state.clock.lap("draft")
-        accepted = judge(feed_tree(state, tree, frontier, candidates), candidates)
+        right = judge(feed_tree(state, tree, frontier, candidates), candidates)
         state.finished_early += frontier >= last
-        start, reached = frontier, frontier + accepted
+        start, reached = frontier, frontier + right
         frontier = (reached + 1).clamp(max=last)
         state.front = frontier.tolist()
         lowest = min(state.front)
@@ -41,7 +41,8 @@ def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
         state.clock.lap("verify")
         count = min(deepest + 1, state.slots)
         shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
-        yield state.passed_at("verify", shown, shown <= reached[:, None])
+        accepted = shown <= reached[:, None]
+        yield state.passed_at(shown, accepted, accepted)
 
 
 def after(slots: torch.Tensor, count: int) -> torch.Tensor:

@@ -91,25 +91,24 @@ class FirstGuess:
 
 
 def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _: None,
-             least: int = 1, by_row: bool = False) -> torch.Tensor:
-    """Sample slots + 1 again; return how many guesses from the front on were already right.
+             least: int = 1, by_row: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sample slots + 1 again; return how many guesses from the front on were right, and which are.
 
     At least so many that the frontier moves on by `least`: those stay as they were fed. With
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
-    stood, same, tokens, settled = state.run(rechosen, state, slots, frontier, least)
+    right, same, tokens, settled = state.run(rechosen, state, slots, frontier, least)
     ahead = slots + 1
-    state.note_acceptance("verify/1", same, ahead[:, :-1])
     if by_row:  # nothing before the first change needs a second thought
         carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
     else:
         state.write_at(ahead, tokens)
-    return stood
+    return right, same
 
 
 def rechosen(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
              least: int) -> tuple[torch.Tensor, ...]:
-    """Static part of `rechoose`: how many guesses stood [B] and which did [B, n - 1] bool.
+    """Static part of `rechoose`: how many guesses are right [B] and which are [B, n - 1] bool.
 
     Also tokens [B, n] for slots + 1, and which of them stay whatever is changed before them.
     """
@@ -119,7 +118,7 @@ def rechosen(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
     tokens = torch.where(final, held, chosen)
     same = (tokens == held)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
-    stood = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
+    right = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
     place = state.noise.slots[: slots.shape[1]]
-    tokens = torch.where(place < stood[:, None], held, tokens)
-    return stood, same, tokens, final | (place <= stood[:, None])
+    tokens = torch.where(place < right[:, None], held, tokens)
+    return right, same, tokens, final | (place <= right[:, None])

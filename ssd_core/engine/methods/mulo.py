@@ -78,7 +78,7 @@ class MuLo(Resolved):
         state.clock.lap("verify")
         refed = start - first_fed
         yield state.passed("verify", 1, first_fed, stop, F.pad(~again, (refed, 0), value=True),
-                           refed)
+                           refed, F.pad(accepted, (refed, 0), value=True))
         yield from resample(state, start, again)
         state.final = stop
 
@@ -167,7 +167,8 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             fed = torch.where(live[:, None], pair, fed)
             state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
-            yield state.passed_at("verify", fed, torch.ones_like(fed, dtype=torch.bool), refed=2)
+            settled = torch.ones_like(fed, dtype=torch.bool)
+            yield state.passed_at(fed, settled, settled, refed=2)
         tokens = choose(state.target_probs_at(slot), state.noise.choosing_at(slot))
         state.write_at(slot, torch.where(live[:, None], tokens, state.codes_at(slot)))
     if most:

@@ -48,8 +48,12 @@ class Resampling(Windowed):
                                   lambda *judged: self.judge(drafts, *judged))
 
     def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor, draft_probs: torch.Tensor) -> torch.Tensor:
-        """Verify the drafts in `slots`, write the next ones; return how many were accepted [B]."""
+              frontier: torch.Tensor,
+              draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Verify the drafts in `slots`, write the next ones.
+
+        Returns how many were accepted from the front on [B], and which were [B, n - 1].
+        """
         ahead = slots + 1
         held, final = state.codes_at(ahead), known(ahead, frontier)
         target_probs = state.target_probs_at(ahead)
@@ -59,7 +63,6 @@ class Resampling(Windowed):
             state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
         accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
         count = accepted.long().cumprod(-1).sum(-1)
-        state.note_acceptance("verify/1", accepted, ahead[:, :-1])
         fresh = choose(target_probs, state.noise.drawing(Purpose.DRAFT, state.passes, ahead))
         place = torch.arange(ahead.shape[1], device=ahead.device)
         drafted = place < ahead.shape[1] - 1
@@ -67,7 +70,7 @@ class Resampling(Windowed):
         tokens = torch.where(keeps, verdict.tokens, fresh)
         state.write_at(ahead, torch.where(final, held, tokens))
         drafts.remember(ahead, target_probs)
-        return count
+        return count, accepted
 
 
 class Drafts:

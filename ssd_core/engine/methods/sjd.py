@@ -128,5 +128,4 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,
     tokens = torch.where(place == count, found.token[:, None], tokens)
     path = F.pad(candidates.gather(1, found.path)[:, 1:], (0, 1))
     state.write_at(ahead, torch.where(place < count, path, tokens))
-    state.note_acceptance("verify/1", (place < count)[:, :-1], ahead[:, :-1])
     drafts.remember(ahead, target_probs)

@@ -81,17 +81,19 @@ class ResolvedStrict(Resolved, Strict):
 
 
 def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
-          draft_probs: torch.Tensor) -> torch.Tensor:
-    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token."""
+          draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token.
+
+    Returns how many were accepted [B], and which were [B, n - 1].
+    """
     ahead = slots + 1
     uniforms = state.noise.uniform(Purpose.ACCEPT, state.passes, slots[:, 1:])
     uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)
     drafts = state.codes_at(slots[:, 1:])
     tokens, count = accept.strict(drafts, draft_probs, state.target_probs_at(ahead), uniforms,
                                   state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
-    state.note_acceptance("verify/1", tokens[:, :-1] == drafts, slots[:, 1:])
     held = state.codes_at(ahead)
     place = torch.arange(ahead.shape[1], device=ahead.device)
     write = (place == count[:, None]) & ~known(ahead, frontier)
     state.write_at(ahead, torch.where(write, tokens, held))
-    return count
+    return count, tokens[:, :-1] == drafts

@@ -69,11 +69,11 @@ class Wave(Resolved):
             state.clock.lap("draft")
             state.feed_seeing(front.slots, front.visible())
             told, refed = front.told(), front.refed
-            accepted = drafts.judge().gather(1, told)
+            accepted, stood = (one.gather(1, told) for one in drafts.judge())
             front.look_ahead()
             state.clock.lap("verify")
             state.final = front.complete * state.grid.width
-            yield state.passed_at("verify", told, accepted, refed)
+            yield state.passed_at(told, accepted, stood, refed)
 
 
 class Drafts:
@@ -101,8 +101,11 @@ class Drafts:
         tokens.copy_(torch.where(entering, tokens.gather(1, source), tokens))
         self.held = self.held | entering
 
-    def judge(self) -> torch.Tensor:
-        """Choose the open cells and move the front; [B, slots]: which fed tokens are final now."""
+    def judge(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Choose the open cells and move the front.
+
+        Returns [B, slots] twice: which fed tokens are final now, and which were chosen again.
+        """
         state, front = self.state, self.front
         ahead, fed = front.slots + 1, state.tokens[:, :-1].clone()
         state.write_at(ahead, self._chosen(ahead))
@@ -111,9 +114,8 @@ class Drafts:
         front.advance(front.open if self.method.verification == "none" else again,
                       again & self.drawn if self.method.adaptive else None)
         self.held, self.drawn = self.held | front.open, front.open
-        drafts = front.slots[:, front.refed :]
-        state.note_acceptance("verify/1", (again | front.final).gather(1, drafts), drafts)
-        return front.stored(same)
+        stood = again | front.final
+        return front.stored(same), stood
 
     def _chosen(self, ahead: torch.Tensor) -> torch.Tensor:
         """Tokens [B, n] for the slots `ahead`: new ones where they are open."""

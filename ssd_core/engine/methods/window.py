@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 
 from ...model.grid import Grid
 from ..events import Pass
@@ -22,7 +23,8 @@ from .knobs import knob
 
 Drafted = TypeVar("Drafted")
 Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
-Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], torch.Tensor]
+Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted],
+                 tuple[torch.Tensor, torch.Tensor]]
 
 
 # Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
@@ -71,7 +73,7 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
     guess(state, slots [B, n], frontier [B]) writes guesses after the frontier and returns what
     `judge` needs to know about them, such as their draft_probs [B, n - 1, V]. After the pass over
     `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns
-    how many guesses [B] were right.
+    by how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
@@ -83,14 +85,14 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
         drafted = guess(state, slots, frontier)
         state.clock.lap("draft")
         state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
-        stood = judge(state, slots, frontier, drafted)
+        right, stood = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= state.slots - 1
-        frontier = (starts + 1 + stood).clamp(max=state.slots)
+        frontier = (starts + 1 + right).clamp(max=state.slots)
         state.front = frontier.tolist()  # the only time that a pass waits for the device
         lowest = min(state.front)
         state.clock.lap("verify")
         state.final = lowest + 1
-        yield state.passed_at("verify", slots, slots < frontier[:, None])
+        yield state.passed_at(slots, slots < frontier[:, None], F.pad(stood, (1, 0), value=True))
     state.final = state.slots
 
 
