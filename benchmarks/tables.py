@@ -17,10 +17,11 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import methods_table
+import torch
 from conditions import RESULTS, conditions, table
 from strips import SHOWN, sheet
 
@@ -135,19 +136,37 @@ def line(row: dict) -> list[str]:
             f"{100 * row['identical_tokens']:.0f} %"]
 
 
-def run(name: str, args: argparse.Namespace) -> str:
+class Measured:
+    """Rows that have been measured; tables of one call share AR and all other rows alike."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.backbone = args, load_backbone(args.backbone, dtype=args.dtype)
+        self.trial = cache(lambda prompts: Trial(self.backbone, prompts, args.batch,
+                                                 Sampling(seed=args.seed)))
+        self.found: dict[tuple, tuple[dict, torch.Tensor]] = {}
+
+    def __call__(self, row: Row, prompts: int) -> tuple[dict, torch.Tensor]:
+        """The measured keys of a row, and its tokens [prompts, R, C]."""
+        key = (row.method, row.recipe, prompts)
+        if key not in self.found:
+            trial = self.trial(prompts)
+            heads = heads_for(row, self.backbone, self.args.heads, self.args.runs)
+            outcome = trial.run(row.method, heads)
+            baseline = outcome.tokens if row == AR_ROW else self(AR_ROW, prompts)[1]
+            self.found[key] = trial.row(outcome, baseline), outcome.tokens
+        return self.found[key]
+
+
+def run(name: str, measured: Measured) -> str:
     """Measure one table, write its three files and return its text."""
-    spec = TABLES[name]
+    spec, args, backbone = TABLES[name], measured.args, measured.backbone
     spec = replace(spec, prompts=args.prompts or spec.prompts)
-    backbone = load_backbone(args.backbone, dtype=args.dtype)
-    trial = Trial(backbone, spec.prompts, args.batch, Sampling(seed=args.seed))
-    rows, shown, baseline = [], [], None
+    rows, shown = [], []
     for row in spec.rows:
         print(f"{name}: {row.label}", file=sys.stderr)
-        outcome = trial.run(row.method, heads_for(row, backbone, args.heads, args.runs))
-        baseline = outcome.tokens if baseline is None else baseline
-        rows.append({"method": row.label, **trial.row(outcome, baseline)})
-        shown.append((row.label, outcome.tokens[:SHOWN]))
+        found, tokens = measured(row, spec.prompts)
+        rows.append({"method": row.label, **found})
+        shown.append((row.label, tokens[:SHOWN]))
     dtype = str(backbone.dtype).removeprefix("torch.")
     text = (f"# {spec.title}\n\n{conditions(backbone.device)}; {spec.prompts} held-out captions, "
             f"{dtype}, guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, "
@@ -181,8 +200,9 @@ def main() -> None:
     if unknown or not args.tables:
         parser.error(f"name one or more of {', '.join(titles)}")
     try:
+        measured = cache(lambda: Measured(args))
         for name in args.tables:
-            print(methods_table.run(args) if name == METHODS_TABLE else run(name, args))
+            print(methods_table.run(args) if name == METHODS_TABLE else run(name, measured()))
     except SSDError as error:
         raise SystemExit(str(error)) from None
 

@@ -102,8 +102,11 @@ def guarded(*runs: Run) -> Iterator[None]:
         with memory_told():
             yield
     except BaseException as error:
+        stopped = isinstance(error, Cancelled)
         for run in runs:
-            run.close("interrupted" if isinstance(error, Cancelled) else "failed")
+            if stopped:
+                run.screen.refine()  # its top stays on the stage and can be kept
+            run.close("interrupted" if stopped else "failed")
         raise
 
 

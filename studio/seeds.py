@@ -126,6 +126,7 @@ class ParkedSeeds:
         run = Run(settings.request(now.backbone, now.heads), job.tell)
         with guarded(run):
             advance(job, run, math.ceil(run.request.grid.rows * part))
+            run.screen.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
                 self._parked[job.id] = Parked(run, job)

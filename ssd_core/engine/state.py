@@ -314,7 +314,7 @@ class DecodeState:
     def passed(self, stage: str, round_: int, start: int, stop: int,
                accepted: torch.Tensor | None = None, refed: int = 0,
                stood: torch.Tensor | None = None) -> Pass:
-        """Count a pass over slots start..stop-1 and return its event; without stood it is accepted."""
+        """Count a pass over slots start..stop-1; return its event. stood: `accepted` if None."""
         self.passes += 1
         return Pass(self.passes, stage, round_, self.coordinates[:, start:stop],
                     self.tokens[:, start:stop], accepted, refed,

@@ -280,12 +280,20 @@ class Preview:
                   acceptance=sum(means) / len(means) if means else None,
                   verdict=self._verdict(identical), identical=identical)
 
+    def refine(self) -> None:
+        """Show all final rows decoded, whatever that takes; the run may go on afterwards."""
+        if self.over:
+            return
+        with self._spared():
+            if self.last is not None and self.marks.pending:
+                self._tell_pass(self.last)
+            if self.row:
+                self._send_rows(0, self.decoded(0, self.row), refined=True)
+                self.refined = self.row
+
     def pause(self) -> None:
         """Show all final rows decoded, and say that the rest is left for later."""
-        if self.last is not None and self.marks.pending:
-            self._tell_pass(self.last)
-        if self.row:
-            self._send_rows(0, self.decoded(0, self.row), refined=True)
+        self.refine()
         self.cancel("paused")
 
     def cancel(self, reason: str) -> None:

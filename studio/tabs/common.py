@@ -119,13 +119,6 @@ def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State)
     return button
 
 
-def pictures(t: gr.I18n, elem_id: str) -> gr.Gallery:
-    """A gallery of saved pictures, served byte for byte as on the disk."""
-    return gr.Gallery(label=t("result"), format="png", elem_id=elem_id, columns=6, height=230,
-                      object_fit="contain", fit_columns=False, interactive=False,
-                      buttons=["download", "fullscreen"])
-
-
 def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """(path, caption) for a gallery."""
     return [(shown(entry), entry.path.stem) for entry in entries]

@@ -15,7 +15,7 @@ from ssd_core import SSDError
 from ..jobs import Job
 from ..services import Services
 from ..words import language_of, say
-from .common import PRIVATE, files, line, owner_of, pictures, stop_button, trouble
+from .common import PRIVATE, files, line, owner_of, stop_button, trouble
 from .controls import Controls, takes_knobs
 from .redo import Redo
 from .stopped import Stopped
@@ -40,7 +40,8 @@ class Seeds:
         self.ticks = gr.CheckboxGroup([], label=t("ticked"), visible=False, elem_id="seeds-ticks")
         self.finish = gr.Button(t("finish"), interactive=False, elem_id="seeds-finish")
         self.stopped = Stopped(services, t, "seeds-")
-        self.result = pictures(t, "seeds-result")
+        # For API callers; on the page a finished picture stays where its seed is.
+        self.result = gr.Gallery(label=t("result"), format="png", visible=False)
         self.shown = [self.status, controls.trouble, self.grid, self.ticks, self.held,
                       self.running, self.stop, self.start, self.finish, self.result,
                       *self.stopped.shown]

@@ -6,10 +6,12 @@
 import { make, setText } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { say } from "./core/strings.js";
+import { fullScreen } from "./dialogs.js";
 import { Feed } from "./feed.js";
 import { HeldElement } from "./held.js";
 import { Target, listOf, pageLanguage, pageWords } from "./host.js";
 import { seedText } from "./status.js";
+import { downloads, pictureUrl } from "./tools.js";
 
 /** One seed: its picture, its checkbox and how far it is. */
 class Seed {
@@ -32,6 +34,18 @@ class Seed {
     this.#entry = entry;
     for (const message of entry.messages) this.preview.feed(message);
     this.tell(false);
+    const [saved] = entry.saved ?? [];
+    if (saved && !this.tools) this.#offer(saved.id);
+  }
+
+  /** What can be done with the finished picture. */
+  #offer(id) {
+    const full = make("button", "ssd-tool", { type: "button" }, [this.words.full]);
+    full.addEventListener("click", () => fullScreen(this.words, pictureUrl(id)));
+    const link = make("a", "ssd-tool", {}, [this.words.download]);
+    downloads(link, id);
+    this.tools = make("div", "ssd-seed-tools", {}, [full, link]);
+    this.element.append(this.tools);
   }
 
   /** `lost`: whether the server has stopped answering. */

@@ -15,6 +15,12 @@ export function pictureUrl(id) {
   return new URL(`../picture/${path}`, import.meta.url).href;
 }
 
+/** Let a link download a saved picture under its own name. */
+export function downloads(link, id) {
+  link.href = pictureUrl(id);
+  link.download = id.split("/").at(-1);
+}
+
 const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
 let wishes = 0; // makes the same wish twice two different values
 
@@ -26,7 +32,7 @@ export class Tools {
   constructor(words, { replay }) {
     this.words = words;
     this.choice = make("div", "ssd-choice", { role: "group" });
-    this.link = make("a", "ssd-tool", { download: "" }, [words.download]);
+    this.link = make("a", "ssd-tool", {}, [words.download]);
     this.seed = this.#button("copySeed", () => this.#copySeed());
     this.redo = this.#button("redo", () => wish("redo", this.#picture.id));
     this.vary = this.#button("vary", () => wish("vary", this.#picture.seed));
@@ -77,8 +83,7 @@ export class Tools {
     this.#chosen = index;
     [...this.choice.children].forEach(
       (button, i) => button.setAttribute("aria-pressed", String(i === index)));
-    this.link.href = pictureUrl(this.#picture.id);
-    this.link.download = this.#picture.id.split("/").at(-1);
+    downloads(this.link, this.#picture.id);
     this.compare.disabled = this.previous === null && this.#saved.length < 2;
     setText(this.said, "");
   }

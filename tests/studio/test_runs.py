@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from ssd_core import SSDError, generate
-from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png
+from ssd_core.front.pixels import tops
+from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png, to_bytes
 from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore
@@ -386,6 +390,17 @@ def test_the_first_third_is_drawn_and_the_story_goes_on_from_there(parked_seeds,
     assert job.messages[:seen] == first.messages[:seen] and len(first.messages) == seen
     assert kinds(job).count("started") == kinds(job).count("finished") == 1
     assert first.state == "done" and len({m["run"] for m in job.messages}) == 1
+
+
+def test_a_paused_top_is_shown_as_it_will_look(library, parked_seeds, settings, ended):
+    job = parked(parked_seeds, ended, settings, 1)[7]
+    result, backbone = parked_seeds._parked[job.id].run.result, library.current.backbone
+    shown = [message for message in job.messages if message["kind"] == "rows"][-1]
+    assert (shown["first"], shown["last"], shown["refined"]) == (0, result.rows, True)
+    top, = tops(backbone, result.tokens, result.rows)
+    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(shown["strips"][0]))))
+    tall = strip.shape[0]
+    assert np.abs(strip - to_bytes(top)[:tall].astype(int)).max() <= 1
 
 
 def closed(job_or_run):

@@ -49,6 +49,25 @@ def test_a_paused_seed_goes_on_in_the_same_picture(studio, open_page, run):
     assert pixels == [[255, 0, 0], [0, 0, 255]]
 
 
+def test_a_finished_seed_is_downloaded_and_looked_at_from_its_card(studio, open_page, run, png):
+    studio.say("a", "running", run.started(), run.rows(0, "red"))
+    page = open_page(SEEDS + TICKS)
+    page.locator(".ssd-picture").wait_for()
+    assert page.locator(".ssd-seed-tools").count() == 0
+    studio.say("a", "done", run.rows(1, "blue"), run.finished(),
+               saved=[{"id": "2026/7 a.png", "seed": "7", "label": None}])
+    studio.pictures["/studio/picture/2026/7%20a.png"] = png("red", 8, 8)
+    card = page.locator(".ssd-seed").first
+    link = card.get_by_role("link", name="Download")
+    expect(link).to_have_attribute("download", "7 a.png")
+    assert link.get_attribute("href").endswith("/studio/picture/2026/7%20a.png")
+    card.get_by_role("button", name="Full screen").click()
+    expect(page.locator("dialog img")).to_have_attribute("src", link.get_attribute("href"))
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(twin(page, 7)).not_to_be_checked()
+
+
 def test_a_tick_is_the_page_s_tick_and_the_other_way_round(studio, open_page):
     page = open_page(SEEDS + TICKS)
     box(page, 8).check()
