@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support import comfyui_stub
-from support.small_bundle import write_small_bundle
+from support.small_bundle import READERS, write_small_bundle
 
 
 class Pack:
@@ -64,8 +64,8 @@ def small_assets(tmp_path_factory):
 @pytest.fixture
 def small_bundle(pack, small_assets, monkeypatch):
     """`postcard` has 12 x 12 cells: what the nodes do with it does not depend on how many."""
-    for name in ("ssd_core.weights.load", "ssd_core.front.shelf", "ssd_core.front.doctor"):
-        monkeypatch.setattr(pack.module(name), "ASSETS", small_assets)
+    for name in READERS:
+        monkeypatch.setattr(pack.module(f"ssd_core.{name}"), "ASSETS", small_assets)
 
 
 @pytest.fixture

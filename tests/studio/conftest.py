@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
+from support.small_bundle import small_bundle, write_small_bundle
 
 from ssd_core.backbones.postcard import save
 from ssd_core.engine.heads import save_heads
@@ -80,10 +81,14 @@ def ended(worker):
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    """The app with the bundled backbone, served to the tests of a file."""
-    from support.studio_visit import served
+    """The app with the bundled backbone of fewer cells, served to the tests of a file.
 
-    with served(tmp_path_factory.mktemp("app")) as running:
+    Normal decoding takes its time, so that one can look at a run, stop it or reload the page.
+    """
+    from support.studio_visit import served, unhurried
+
+    assets = write_small_bundle(tmp_path_factory.mktemp("assets"))
+    with small_bundle(assets), unhurried(), served(tmp_path_factory.mktemp("app")) as running:
         yield running
 
 

@@ -12,6 +12,7 @@ from support.preview_run import watched
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from support.fake_hub import FakeHub  # noqa: E402
+from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_visit import PROMPT, Visitor, served  # noqa: E402
 from support.tiny_image_models import janus_port  # noqa: E402
 from test_downloaded import published  # noqa: E402
@@ -49,7 +50,7 @@ def tokens_of(path):
 def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
     visitor.lock(7)
     told = visitor.draw()
-    assert "instead of 576" in visitor.text("create-stage")
+    assert f"instead of {SIDE * SIDE}" in visitor.text("create-stage")
     assert str(app.services.history.folder) in told
     saved = app.pictures[-1]
     recipe = read_recipe(saved)
@@ -119,19 +120,19 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
 
 
 def test_the_plan_follows_the_knobs(visitor):
-    visitor.page.wait_for_function("() => plan.innerText.includes('at most 576')")
+    visitor.page.wait_for_function("() => plan.innerText.includes('at most 144')")
     assert visitor.page.get_by_role("radio", name="Faithful").is_checked()
     plain = visitor.page.get_by_role("radio", name="Normal decoding")
     plain.check(force=True)  # its label is what is seen
     # A page that is still busy with its first plan may put the choice back: then it is made again.
     visitor.page.wait_for_function("""radio => {
-      if (plan.innerText.includes("576 forward passes, one for each token")) return true;
+      if (plan.innerText.includes("144 forward passes, one for each token")) return true;
       if (!radio.checked) radio.click();
     }""", arg=plain.element_handle(), polling=200)
     visitor.expert()
     assert visitor.page.locator("#method input").input_value() == "ar (identical)"
     visitor.choose("method", "ssd")
-    visitor.page.wait_for_function("() => plan.innerText.includes('77 forward passes instead')")
+    visitor.page.wait_for_function("() => plan.innerText.includes('37 forward passes instead')")
     assert plain.is_checked(), "ssd is no stop"
     assert "none of the choices" in visitor.text("plan")
     visitor.choose("method", "exact")
@@ -187,7 +188,7 @@ def test_a_race_ends_with_a_verdict_and_a_divider_on_request(visitor, app):
     handle.press("ArrowLeft")
     assert float(handle.get_attribute("aria-valuenow")) < float(before)
     sheet = app.pictures[-1]
-    assert "race" in sheet.name and Image.open(sheet).width > 2 * 384
+    assert "race" in sheet.name and Image.open(sheet).width > 2 * PIXELS
     assert tokens_of(app.pictures[-2]).equal(tokens_of(app.pictures[-3]))
 
 
@@ -201,7 +202,7 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     visitor.fill("seeds-count", 4)
     visitor.page.click("#seeds-start")
     visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
-    assert "4 seeds are paused at row 8 of 24" in visitor.told("seeds-status")
+    assert "4 seeds are paused at row 4 of 12" in visitor.told("seeds-status")
     assert len(app.pictures) == before, "nothing is finished yet"
     boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
     boxes.nth(1).check()
@@ -292,7 +293,7 @@ def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
     visitor.draw()
     recipe = {**read_recipe(app.pictures[-1]), "prompt": "a tower", "seed": 77}
     path = tmp_path / "ComfyUI_00001_.png"
-    save_png(path, torch.zeros(384, 384, 3), recipe, {"workflow": "{}", "prompt": "{}"})
+    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe, {"workflow": "{}", "prompt": "{}"})
     visitor.tab("History")
     visitor.page.set_input_files("#history-drop input[type=file]", path)
     assert "Settings restored from ComfyUI_00001_.png" in visitor.told("history-status")
@@ -305,7 +306,7 @@ def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(v
     visitor.draw()
     recipe = {**read_recipe(app.pictures[-1]), "version": 1}
     path = tmp_path / "old.png"
-    save_png(path, torch.zeros(384, 384, 3), recipe)
+    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe)
     visitor.tab("History")
     visitor.page.set_input_files("#history-drop input[type=file]", path)
     assert "Settings restored" in visitor.told("history-status")
@@ -323,13 +324,13 @@ def bad_files(folder):
     text.write_text("this is no picture")
     yield text, "not a whole PNG"
     plain = folder / "plain.png"
-    Image.fromarray(np.zeros((384, 384, 3), np.uint8)).save(plain)
+    Image.fromarray(np.zeros((PIXELS, PIXELS, 3), np.uint8)).save(plain)
     yield plain, "carries no recipe"
     cut = folder / "cut.png"
     cut.write_bytes(plain.read_bytes()[:-60])
     yield cut, "PNG"
     hostile = folder / "hostile.png"
-    save_png(hostile, torch.zeros(384, 384, 3), None, {"ssd_recipe": json.dumps(
+    save_png(hostile, torch.zeros(PIXELS, PIXELS, 3), None, {"ssd_recipe": json.dumps(
         {"version": 1, "prompt": "<img src=x onerror=alert(1)>", "seed": "../../etc/passwd"})})
     yield hostile, "damaged"
 
@@ -349,12 +350,12 @@ def test_bad_uploads_get_one_line_and_the_app_goes_on(visitor, tmp_path):
     assert "letter.png" in visitor.told("redo-told")
     visitor.tab("Create")
     visitor.draw()
-    assert "instead of 576" in visitor.figures()
+    assert f"instead of {SIDE * SIDE}" in visitor.figures()
 
 
 def test_an_upload_is_redone_below_the_line_that_was_dragged(visitor, tmp_path, app):
     path = tmp_path / "grey.png"
-    Image.new("RGB", (384, 384), (120, 140, 160)).save(path)
+    Image.new("RGB", (PIXELS, PIXELS), (120, 140, 160)).save(path)
     visitor.tab("Redo from a row")
     visitor.page.set_input_files("#redo-upload input[type=file]", path)
     assert "encoded: it carries no recipe" in visitor.told("redo-told")
@@ -410,6 +411,7 @@ def test_nothing_is_asked_of_any_other_machine(visit, app):
         visitor.tab(name)
     assert len(asked) > 20
     assert [url for url in asked if not url.startswith((app.address, "data:", "blob:"))] == []
+    visitor.page.context.unroute_all(behavior="wait")
     answer = visitor.page.request.get(app.address)
     assert "default-src 'self'" in answer.headers["content-security-policy"]
 

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.small_bundle import SIDE  # noqa: E402
 from support.studio_visit import PROMPT, Visitor  # noqa: E402
 
 
@@ -38,7 +39,7 @@ def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the
 def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
     one, before = reloading, len(app.pictures)
     one.fill("prompt", PROMPT)
-    one.slow(4)
+    one.slow(2)
     one.page.click("#draw")
     one.until("running")
     one.page.wait_for_selector("#create-stage canvas.ssd-pixels")
@@ -46,8 +47,8 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
     one.until("running")
     one.page.wait_for_selector("#stop:not([disabled])")
     one.until("done")
-    assert "576 passes" in one.figures()
-    assert len(app.pictures) == before + 4 and all(one.painted_rows())
+    assert f"{SIDE * SIDE} passes" in one.figures()
+    assert len(app.pictures) == before + 2 and all(one.painted_rows())
     one.page.reload()
     one.until("done")
     assert one.page.get_by_role("link", name="Download").is_visible()
@@ -55,7 +56,7 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
 
 def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
     one = reloading
-    one.slow(16)
+    one.slow()
     one.page.click("#draw")
     one.until("running")
     one.page.reload()
@@ -65,7 +66,7 @@ def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
 
 def test_a_cut_that_the_page_notices_ends_nothing(reloading, app):
     one, before, context = reloading, len(app.pictures), reloading.page.context
-    one.slow(6)
+    one.slow(2)
     one.page.click("#draw")
     one.until("running")
     with one.page.expect_event("requestfailed"):
@@ -73,7 +74,7 @@ def test_a_cut_that_the_page_notices_ends_nothing(reloading, app):
     context.set_offline(False)
     one.page.get_by_role("link", name="Download").wait_for()
     one.until("done")
-    assert len(app.pictures) == before + 6
+    assert len(app.pictures) == before + 2
 
 
 def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(reloading, visit, app):

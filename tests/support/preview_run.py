@@ -52,7 +52,7 @@ def watched(chromium, known=()):
     yield new_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 def base64_png(image):

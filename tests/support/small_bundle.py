@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from ssd_core.backbones import postcard
 from ssd_core.engine import heads as heads_file
@@ -11,6 +13,8 @@ from ssd_core.weights.load import BACKBONE_FILE, HEADS_FILE
 
 SIDE = 12  # cells
 PIXELS = SIDE * 16
+# Where the bundle is looked for.
+READERS = ("weights.load", "front.shelf", "front.doctor")
 
 
 def write_small_bundle(folder: Path) -> Path:
@@ -25,3 +29,12 @@ def write_small_bundle(folder: Path) -> Path:
     write_safetensors(drafts, place / HEADS_FILE,
                       {**about, "backbone_sha256": sha256_of(tensors)})
     return folder
+
+
+@contextmanager
+def small_bundle(assets: Path):
+    """Within the block, `postcard` is the one that `write_small_bundle` wrote to this folder."""
+    with ExitStack() as stack:
+        for name in READERS:
+            stack.enter_context(patch(f"ssd_core.{name}.ASSETS", assets))
+        yield

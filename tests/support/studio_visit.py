@@ -8,17 +8,23 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
+from ssd_core.engine.events import Event, Pass
+from ssd_core.engine.methods import AR
 from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Worker
 from studio.library import Library, trim
+from studio.running import Run
 from studio.seeds import ParkedSeeds
 from studio.services import Services
 
 from .preview_run import watched
+from .small_bundle import SIDE
 
 PATIENCE = 60_000  # ms
+PACE = 0.06  # s
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
 PROMPT = "a red house on the left , on a lake , at sunset"
 
@@ -72,6 +78,20 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
     finally:
         demo.close()
         services.close()
+
+
+@contextmanager
+def unhurried():
+    """Within the block, each pass of normal decoding in the app takes at least PACE."""
+    take = Run.take
+
+    def paced(run: Run, event: Event, seconds: float) -> None:
+        if isinstance(event, Pass) and isinstance(run.request.method, AR):
+            time.sleep(PACE)
+        take(run, event, seconds)
+
+    with patch.object(Run, "take", paced):
+        yield
 
 
 @contextmanager
@@ -160,20 +180,20 @@ class Visitor:
         """What stands below the picture on the stage."""
         return self.page.inner_text("#create-stage .ssd-figures")
 
-    def slow(self, pictures: int = 8) -> None:
-        """Knobs of a run that takes seconds."""
+    def slow(self, pictures: int = 2) -> None:
+        """Knobs of a run that takes seconds, see `unhurried`."""
         self.expert()
         self.choose("method", "ar")
         self.fill("pictures", pictures)
 
     def painted_rows(self, stage: str = "create-stage") -> list[bool]:
-        """Which of 24 rows of the first canvas have a pixel that is not transparent."""
-        return self.page.evaluate("""stage => {
+        """Which of SIDE rows of the first canvas have a pixel that is not transparent."""
+        return self.page.evaluate("""([stage, rows]) => {
           const canvas = document.querySelector(`#${stage} canvas.ssd-pixels`);
           const { width, height } = canvas;
           const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-          return Array.from({ length: 24 }, (_, row) => {
-            const middle = Math.floor((row + 0.5) * height / 24) * width + (width >> 1);
+          return Array.from({ length: rows }, (_, row) => {
+            const middle = Math.floor((row + 0.5) * height / rows) * width + (width >> 1);
             return data[4 * middle + 3] > 0;
           });
-        }""", stage)
+        }""", [stage, SIDE])
