@@ -81,14 +81,11 @@ def ended(worker):
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    """The app with the bundled backbone of fewer cells, served to the tests of a file.
-
-    Normal decoding takes its time, so that one can look at a run, stop it or reload the page.
-    """
-    from support.studio_visit import served, unhurried
+    """The app with the bundled backbone of fewer cells, served to the tests of a file."""
+    from support.studio_visit import served
 
     assets = write_small_bundle(tmp_path_factory.mktemp("assets"))
-    with small_bundle(assets), unhurried(), served(tmp_path_factory.mktemp("app")) as running:
+    with small_bundle(assets), served(tmp_path_factory.mktemp("app")) as running:
         yield running
 
 

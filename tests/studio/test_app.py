@@ -63,19 +63,19 @@ def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
     assert download.value.path().read_bytes() == saved.read_bytes()
 
 
-def test_rows_are_painted_while_the_run_goes_on(visitor):
-    visitor.slow()
-    visitor.page.click("#draw")
-    visitor.page.wait_for_function(
-        """() => { const run = document.querySelector("#create-stage .ssd-run");
-          const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
-          if (run?.dataset.state !== "running" || !canvas) return false;
-          const pixel = (y) => canvas.getContext("2d").getImageData(9, y, 1, 1).data[3];
-          return pixel(1) > 0 && pixel(canvas.height - 2) === 0; }""", polling=20)
-    painted = visitor.painted_rows()
-    assert painted == sorted(painted, reverse=True), "rows come from the top"
-    visitor.page.click("#stop")
-    visitor.until("cancelled")
+def test_rows_are_painted_while_the_run_goes_on(visitor, app):
+    with app.holding():
+        visitor.page.click("#draw")
+        visitor.page.wait_for_function(
+            """() => { const run = document.querySelector("#create-stage .ssd-run");
+              const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
+              if (run?.dataset.state !== "running" || !canvas) return false;
+              const pixel = (y) => canvas.getContext("2d").getImageData(9, y, 1, 1).data[3];
+              return pixel(1) > 0 && pixel(canvas.height - 2) === 0; }""", polling=20)
+        painted = visitor.painted_rows()
+        assert painted == sorted(painted, reverse=True), "rows come from the top"
+        visitor.page.click("#stop")
+        visitor.until("cancelled")
 
 
 def test_a_seed_that_was_set_is_used_and_an_unlocked_one_is_new_and_told_in_its_box(visitor, app):
@@ -146,13 +146,15 @@ def test_the_plan_follows_the_knobs(visitor):
 
 
 def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
-    visitor.slow()
-    visitor.page.click("#draw")
-    visitor.page.wait_for_function(
-        """() => { const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
-          return canvas && canvas.getContext("2d").getImageData(9, 60, 1, 1).data[3] > 0; }""")
-    visitor.page.click("#stop")
-    visitor.until("cancelled")
+    visitor.fill("pictures", 2)
+    with app.holding():
+        visitor.page.click("#draw")
+        visitor.page.wait_for_function(
+            """() => { const both = [...document.querySelectorAll("#create-stage .ssd-pixels")];
+              const pixel = (canvas) => canvas.getContext("2d").getImageData(9, 40, 1, 1).data[3];
+              return both.length === 2 && both.every(pixel); }""")
+        visitor.page.click("#stop")
+        visitor.until("cancelled")
     assert "Stopped at row" in visitor.told("create-status")
     visitor.page.click("#keep-top")
     visitor.page.wait_for_selector("#redo-stage ssd-keep-line .ssd-frame")
@@ -160,6 +162,7 @@ def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
     top, rows = app.pictures[-1], int(visitor.page.locator(
         "#redo-rows input[type=number]").input_value())
     visitor.fill("pictures", 1)
+    visitor.expert()
     visitor.choose("method", "ssd")
     visitor.page.click("#redo")
     assert "Saved as" in visitor.told("redo-status")
@@ -380,12 +383,13 @@ def test_two_tabs_do_not_mix_and_the_second_waits_its_turn(visit, app):
         one.fill("prompt", PROMPT)
         one.lock(seed)
     before = len(app.pictures)
-    first.slow(4)
-    first.page.click("#draw")
-    first.until("running")
-    second.page.click("#draw")
-    second.until("waiting")
-    assert "Waiting" in second.text("create-stage")
+    first.fill("pictures", 4)
+    with app.holding():
+        first.page.click("#draw")
+        first.until("running")
+        second.page.click("#draw")
+        second.until("waiting")
+        assert "Waiting" in second.text("create-stage")
     second.until("done")
     for seed, one in ((101, first), (202, second)):
         one.page.wait_for_selector("#stop[disabled]", state="attached")

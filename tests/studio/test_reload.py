@@ -1,5 +1,7 @@
 """Pages that are closed, reloaded or cut off while something goes on, in a real browser."""
 
+import time
+
 import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
@@ -26,12 +28,14 @@ def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the
     one.page.click("#seeds-start")
     one.page.wait_for_selector("#seeds-finish:not([disabled])")
     one.tab("Create")
-    one.slow(2)
-    one.page.click("#draw")
-    one.until("running")
-    one.page.close()
-    monkeypatch.setattr("studio.jobs.GRACE_SECONDS", 0.5)
-    monkeypatch.setattr("studio.jobs.LOOK_SECONDS", 0.2)
+    one.fill("pictures", 2)
+    with app.holding():
+        one.page.click("#draw")
+        one.until("running")
+        monkeypatch.setattr("studio.jobs.GRACE_SECONDS", 0.5)
+        monkeypatch.setattr("studio.jobs.LOOK_SECONDS", 0.2)
+        one.page.close()
+        time.sleep(1.5)  # longer than the grace
     app.wait_idle(30)
     assert len(app.pictures) == before + 2, "the run was finished and saved"
 
@@ -39,39 +43,41 @@ def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the
 def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
     one, before = reloading, len(app.pictures)
     one.fill("prompt", PROMPT)
-    one.slow(2)
-    one.page.click("#draw")
-    one.until("running")
-    one.page.wait_for_selector("#create-stage canvas.ssd-pixels")
-    one.page.reload()
-    one.until("running")
-    one.page.wait_for_selector("#stop:not([disabled])")
+    one.fill("pictures", 2)
+    with app.holding():
+        one.page.click("#draw")
+        one.until("running")
+        one.page.wait_for_selector("#create-stage canvas.ssd-pixels")
+        one.page.reload()
+        one.until("running")
+        one.page.wait_for_selector("#stop:not([disabled])")
     one.until("done")
-    assert f"{SIDE * SIDE} passes" in one.figures()
+    assert f"instead of {SIDE * SIDE}" in one.figures()
     assert len(app.pictures) == before + 2 and all(one.painted_rows())
     one.page.reload()
     one.until("done")
     assert one.page.get_by_role("link", name="Download").is_visible()
 
 
-def test_a_run_is_stopped_after_a_reload_as_before_it(reloading):
+def test_a_run_is_stopped_after_a_reload_as_before_it(reloading, app):
     one = reloading
-    one.slow()
-    one.page.click("#draw")
-    one.until("running")
-    one.page.reload()
-    one.page.click("#stop:not([disabled])")
-    one.until("cancelled")
+    with app.holding():
+        one.page.click("#draw")
+        one.until("running")
+        one.page.reload()
+        one.page.click("#stop:not([disabled])")
+        one.until("cancelled")
 
 
 def test_a_cut_that_the_page_notices_ends_nothing(reloading, app):
     one, before, context = reloading, len(app.pictures), reloading.page.context
-    one.slow(2)
-    one.page.click("#draw")
-    one.until("running")
-    with one.page.expect_event("requestfailed"):
-        context.set_offline(True)
-    context.set_offline(False)
+    one.fill("pictures", 2)
+    with app.holding():
+        one.page.click("#draw")
+        one.until("running")
+        with one.page.expect_event("requestfailed"):
+            context.set_offline(True)
+        context.set_offline(False)
     one.page.get_by_role("link", name="Download").wait_for()
     one.until("done")
     assert len(app.pictures) == before + 2

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from unittest.mock import patch
 
-from ssd_core.engine.events import Event, Pass
-from ssd_core.engine.methods import AR
+from studio import running
 from studio.downloads import Downloads
 from studio.history import History
-from studio.jobs import Worker
+from studio.jobs import Job, Worker
 from studio.library import Library, trim
 from studio.running import Run
 from studio.seeds import ParkedSeeds
@@ -24,7 +25,7 @@ from .preview_run import watched
 from .small_bundle import SIDE
 
 PATIENCE = 60_000  # ms
-PACE = 0.06  # s
+HELD = 3  # rows
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
 PROMPT = "a red house on the left , on a lake , at sunset"
 
@@ -52,6 +53,22 @@ class App:
         self.services.parked_seeds.drop_all()
         self.wait_idle(60)
 
+    @contextmanager
+    def holding(self):
+        """Within the block runs wait at row HELD, unless they are stopped."""
+        estimate, over = running.estimate, Event()
+
+        def wait(job: Job, runs: Sequence[Run]) -> None:
+            estimate(job, runs)
+            while not over.wait(0.02) and any(run.result.rows >= HELD for run in runs):
+                job.check()
+
+        with patch.object(running, "estimate", wait):
+            try:
+                yield
+            finally:
+                over.set()
+
     def wait_idle(self, seconds: float = 10) -> None:
         end = time.monotonic() + seconds
         while not self.idle():
@@ -78,20 +95,6 @@ def served(folder: Path, language: str = "auto", models: Path | None = None,
     finally:
         demo.close()
         services.close()
-
-
-@contextmanager
-def unhurried():
-    """Within the block, each pass of normal decoding in the app takes at least PACE."""
-    take = Run.take
-
-    def paced(run: Run, event: Event, seconds: float) -> None:
-        if isinstance(event, Pass) and isinstance(run.request.method, AR):
-            time.sleep(PACE)
-        take(run, event, seconds)
-
-    with patch.object(Run, "take", paced):
-        yield
 
 
 @contextmanager
@@ -179,12 +182,6 @@ class Visitor:
     def figures(self) -> str:
         """What stands below the picture on the stage."""
         return self.page.inner_text("#create-stage .ssd-figures")
-
-    def slow(self, pictures: int = 2) -> None:
-        """Knobs of a run that takes seconds, see `unhurried`."""
-        self.expert()
-        self.choose("method", "ar")
-        self.fill("pictures", pictures)
 
     def painted_rows(self, stage: str = "create-stage") -> list[bool]:
         """Which of SIDE rows of the first canvas have a pixel that is not transparent."""
