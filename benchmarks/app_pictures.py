@@ -37,7 +37,9 @@ def finished_seeds(page: Page) -> None:
     for card in (2, 5):
         page.locator("#seeds-grid input[type=checkbox]").nth(card).check()
     page.click("#seeds-finish")
-    page.wait_for_function("() => document.querySelector('.ssd-seed-tools')", timeout=PATIENCE)
+    page.wait_for_function("() => document.querySelectorAll('.ssd-seed-tools').length === 2",
+                           timeout=PATIENCE)
+    page.wait_for_selector("#seeds-start:not([disabled])", timeout=PATIENCE)
 
 
 def history(page: Page) -> None:
