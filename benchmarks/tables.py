@@ -87,7 +87,7 @@ TABLES = {
     "pictures": Table("Training pictures (Table 7)", 64, (
         AR_ROW, *(Row(f"{n} pictures, r = {r}", ssd(r), heads_of(pictures=n))
                   for r in (0, 2) for n in (500, 1000, 2000)),
-        *(Row(f"all pictures (the bundled heads), r = {r}", ssd(r)) for r in (0, 2)))),
+        *(Row(f"the bundled heads, r = {r}", ssd(r)) for r in (0, 2)))),
     "schedule": Table("Staged against joint, k_v = 2 (Table 10)", 64, (
         AR_ROW, Row("joint, b = 9", ssd(9, 2)),
         *(Row(f"staged, b = 5, i = {i}", ssd(5, 2, incremental=i)) for i in (1, 2, 3, 4)),
