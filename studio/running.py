@@ -22,6 +22,7 @@ from ssd_core.front.request import Request, Result
 from .jobs import Cancelled, Job
 from .library import free_memory
 
+BRIEF = 1.0  # s that Stop may take to show what was drawn
 REMEDY = ("lower the number of pictures or k_v, set cfg to 1, or load the backbone with a smaller "
           "dtype")
 
@@ -105,7 +106,7 @@ def guarded(*runs: Run) -> Iterator[None]:
         stopped = isinstance(error, Cancelled)
         for run in runs:
             if stopped:
-                run.screen.refine()  # its top stays on the stage and can be kept
+                run.screen.refine(BRIEF)  # its top stays on the stage and can be kept
             run.close("interrupted" if stopped else "failed")
         raise
 

@@ -200,6 +200,23 @@ def test_the_acceptance_shown_on_the_way_is_the_one_shown_at_the_end(story):
         assert np.mean(shares) == pytest.approx(counted[key], abs=within), key
 
 
+def test_rows_are_decoded_on_request_if_that_is_brief_enough():
+    backbone, messages = Painter(Grid(4, 5)), []
+    method = methods.AR()
+    screen = Preview(backbone, method, messages.append, label="x")
+    for event in generate(backbone, "sun", method):
+        screen(event, 0.0)
+        if screen.row == 2:
+            break
+    before, screen.decode_seconds = len(messages), 2.0
+    screen.refine(1.0)
+    assert len(messages) == before
+    screen.refine()
+    last = messages[-1]
+    assert (last["kind"], last["first"], last["last"], last["refined"]) == ("rows", 0, 2, True)
+    assert not screen.over
+
+
 def test_what_was_not_told_on_the_way_is_told_at_the_end(monkeypatch):
     monkeypatch.setattr(preview_module, "BUDGET", 0)
     backbone = Painter(Grid(4, 5))

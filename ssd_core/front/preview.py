@@ -280,9 +280,12 @@ class Preview:
                   acceptance=sum(means) / len(means) if means else None,
                   verdict=self._verdict(identical), identical=identical)
 
-    def refine(self) -> None:
-        """Show all final rows decoded, whatever that takes; the run may go on afterwards."""
-        if self.over:
+    def refine(self, within: float = math.inf) -> None:
+        """Show all final rows decoded, unless that is expected to take more than `within` seconds.
+
+        The run may go on afterwards.
+        """
+        if self.over or self.decode_seconds > within:
             return
         with self._spared():
             if self.last is not None and self.marks.pending:
