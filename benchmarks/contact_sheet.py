@@ -1,6 +1,9 @@
 """The contact sheet: painted postcards above, the backbone's own below, by AR and by SSD.
 
-    python benchmarks/contact_sheet.py --out docs/postcards.jpg
+    python benchmarks/contact_sheet.py --out docs/postcards.jpg --crops docs/crops.jpg
+
+CROPS shows the brush strokes from near: of the same pictures as painted, through the tokenizer and
+by AR.
 """
 
 from __future__ import annotations
@@ -9,12 +12,24 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.postcards import paint
 from ssd_core.train.data import fresh_caption, scene_of
+
+# Of a picture: the left, upper, right and lower edge in px; and how many times it is enlarged.
+CROP, LARGER = (120, 140, 264, 284), 2
+
+
+def crops(rows: list[np.ndarray]) -> Image.Image:
+    """The same part of every picture uint8 [n, H, W, 3], enlarged; a row each."""
+    left, upper, right, lower = CROP
+    strips = [np.concatenate(list(row[:, upper:lower, left:right]), axis=1) for row in rows]
+    page = Image.fromarray(np.concatenate(strips))
+    return page.resize((LARGER * page.width, LARGER * page.height), Image.Resampling.LANCZOS)
 
 
 def main() -> None:
@@ -24,20 +39,28 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("docs/postcards.jpg"))
+    parser.add_argument("--crops", type=Path, default=Path("docs/crops.jpg"))
     args = parser.parse_args()
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.heads, backbone)
     seeds = range(PROMPT_SEED, PROMPT_SEED + args.columns)
     captions = [fresh_caption(seed, 0) for seed in seeds]
-    strips = [np.concatenate([paint(scene_of(seed)) for seed in seeds], axis=1)]
+    painted = np.stack([paint(scene_of(seed)) for seed in seeds])
+    rows = [painted]
+
+    def pixels(tokens: torch.Tensor) -> np.ndarray:
+        return (backbone.decode(tokens) * 255).round().byte().cpu().numpy()
+
     for method in (methods.AR(), methods.Exact(), methods.SSD(k_h=5, k_v=1, rounds=2),
                    methods.SSD(k_h=5, k_v=1, rounds=0)):
         *_, last = generate(backbone, captions, method, heads, Sampling(seed=args.seed))
         assert isinstance(last, Finished)
-        pictures = (backbone.decode(last.tokens) * 255).round().byte().cpu().numpy()
-        strips.append(np.concatenate(list(pictures), axis=1))
+        rows.append(pixels(last.tokens))
     args.out.parent.mkdir(parents=True, exist_ok=True)
+    strips = [np.concatenate(list(row), axis=1) for row in rows]
     Image.fromarray(np.concatenate(strips)).save(args.out, quality=85)
+    encoded = backbone.encode(torch.from_numpy(painted).float() / 255)
+    crops([painted, pixels(encoded), rows[1]]).save(args.crops, quality=85)
     for caption in captions:
         print(caption)
 
