@@ -7,12 +7,19 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.studio_visit import PATIENCE  # noqa: E402
+from support.studio_visit import PATIENCE, served  # noqa: E402
 
 from ssd_core.front.recipe import read_recipe  # noqa: E402
 
 pytestmark = pytest.mark.slow
 DESK = {"viewport": {"width": 1366, "height": 768}}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app as an artist has it: the bundled backbone in its own size."""
+    with served(tmp_path_factory.mktemp("app")) as running:
+        yield running
 
 
 def prompt(visitor):

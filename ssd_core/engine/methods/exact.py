@@ -39,19 +39,9 @@ class Exact(Windowed):
     verdict: ClassVar[str] = "identical"
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        yield from rechoosing(self, state, first_row)
-
-
-def rechoosing(method: Windowed, state: DecodeState, first_row: int,
-               least: int = 1) -> Iterator[Pass]:
-    """Choose the cells of the method's window again in every pass, from `first_row` on.
-
-    The window moves on by at least `least` cells a pass.
-    """
-    window, by_row = method.width(state.grid, state.tokens.device.type), method.needs_row_drafter()
-    yield from sliding_window(state, first_row * state.grid.width, window,
-                              FirstGuess(state, by_row),
-                              partial(rechoose, least=least, by_row=by_row))
+        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        yield from sliding_window(state, first_row * state.grid.width, window,
+                                  FirstGuess(state, by_row), partial(rechoose, by_row=by_row))
 
 
 class FirstGuess:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from ...model.grid import Grid
@@ -16,9 +17,9 @@ from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
 from .base import make_plan, require
-from .exact import rechoosing
+from .exact import FirstGuess, rechoose
 from .knobs import drafted_by, knob
-from .window import Windowed, cheapest_window
+from .window import Windowed, cheapest_window, sliding_window
 
 
 @dataclass(frozen=True)
@@ -58,4 +59,7 @@ class Rolling(Windowed):
         return make_plan(grid, first_row, None, 1 + -(-(slots - 1) // least), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        yield from rechoosing(self, state, first_row, self.least(state.grid))
+        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        judge = partial(rechoose, least=self.least(state.grid), by_row=by_row)
+        yield from sliding_window(state, first_row * state.grid.width, window,
+                                  FirstGuess(state, by_row), judge)
