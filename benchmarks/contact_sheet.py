@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core.front.recipe import to_bytes
 from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.postcards import paint
 from ssd_core.train.data import fresh_caption, scene_of
@@ -47,20 +48,16 @@ def main() -> None:
     captions = [fresh_caption(seed, 0) for seed in seeds]
     painted = np.stack([paint(scene_of(seed)) for seed in seeds])
     rows = [painted]
-
-    def pixels(tokens: torch.Tensor) -> np.ndarray:
-        return (backbone.decode(tokens) * 255).round().byte().cpu().numpy()
-
     for method in (methods.AR(), methods.Exact(), methods.SSD(k_h=5, k_v=1, rounds=2),
                    methods.SSD(k_h=5, k_v=1, rounds=0)):
         *_, last = generate(backbone, captions, method, heads, Sampling(seed=args.seed))
         assert isinstance(last, Finished)
-        rows.append(pixels(last.tokens))
+        rows.append(to_bytes(backbone.decode(last.tokens)))
     args.out.parent.mkdir(parents=True, exist_ok=True)
     strips = [np.concatenate(list(row), axis=1) for row in rows]
     Image.fromarray(np.concatenate(strips)).save(args.out, quality=85)
     encoded = backbone.encode(torch.from_numpy(painted).float() / 255)
-    crops([painted, pixels(encoded), rows[1]]).save(args.crops, quality=85)
+    crops([painted, to_bytes(backbone.decode(encoded)), rows[1]]).save(args.crops, quality=85)
     for caption in captions:
         print(caption)
 
