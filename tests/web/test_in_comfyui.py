@@ -135,8 +135,11 @@ class Frontend:
         self.page.evaluate("async () => { await app.queuePrompt(0, 1); }")
 
     def open(self, **values):
-        """The quick start in a tab of its own, with values of the sampler's."""
-        workflow = json.loads(QUICK_START.read_text(encoding="utf-8"))
+        """The quick start in a tab of its own, with values of the sampler's.
+
+        As nodes: the file itself opens as a form (app mode), which tests/comfyui looks at.
+        """
+        workflow = {**json.loads(QUICK_START.read_text(encoding="utf-8")), "extra": {}}
         self.page.evaluate("async (text) => { await app.loadGraphData(JSON.parse(text)); "
                            "app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; }",
                            json.dumps({**workflow, "id": str(uuid.uuid4())}))
