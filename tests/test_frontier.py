@@ -33,12 +33,28 @@ def test_pictures_that_are_no_postcards_are_refused_in_one_line():
         evaluate(tiny_postcard(grid=Grid(4, 4)), None, [("ar", methods.AR())], 1)
 
 
+AR, SSD = shards.Entry(methods.AR(), False), shards.Entry(methods.SSD(k_v=1))
+FREE = {"heads": 0.0, "row": 0.0}
+
+
 def test_a_pass_costs_its_launches_or_its_bytes():
-    small = frontier.Card("small", 1e12, 1e9, 500, 700)
-    assert small.seconds(100, "ar") == pytest.approx(100 * 500 * 5e-6)
-    assert small.seconds(100, "ssd") == pytest.approx(100 * 700 * 5e-6)
-    large = frontier.Card("large", 1e12, 14e9, 500, 700)
-    assert large.seconds(100, "ar") == large.seconds(100, "ssd") == pytest.approx(1.4)
+    small = frontier.Card("small", 1e12, 1e9, 500, 700, FREE)
+    assert small.seconds(100, AR, 24) == pytest.approx(100 * 500 * 5e-6)
+    assert small.seconds(100, SSD, 24) == pytest.approx(100 * 700 * 5e-6)
+    large = frontier.Card("large", 1e12, 14e9, 500, 700, FREE)
+    assert large.seconds(100, AR, 24) == large.seconds(100, SSD, 24) == pytest.approx(1.4)
+
+
+@pytest.mark.parametrize("method, heads, drafts", [
+    (methods.AR(), False, 0), (methods.Rows(k_v=1), False, 0), (methods.Exact(48), False, 0),
+    (methods.SSD(k_v=1), True, 24 * 0.04), (methods.SSD(k_v=2), True, 12 * 0.04),
+    (methods.SSD(k_v=1, drafter="row"), True, 24 * 0.08), (methods.Exact(48), True, 100 * 0.04),
+    (methods.Exact(48, "row"), True, 100 * 1.3 * 0.08)])
+def test_drafts_cost_what_they_read(method, heads, drafts):
+    """In passes; a window drafts in every pass, SSD once a block of rows."""
+    card = frontier.Card("large", 1e12, 14e9, 0, 0, {"heads": 0.04, "row": 0.08})
+    seconds = card.seconds(100, shards.Entry(method, heads), 24)
+    assert seconds == pytest.approx((100 + drafts) * 14e9 / 1e12)
 
 
 def test_the_front_is_what_nothing_beats():

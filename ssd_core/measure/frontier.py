@@ -1,8 +1,8 @@
 """Quality against cost: many settings of the methods on the same prompts, for tables and plots.
 
 Cost is told three ways: forward passes, seconds on this machine, and seconds modelled for a card,
-where a pass takes as long as its launches or as reading the weights, whichever is longer. Passes
-are those measured here; the model only prices them.
+where a pass takes as long as its launches or as reading the weights, whichever is longer, and a
+draft as long as reading what drafts. Passes are those measured here; the model only prices them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,44 @@ LAUNCH = 5e-6  # seconds
 
 @dataclass(frozen=True)
 class Card:
-    """A backbone on a card: bytes of weights a second pass reads, launches of a pass."""
+    """A backbone on a card: bytes of weights that a pass reads, launches of a pass."""
 
     name: str
     bandwidth: float  # bytes a second that copying reaches
     weights: float  # bytes
     ar_launches: int
     other_launches: int
+    draft_shares: Mapping[str, float]  # {drafter: bytes that a draft reads, in those of a pass}
 
-    def seconds(self, passes: float, method: str) -> float:
-        """Modelled seconds of a picture that takes so many passes."""
-        launches = self.ar_launches if method == AR.name else self.other_launches
-        return passes * max(launches * LAUNCH, self.weights / self.bandwidth)
+    def seconds(self, passes: float, entry: Entry, rows: int) -> float:
+        """Modelled seconds of a picture of so many rows that takes so many passes."""
+        launches = self.ar_launches if entry.name == AR.name else self.other_launches
+        reading = self.weights / self.bandwidth
+        drafter, drafts = drafting(entry, passes, rows)
+        return (passes * max(launches * LAUNCH, reading)
+                + drafts * self.draft_shares.get(drafter, 0.0) * reading)
 
 
-# Launches as counted for one picture with guidance, without graphs: results/launches.md.
-CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, 13.8e9, 437, 480),
-         Card("Janus-Pro-7B, H200", 4.6e12, 13.8e9, 437, 480))
+# Launches as counted for one picture with guidance, without graphs: results/launches.md. Shares as
+# computed from the weights: docs/methods.md.
+JANUS_7B = (13.8e9, 437, 480, {"heads": 0.04, "row": 0.08})
+CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, *JANUS_7B),
+         Card("Janus-Pro-7B, H200", 4.6e12, *JANUS_7B))
+CARRIED = 0.3  # what carrying a change over reads, as a share of a draft by the row drafter
+
+
+def drafting(entry: Entry, passes: float, rows: int) -> tuple[str, float]:
+    """Which drafter runs, and how often in a picture of so many rows.
+
+    A window of `exact` or `rolling` is moved on, and its drafts are chosen, in every pass.
+    """
+    method = entry.method
+    if not entry.heads or not method.uses_heads:
+        return "", 0.0
+    drafter = getattr(method, "drafter", "heads")
+    if isinstance(method, SSD):
+        return drafter, rows / (method.k_v or 1)
+    return drafter, passes * (1 + CARRIED * (drafter == "row"))
 
 
 def entries(heads: DraftHeads | None) -> list[Entry]:
@@ -102,13 +123,18 @@ QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a
              ("same", ("identical_tokens", "share of tokens that are AR's")))
 
 
-def priced(rows: Sequence[dict]) -> list[dict]:
-    """The rows with `modelled`, seconds by card, and the first card's as a key for plots."""
+def priced(measured: Mapping[Entry, dict], rows: int) -> list[dict]:
+    """The measured keys with `modelled`, seconds by card, and the first card's as a key for plots.
+
+    rows: of a picture.
+    """
     out = []
-    for row in rows:
-        seconds = {card.name: card.seconds(row["passes"], row["name"]) for card in CARDS}
-        out.append({**row, "modelled": seconds, "card_seconds": seconds[CARDS[0].name],
-                    "card_seconds_se": CARDS[0].seconds(row["passes_se"], row["name"])})
+    for entry, row in measured.items():
+        seconds = {card.name: card.seconds(row["passes"], entry, rows) for card in CARDS}
+        first = seconds[CARDS[0].name]
+        more = CARDS[0].seconds(row["passes"] + row["passes_se"], entry, rows)
+        out.append({**row, "modelled": seconds, "card_seconds": first,
+                    "card_seconds_se": more - first})
     return out
 
 
@@ -126,7 +152,8 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
     pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
     return (f"# Quality against cost\n\n{about} ± one standard error. Modelled seconds price the "
             "passes counted here for another backbone: a pass takes as long as its launches (5 "
-            "microseconds each) or as reading the weights. Rings mark AR and the paper's own "
+            "microseconds each) or as reading the weights, and a draft as reading the drafter and "
+            "the image head. Rings mark AR and the paper's own "
             f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
             f"claims in as few passes: {best}.\n\n{pictures}\n")
 
@@ -134,7 +161,8 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
 def write(shards: Shards, found: Mapping[Entry, Decoded], out: Path, about: str,
           plots: bool = True) -> list[dict]:
     """Write the page, its rows as JSON and the plots into `out`; return the rows."""
-    rows, drawn = priced(shards.measured(found)), []
+    measured = dict(zip(found, shards.measured(found), strict=True))
+    rows, drawn = priced(measured, shards.trial.backbone.grid.rows), []
     paper = {shards.label(entry) for entry in found if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
         named = paper | set(front(rows, cost))
