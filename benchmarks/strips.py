@@ -7,6 +7,7 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from ssd_core.backbones.base import Backbone
+from ssd_core.front.recipe import to_bytes
 
 SHOWN, LABEL, FONT = 6, 230, 15  # pictures a row of the sheet; px of its labels' column; px
 
@@ -18,6 +19,6 @@ def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Im
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)
     for y, (label, tokens) in enumerate(shown):
         draw.multiline_text((8, y * height + 8), label.replace(", ", ",\n"), "black", font)
-        pictures = (backbone.decode(tokens) * 255).round().byte().cpu().numpy()
-        page.paste(Image.fromarray(np.concatenate(list(pictures), axis=1)), (LABEL, y * height))
+        strip = np.concatenate([to_bytes(picture) for picture in backbone.decode(tokens)], axis=1)
+        page.paste(Image.fromarray(strip), (LABEL, y * height))
     return page

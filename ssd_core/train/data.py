@@ -75,16 +75,16 @@ def painted_tokens(codec: PictureCodec, count: int, folder: Path, first_seed: in
     name = f"tokens-{first_seed}-{count}" + (f"-{size}px" if size != SIZE else "")
     path = Path(folder) / f"{name}.npy"
     if not path.exists():
-        rows = [codec.encode(at_size(to_signed(block), size)).flatten(1).to(torch.int16).numpy()
-                for block in painted(count, first_seed)]
+        blocks = (at_size(to_signed(block), (size, size)) for block in painted(count, first_seed))
+        rows = [codec.encode(block).flatten(1).to(torch.int16).numpy() for block in blocks]
         with written_whole(path) as temporary, open(temporary, "wb") as file:
             np.save(file, np.concatenate(rows))
     return torch.from_numpy(np.load(path)).long()
 
 
-def at_size(pixels: torch.Tensor, size: int) -> torch.Tensor:
-    """Pixels [B, 3, H, W] as [B, 3, size, size]; each new one is the mean of those it covers."""
-    return F.interpolate(pixels, size=(size, size), mode="area")
+def at_size(pixels: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    """Pixels [B, 3, H, W] at (height, width); each new one is the mean of those it covers."""
+    return F.interpolate(pixels, size=size, mode="area")
 
 
 def to_signed(batch: np.ndarray) -> torch.Tensor:

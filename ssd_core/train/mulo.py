@@ -23,6 +23,7 @@ from ..errors import SSDError
 from ..weights.load import SAMPLERS_FILE, load_backbone, located
 from .checkpoints import Checkpoint, training_steps
 from .common import REQUIRED, Say, cosine, descend, option, remember_rates, set_rate, silent
+from .data import at_size
 from .drawn import load_pictures
 
 PICTURES_AT_ONCE = 16
@@ -73,8 +74,8 @@ def reduced(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Ten
     parts = []
     for part in tokens.long().split(PICTURES_AT_ONCE):
         pixels = large.decode(part).permute(0, 3, 1, 2)
-        resized = F.interpolate(pixels, size=small.size[::-1], mode="area")
-        parts.append(small.encode(resized.permute(0, 2, 3, 1)).cpu())
+        width, height = small.size
+        parts.append(small.encode(at_size(pixels, (height, width)).permute(0, 2, 3, 1)).cpu())
     return torch.cat(parts)
 
 
