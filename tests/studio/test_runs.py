@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.tiny_checkpoints import lumina
 
 from ssd_core import SSDError, generate
 from ssd_core.front.pixels import tops
@@ -268,6 +269,24 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
     assert torch.equal(drawn.tokens[:, :10], first.tokens[:, :10])
     assert not torch.equal(drawn.tokens[:, 10:], first.tokens[:, 10:])
     assert next(m for m in job.messages if m["kind"] == "rows")["kept"]
+
+
+def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
+        history, settings, ended, tmp_path):
+    """Lumina-mGPT's own rows, with their ends: 56 rows stay and 8 are drawn below them."""
+    lumina(tmp_path / "ssd_backbones" / "Lumina-mGPT-7B-512")
+    library = Library(tmp_path, "Lumina-mGPT-7B-512", device="cpu")
+    wish = replace(settings, method="rows", size="256x896")
+    first = ended(runs.draw(library, history, wish)).result
+    source = first.entries[0].path
+    seen = runs.look(history, source, library.current.backbone)
+    assert seen.rows == 56 and seen.taller == ("256x928", "256x960", "256x992", "256x1024")
+    drawn = ended(runs.redo(library, history, wish, source, 56, "256x1024")).result
+    assert drawn.tokens.shape == (1, 64, 16)
+    assert torch.equal(drawn.tokens[:, :56], first.tokens) and drawn.tokens[:, 56:].any()
+    with Image.open(drawn.entries[0].path) as image:
+        assert image.size == (256, 1024)
+
 
 
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
