@@ -288,7 +288,6 @@ def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
         assert image.size == (256, 1024)
 
 
-
 def test_redo_of_any_png_encodes_it(library, history, settings, ended, tmp_path):
     Image.new("RGB", (384, 384), "teal").save(tmp_path / "x.png")
     seen = runs.look(history, tmp_path / "x.png", library.current.backbone)
