@@ -105,9 +105,9 @@ TABLES = {
           for c in (1, 8) for d in (2, 4, 6, 9, 12)),
         Row("delay 4, 1 cell, adaptive", Wave(4, 1, adaptive=True)),
         Row("delay 9, 8 cells, residual", Wave(9, 8, "residual")))),
-    "losses": Table("Head losses and draft temperatures, 1,000 pictures", 64, (
+    "losses": Table("Head losses and draft temperatures, 500 pictures", 64, (
         AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
-                      heads_of(loss=loss, pictures=1000))
+                      heads_of(loss=loss, pictures=500))
                   for loss in LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
 }
 
