@@ -34,6 +34,9 @@ METHODS = [
     *((f"SSD r = {r}, fused commit", methods.SSD(k_h=5, k_v=1, rounds=r, fused_commit=True))
       for r in (1, 2, 3)),
     ("SSD r = 2, coupled", methods.SSD(k_h=5, k_v=1, rounds=2, acceptance="coupled")),
+    ("SSD r = 2, row drafter", methods.SSD(k_v=1, rounds=2, drafter="row")),
+    ("exact, row drafter", methods.Exact(drafter="row")),
+    *((f"rolling, 1/{fewer} of AR's passes", methods.Rolling(fewer=fewer)) for fewer in (8, 12)),
 ]
 HEAD = ["decoding", "passes", "fewer passes than AR", "seconds", "faster than AR", "ms a pass",
         "draft", "verify", "commit"]
