@@ -142,7 +142,7 @@ def keep() -> list[io.Input]:
         io.Int.Input("keep_rows", default=0, min=0, max=LONGEST_SIDE, **ADVANCED,
                      tooltip="How many rows of tokens of 'keep' stay as they are. The rows below "
                              "them are drawn again. Pixels next to the seam may differ slightly, "
-                             "because the decoder also uses the cells around them."),
+                             "because the picture decoder also uses the cells around them."),
     ]
 
 

@@ -23,7 +23,7 @@ class Pick(io.ComfyNode):
         return io.Schema(
             node_id="SSD_Pick", display_name="Pick (SSD)", category=CATEGORY,
             description="Takes the pictures you like from those that Start Seeds has begun. While "
-                        "nothing is picked, the nodes behind it wait.",
+                        "nothing is picked, the nodes after it wait.",
             inputs=[
                 StartedType.Input("started", tooltip="From Start Seeds or Unfinished Run."),
                 io.String.Input("pictures", default="",

@@ -36,8 +36,9 @@ class Replay(io.ComfyNode):
                                  tooltip="Tints the cells: accepted at once, repaired, or still a "
                                          "draft. Needs the preview of the sampler."),
                 io.Float.Input("seconds", default=0.0, min=0.0, max=60.0, step=0.5,
-                               tooltip="How long the film is, without its end. 0 = as long as the "
-                                       "run took, but 3 to 12 seconds."),
+                               tooltip="Length of the film without the still at its end. 0 = as "
+                                       "long as the run took, but at least 3 and at most 12 "
+                                       "seconds."),
                 io.Combo.Input("format", options=[*FILMS, NO_FILE], default="webp",
                                tooltip="What to save in the output folder. webp plays in browsers "
                                        "and chats, mp4 in video editors."),

@@ -39,7 +39,7 @@ class SaveImage(io.ComfyNode):
                                         "ComfyUI's %year% %month% %day% patterns."),
             ],
             outputs=[io.Image.Output(display_name="images", tooltip="The same pictures, for the "
-                                                                    "nodes behind.")],
+                                                                    "nodes that follow.")],
             is_output_node=True, **found_by("save", "export png"))
 
     @classmethod

@@ -101,7 +101,8 @@ TABLE: dict[str, tuple[str, str]] = {
     # Race
     "race": ("Race", "竞速"),
     "race_hint": ("Two to six methods draw the same prompt with the same seed. Each is timed "
-                  "separately. All are drawn at once: six pictures take the memory of six.",
+                  "separately. All are drawn at the same time, so each method adds to the memory "
+                  "needed.",
                   "二到六种方法用相同的提示词和种子绘制，分别计时。所有图像同时绘制："
                   "六张就占用六张的内存。"),
     **{f"racer_{n}": (f"Method {n}", f"方法 {n}") for n in range(1, 7)},

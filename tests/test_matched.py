@@ -75,6 +75,6 @@ def test_passes_of_the_size_they_need_do_not_keep_it_in_bf16():
 def test_windows_wider_than_the_passes_are_refused():
     backbone = MockBackbone(Grid(12, 12))
     sampling = Sampling(numerics="matched")
-    with pytest.raises(SSDError, match="all passes have 48 cells here.*window to 48 or less"):
+    with pytest.raises(SSDError, match="every pass has 48 cells here.*window to 48 or less"):
         events(backbone, methods.Exact(window=49), sampling=sampling)
     assert tokens(backbone, methods.Rolling(60), sampling=sampling).shape == (1, 12, 12)

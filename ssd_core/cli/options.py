@@ -66,7 +66,7 @@ class Canvas:
             return None
         width, _, height = self.size.lower().partition("x")
         if not (width.isdigit() and height.isdigit()):
-            raise SSDError(f"size {self.size!r}: write width x height, for example 192x192")
+            raise SSDError(f"size {self.size!r}: write width x height, for example 384x384")
         return int(width), int(height)
 
 

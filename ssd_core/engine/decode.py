@@ -182,8 +182,8 @@ def pass_width(method: Resolved, backbone: Backbone, sampling: Sampling) -> int 
     one = cheapest_window(backbone.grid, device)
     widest = method.widest_pass(backbone.grid, device)
     if widest > one and method.verdict == "identical":
-        raise SSDError(f"numerics matched: all passes have {one} cells here, as plain decoding has "
-                       f"then; set window to {one} or less")
+        raise SSDError(f"numerics matched: every pass has {one} cells here, so a wider window does "
+                       f"not fit; set window to {one} or less")
     return -(-widest // one) * one
 
 

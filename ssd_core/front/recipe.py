@@ -259,7 +259,8 @@ def require_version(path: Path, recipe: Mapping) -> None:
     version = recipe.get("version")
     if not is_int(version) or not 1 <= version <= VERSION:
         raise SSDError(f"{path}: its recipe has version {str(version)[:20]}, this program reads "
-                       f"version {VERSION}: update it, or save the picture without metadata")
+                       f"version {VERSION}: update the program, or save the picture without "
+                       "metadata")
 
 
 def upgraded(recipe: dict) -> dict:

@@ -96,7 +96,8 @@ def test_what_a_browser_remembers_from_before_still_reads():
 
 def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
     assert set(KNOBS) <= {f.name for f in fields(Settings)}
-    assert labels()["window"] == ("Window (exact; -1: fastest here)", "窗口（exact；-1：本机最快）")
+    assert labels()["window"] == ("Window: cells checked in a pass (-1: fastest here)",
+                                  "窗口：每次前向检查的单元格数（-1：本机最快）")
     assert set(KNOBS) <= set(labels()) and not set(KNOBS) & set(TABLE)
 
 

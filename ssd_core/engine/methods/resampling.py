@@ -34,7 +34,7 @@ class Resampling(Windowed):
                         "above, or a new sample from that cell's distribution.",
         choices=("random", "repeat-left", "repeat-above", "resample-left", "resample-above"))
     continuation: bool = knob(
-        True, "Keep drafts behind the first rejection as far as their distributions agree.")
+        True, "Keep drafts after the first rejection as far as their distributions agree.")
 
     def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                target_probs: torch.Tensor, uniforms: torch.Tensor,

@@ -35,9 +35,9 @@ MOST_LEAVES = 256
 class SJD(Resampling):
     """Verifies drafts with the rule that keeps AR's distribution (SJD Eq. 1-3)."""
 
-    tree_width: int = knob(1, "Candidates for each of the first cells behind the last final one; "
+    tree_width: int = knob(1, "Candidates for each of the first cells after the last final one; "
                               "1: no tree.", low=1, high=16)
-    tree_depth: int = knob(2, "Cells behind the last final one that get several candidates.",
+    tree_depth: int = knob(2, "Cells after the last final one that get several candidates.",
                            low=1, high=16)
     name: ClassVar[str] = "sjd"
     verdict: ClassVar[str] = "same distribution"

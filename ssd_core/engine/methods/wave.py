@@ -38,7 +38,7 @@ class Wave(Resolved):
     cells: int = knob(8, "Cells of each row in flight that a pass chooses.", low=1,
                       high=LONGEST_SIDE, shown="basic")
     verification: str = knob(
-        "coupled", "When a cell behind a row's next one is final. coupled: once it is chosen again "
+        "coupled", "When a cell beyond a row's next one is final. coupled: once it is chosen again "
                    "with the seed's own noise. residual: by the rule of p/q. none: at once.",
         choices=("coupled", "residual", "none"))
     adaptive: bool = knob(
