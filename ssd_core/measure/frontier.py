@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -57,16 +57,17 @@ CARRIED = 0.3  # what carrying a change over reads, as a share of a draft by the
 
 
 def drafting(entry: Entry, passes: float, rows: int) -> tuple[str, float]:
-    """Which drafter runs, and how often in a picture of so many rows.
+    """Which drafter runs, and how often in a picture of so many rows; the method is resolved.
 
-    A window of `exact` or `rolling` is moved on, and its drafts are chosen, in every pass.
+    SSD drafts once a block; other methods that draft do so in every pass.
     """
     method = entry.method
     if not entry.heads or not method.uses_heads:
         return "", 0.0
     drafter = getattr(method, "drafter", "heads")
     if isinstance(method, SSD):
-        return drafter, rows / (method.k_v or 1)
+        assert method.k_v is not None  # as it is resolved
+        return drafter, rows / method.k_v
     return drafter, passes * (1 + CARRIED * (drafter == "row"))
 
 
@@ -123,13 +124,13 @@ QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a
              ("same", ("identical_tokens", "share of tokens that are AR's")))
 
 
-def priced(measured: Mapping[Entry, dict], rows: int) -> list[dict]:
+def priced(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
     """The measured keys with `modelled`, seconds by card, and the first card's as a key for plots.
 
     rows: of a picture.
     """
     out = []
-    for entry, row in measured.items():
+    for entry, row in measured:
         seconds = {card.name: card.seconds(row["passes"], entry, rows) for card in CARDS}
         first = seconds[CARDS[0].name]
         more = CARDS[0].seconds(row["passes"] + row["passes_se"], entry, rows)
@@ -161,8 +162,10 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
 def write(shards: Shards, found: Mapping[Entry, Decoded], out: Path, about: str,
           plots: bool = True) -> list[dict]:
     """Write the page, its rows as JSON and the plots into `out`; return the rows."""
-    measured = dict(zip(found, shards.measured(found), strict=True))
-    rows, drawn = priced(measured, shards.trial.backbone.grid.rows), []
+    backbone = shards.trial.backbone
+    settled = [replace(entry, method=entry.method.resolved(backbone.preset)) for entry in found]
+    measured = list(zip(settled, shards.measured(found), strict=True))
+    rows, drawn = priced(measured, backbone.grid.rows), []
     paper = {shards.label(entry) for entry in found if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
         named = paper | set(front(rows, cost))
