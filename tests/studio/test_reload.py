@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
@@ -118,3 +119,27 @@ def test_half_a_character_is_refused_and_the_page_lives_on(visit):
     one.draw()
     assert "passes" in one.figures()
     assert one.text("trouble") == ""
+
+
+def test_pictures_and_settings_survive_a_reload(reloading, app):
+    one = reloading
+    one.fill("prompt", PROMPT)
+    one.lock(11)
+    one.expert()
+    one.fill("rounds", 1)
+    one.unfold("metadata")
+    one.page.locator("#metadata input").uncheck()
+    one.draw()
+    assert Image.open(app.pictures[-1]).text == {}
+    one.page.reload()
+    one.ready()
+    one.page.wait_for_function(
+        "() => document.querySelector('#prompt textarea').value.startsWith('a red house on')")
+    assert one.page.locator("#seed :is(input, textarea)").input_value() == "11"
+    one.page.wait_for_selector("#lock input:checked")
+    one.unfold("metadata")
+    one.page.wait_for_selector("#metadata input:not(:checked)")
+    one.tab("History")
+    shown = one.page.locator("#history img")
+    shown.first.wait_for()
+    assert shown.count() == min(24, len(app.pictures))

@@ -108,10 +108,11 @@ def visits(chromium, app: App):
 
 
 class Visitor:
-    """A page of the app and what one does there."""
+    """A page of the app and what one does there; `asked`: the addresses that it requested."""
 
     def __init__(self, page, address: str) -> None:
-        self.page = page
+        self.page, self.asked = page, []
+        page.on("request", lambda request: self.asked.append(request.url))
         page.set_default_timeout(PATIENCE)
         page.goto(address)
         self.ready()
