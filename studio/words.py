@@ -19,6 +19,7 @@ from ssd_core.front.promises import promise
 from ssd_core.front.speeds import SPEEDS, Speed
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
+OWN_KEY = "ssd-studio:"
 
 # What methods promise of their pictures, as the lists of methods say it beside their names.
 PROMISES = {
@@ -260,7 +261,22 @@ def translations(forced: str = AUTO) -> gr.I18n:
     english, chinese = ({key: pair[n] for key, pair in labels().items()} for n in (0, 1))
     if forced != AUTO:
         english = chinese = english if forced == ENGLISH else chinese
-    return gr.I18n(**{"en": english, "zh": chinese, "zh-CN": chinese, "zh-TW": chinese})
+    return Labels(**{"en": english, "zh": chinese, "zh-CN": chinese, "zh-TW": chinese})
+
+
+class Labels(gr.I18n):
+    """Gradio's tables under keys that no text of the page equals.
+
+    Gradio's page translates every text that is a key: `heads`, a choice of the drafter, became the
+    label of that name, and the server then refused the run.
+    """
+
+    def __init__(self, **translations: dict[str, str]) -> None:
+        super().__init__(**{locale: {OWN_KEY + key: text for key, text in table.items()}
+                            for locale, table in translations.items()})
+
+    def __call__(self, key: str) -> gr.i18n.I18nData:
+        return super().__call__(OWN_KEY + key)
 
 
 def language_of(request: gr.Request | None, forced: str = AUTO) -> str:

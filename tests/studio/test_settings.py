@@ -14,6 +14,7 @@ from ssd_core import Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
+from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.settings import (
     KNOBS,
@@ -25,7 +26,7 @@ from studio.settings import (
     to_dict,
     with_preset,
 )
-from studio.words import TABLE, labels
+from studio.words import TABLE, labels, translations
 
 SEEDS = st.integers(0, 2**64 - 1)
 LEGAL = st.builds(
@@ -99,6 +100,16 @@ def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
     assert labels()["window"] == ("Window: cells checked in a pass (-1: fastest here)",
                                   "窗口：每次前向检查的单元格数（-1：本机最快）")
     assert set(KNOBS) <= set(labels()) and not set(KNOBS) & set(TABLE)
+
+
+def test_no_choice_of_a_knob_is_translated_as_if_it_were_a_key():
+    knobs = [*all_knobs().values(), *sampling_knobs()]
+    shown = {choice for one in knobs for choice in one.knob.choices or ()}
+    assert "heads" in shown
+    t = translations()
+    for table in t.translations_dict.values():
+        assert not shown & set(table)
+        assert t("heads").key in table
 
 
 def test_fused_commit_without_rounds_is_refused():
