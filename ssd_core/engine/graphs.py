@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -152,11 +152,17 @@ def signature(given: Any) -> Any:
     return (given.shape, given.dtype) if isinstance(given, torch.Tensor) else given
 
 
+@cache
+def capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """One stream for all runs: cuBLAS keeps a workspace for every stream that it has met."""
+    return torch.cuda.Stream(device)
+
+
 class CudaRecorder:
-    """Captures on a stream of its own, into a memory pool that all graphs of the run share."""
+    """Captures on a stream for captures, into a memory pool that all graphs of the run share."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device, self.stream = device, torch.cuda.Stream(device)
+        self.device, self.stream = device, capture_stream(device)
         self.pool = torch.cuda.graph_pool_handle()
         self.graphs: list[torch.cuda.CUDAGraph] = []
 
