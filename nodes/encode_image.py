@@ -35,8 +35,8 @@ class EncodeImage(io.ComfyNode):
                                        "accept a picture of the right width and less height; the "
                                        "sampler draws the rest. scale and crop: scale it until it "
                                        "fills the size, then cut out the middle. scale to width: "
-                                       "the same by its width; the sampler draws what is missing "
-                                       "below, and what overhangs there is cut off."),
+                                       "scale it to the right width; the sampler draws missing "
+                                       "rows, and rows too many are cut off at the bottom."),
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),

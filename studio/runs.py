@@ -96,12 +96,16 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
     def work(job: Job) -> Drawn:
         backbone = loaded().backbone
         width, height = size_of(source, backbone)
+        seen = look(history, source, backbone)
+        if seen.finished is not None and keep_rows > seen.finished:
+            raise SSDError(f"{source.name}: only {seen.finished} of its rows were drawn: keep at "
+                           "most those")
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
         wish = replace(settings, size=size or f"{width}x{height}")
         if size:
             tokens = lengthened(tokens, backbone.resized(wish.pixels()).grid.rows)
         drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
-        return replace(drawn, how=how)
+        return replace(drawn, how=how, unchanged=tokens.equal(drawn.tokens[:1].to(tokens)))
 
     return work
 

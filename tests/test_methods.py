@@ -29,6 +29,7 @@ UNDER_TEST = {
     "ssd-coupled-staged": methods.SSD(k_h=2, k_v=2, rounds=2, incremental=1, acceptance="coupled"),
     "ssd-fused": methods.SSD(k_h=3, k_v=1, rounds=2, fused_commit=True),
     "ssd-fused-staged": methods.SSD(k_h=3, k_v=2, rounds=2, incremental=1, fused_commit=True),
+    "ssd-tolerant": methods.SSD(k_h=3, k_v=2, rounds=4, incremental=1, tolerance=2),
     "ssd-prefix": methods.SSD(k_h=3, k_v=2, rounds=3, incremental=1, acceptance="prefix"),
     "ssd-prefix-row": methods.SSD(k_h=3, k_v=1, rounds=2, acceptance="prefix", drafter="row"),
     "ssd-argmax": methods.SSD(k_h=3, k_v=1, rounds=1, draft_choice="argmax"),

@@ -128,6 +128,12 @@ def siblings(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torc
     return torch.where(chosen < count, held, repaired), chosen
 
 
+def rejection_probs(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
+    """The probability [B, n] that a draft sampled from q is rejected: q's total variation from p.
+    """
+    return (target_probs - draft_probs).clamp_(min=0).sum(-1)
+
+
 def residual_weights(draft_probs: torch.Tensor, target_probs: torch.Tensor) -> torch.Tensor:
     """max(0, p - q) of Eq. 5, not normalised; p itself where rounding leaves no mass."""
     weights = (target_probs - draft_probs).clamp_(min=0)

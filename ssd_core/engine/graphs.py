@@ -241,7 +241,7 @@ def pool_bytes(work: int, distribution: int) -> int:
     """Memory that the graphs of a run hold besides that of the same run without graphs.
 
     work: bytes that the largest pass or judge needs for itself. distribution: bytes of p [B, n, V]
-    float32 of the widest pass. The graphs share the first; of the second they keep the q that a
-    round reads, and the p of a choice, of a round and of a look at p alone.
+    float32 of the widest pass. The graphs share the first. Four of the second stay: the q that a
+    round reads, and the p of a choice, of a round, and of a pass that only computes p.
     """
     return work + 4 * distribution

@@ -122,6 +122,10 @@ KNOB_WORDS: dict[str, Words] = {
                       "数值方式（matched：bf16 下也是 AR 的图像）",
                       "fast：每次前向只算所需的大小。matched：所有前向大小相同，"
                       "承诺与 AR 相同的方法在 bf16 和 fp16 下也守住承诺；普通解码会变慢。"),
+    "tolerance": Words("Tolerance: rejected cells per row that end the rounds (ssd, rows)",
+                       "容差：每行至多拒绝多少单元格就结束检查（ssd、rows）",
+                       "某一轮预计每行拒绝的单元格不超过此数时，跳过该块余下的轮次；"
+                       "0 表示只在不再有变化时跳过。"),
 }
 
 OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node

@@ -50,7 +50,7 @@ def resolved_method(method: Method, preset: Preset, heads: bool,
     if heads or not fall_back or not isinstance(method, SSD):
         return method.resolved(preset), None
     rows = RowsMethod(method.k_h, method.k_v, method.rounds, method.incremental,
-                      method.acceptance, method.fused_commit)
+                      method.acceptance, method.fused_commit, method.tolerance)
     return rows.resolved(preset), FELL_BACK
 
 

@@ -197,15 +197,18 @@ class Block:
     acceptance: str
     reach: int  # slots drafted at one offset: 1 along the row, a whole row from above
     redraft: Redraft | None = None  # for `prefix`: drafts anew what a repair left behind it
+    tolerance: float = 0.0  # expected rejections per row at which a picture's rounds are over
+    over: torch.Tensor | None = None  # [B] bool, with a tolerance: whose rounds are over
 
     def part(self, start: int, stop: int) -> Block:
-        """The slots start..stop-1 of this block."""
-        return replace(self, start=start, stop=stop, draft_probs=self.draft_probs[
+        """The slots start..stop-1 of this block, whose rounds begin anew."""
+        return replace(self, start=start, stop=stop, over=None, draft_probs=self.draft_probs[
             :, start - self.start : stop - self.start])
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
         """Accept or repair slots, then set q to the p of those judged. [B, n] bool: which stood."""
         slots = state.slots_between(self.start, self.stop)
+        before = state.codes_at(slots) if self.tolerance else None
         if self.acceptance == "coupled":
             stood, target_probs = state.run(judged_again, state, slots)
         else:
@@ -213,11 +216,31 @@ class Block:
                 judged, state, slots, self.draft_probs,
                 state.noise.uniform(Purpose.ACCEPT, round_, slots),
                 state.noise.drawing(Purpose.REPAIR, round_, slots), self.acceptance)
+        if before is not None:
+            stood, target_probs = self._tolerated(state, before, stood, target_probs)
         if self.acceptance == "prefix":
             self._behind_the_repair(state, stood, target_probs)
         else:
             self.draft_probs.copy_(target_probs)
         return stood
+
+    def _tolerated(self, state: DecodeState, before: torch.Tensor, stood: torch.Tensor,
+                   target_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Take back what was judged after a picture's last round, so that a batch draws each
+        picture as it would alone; then see whose last round this was. Returns what then holds.
+
+        before: [B, n], the tokens that were judged.
+        """
+        rejections = accept.rejection_probs(self.draft_probs, target_probs).mean(-1) * self.reach
+        over = rejections <= self.tolerance
+        if self.over is not None:
+            done, over = self.over[:, None], self.over | over
+            tokens = torch.where(done, before, state.codes(self.start, self.stop))
+            state.write(self.start, tokens)
+            stood = stood | done
+            target_probs = torch.where(done[..., None], self.draft_probs, target_probs)
+        self.over = over
+        return stood, target_probs
 
     def _behind_the_repair(self, state: DecodeState, accepted: torch.Tensor,
                            target_probs: torch.Tensor) -> None:
@@ -249,7 +272,8 @@ def judged_again(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor,
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
-    """Run verification rounds over a block; stop early once nothing changes.
+    """Run verification rounds over a block; stop early once nothing changes, or once few changes
+    are expected in every picture (`Block.tolerance`).
 
     Slots before the first change in any picture need no commit: the pass has just stored the keys,
     values and hidden states of their final tokens. The next pass begins at that change.
@@ -257,18 +281,32 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
     for number in numbers:
         first_fed = state.stale
         state.feed(block.stop)
-        stood = block.judge(state, number)
-        state.stale = block.start + int(stood.all(0).long().cumprod(0).sum())
-        state.converged = stood.all(-1)
+        before, stood = block.over, block.judge(state, number)
+        kept, over = outcome(block, stood)
+        state.stale = block.start + kept
+        state.converged = (stood.all(-1) if before is None
+                           else torch.where(before, state.converged, stood.all(-1)))
         state.note_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
         if number == 1:
             state.note_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
-        before = block.start - first_fed  # negative if the block's first cells are not stale
-        fed = F.pad(stood, (before, 0), value=True)
-        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, before))
-        if state.stale == block.stop:
+        ahead = block.start - first_fed  # negative if the block's first cells are not stale
+        fed = F.pad(stood, (ahead, 0), value=True)
+        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, ahead))
+        if state.stale == block.stop or over:
             return
+
+
+def outcome(block: Block, stood: torch.Tensor) -> tuple[int, bool]:
+    """How many slots at the front stood in every picture, and whether all rounds are over.
+
+    Both by one read of the device.
+    """
+    kept = stood.all(0).long().cumprod(0).sum()
+    if block.over is None:
+        return int(kept), False
+    count, over = torch.stack((kept, block.over.all().long())).tolist()
+    return count, bool(over)
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:

@@ -66,6 +66,10 @@ class RowSchedule(Method):
     fused_commit: bool = knob(
         False, "Merge the commit of a block with the next block's first round: saves one pass "
                "per block.")
+    tolerance: float = knob(
+        0.0, "Skip a block's remaining rounds once a round was expected to reject at most this "
+             "many cells per row; 0 skips them only once nothing changes.", low=0,
+        high=LONGEST_SIDE, step=0.5)
 
     def known(self, preset: Preset) -> dict[str, Any]:
         """As in Method, but with `rounds` set an unset `incremental` is 0, not the preset's."""
@@ -83,13 +87,17 @@ class ResolvedSchedule(Resolved, RowSchedule):
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
-                  "fused_commit merges commits with rounds: set rounds to at least 1"),))
+                  "fused_commit merges commits with rounds: set rounds to at least 1"),
+                 (not (self.fused_commit and self.tolerance),
+                  "tolerance ends each picture's rounds separately, fused_commit joins them with "
+                  "the next block's: set tolerance to 0 or switch fused_commit off")))
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
             self._block_passes(grid, len(rows), rows.stop == grid.rows)
             for rows in blocks(max(1, first_row), grid.rows, self.k_v))
-        return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
+        return make_plan(grid, first_row, None if self.tolerance else passes, passes,
+                         self._paper_passes(grid))
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         block = self.k_v * (1 + self.fused_commit) * grid.width
@@ -165,7 +173,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
         # The first slot was sampled from an exact h, unless a fused commit is still pending.
         judged = start if state.stale < start else start + 1
         block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width,
-                      self.redraft())
+                      self.redraft(), self.tolerance)
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
         state.converged_rows += state.converged * (1 if self.incremental else len(rows))
