@@ -1,4 +1,4 @@
-"""What a node that draws gives on: pictures, tokens, statistics and a report."""
+"""The outputs of nodes that draw: pictures, tokens, statistics and a report."""
 
 from __future__ import annotations
 

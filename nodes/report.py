@@ -11,6 +11,7 @@ from ..ssd_core.front import labels
 from ..ssd_core.front.compare import identical_share
 from ..ssd_core.front.doctor import report as doctors_report
 from ..ssd_core.front.doctor import shelf
+from ..ssd_core.front.labels import percent
 from ..ssd_core.front.shelf import named
 from ..ssd_core.weights.figures import stored_dtype
 from . import errors, folders, running
@@ -43,7 +44,7 @@ def compared(runs: Sequence[running.Run]) -> str:
     seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)
     same = identical_share(*(run.result.tokens for run in runs))
     return (f"{runs[1].request.label} against {runs[0].request.label}: {seconds:.2f} times as "
-            f"fast, {a['passes'] / b['passes']:.2f} times fewer passes, {same:.0%} of tokens equal "
+            f"fast, {b['passes']} passes against {a['passes']}, {percent(same)} of tokens equal "
             "(measured)")
 
 

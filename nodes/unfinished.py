@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import written_whole
-from ..ssd_core.front.recipe import check
+from ..ssd_core.front.recipe import checked
 from ..ssd_core.front.request import Result
 from . import folders
 
@@ -47,14 +47,12 @@ def keep(results: Sequence[Result]) -> str | None:
 def kept() -> tuple[dict, ...]:
     """The recipes of the latest interrupted run; SSDError if there is none."""
     try:
-        recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
-        for recipe in recipes:
-            check(recipe)
+        kept_recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
+        return tuple(checked(file(), recipe) for recipe in kept_recipes)
     except FileNotFoundError as error:
         raise SSDError(NONE_KEPT) from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SSDError(f"{file()} cannot be read ({type(error).__name__}): delete it") from error
-    return tuple(recipes)
 
 
 def fingerprint() -> str:

@@ -17,9 +17,8 @@ class Drawn:
     """The outcome of a run, without its backbone, so that a job may keep it.
 
     seeds: one per picture. entries: its saved pictures. tokens: [B, R, C] on the CPU.
-    stopped_rows: None if it finished,
-    else the number of final rows, which Redo can keep; then `recipes` are those of its pictures,
-    and `partial` the entries that `save_partial` saved.
+    stopped_rows: None if it finished, else the number of final rows, which Redo can keep; then
+    `recipes` are those of its pictures, and `partial` the entries that `save_partial` saved.
     """
 
     label: str
@@ -31,6 +30,7 @@ class Drawn:
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
     how: str | None = None  # origin of the kept rows
+    unchanged: bool = False  # whether a redo drew the very picture that it began with
 
 
 def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:

@@ -20,7 +20,7 @@ SLOT, ANY = re.compile(r"\{\d+\}"), "(.*?)"
 
 def in_language(language: str, line: str) -> str:
     """An error line in this language; unchanged if there is no translation."""
-    return _chinese(line, "lines") or line if language == CHINESE else line
+    return _value(line) if language == CHINESE else line
 
 
 def _chinese(text: str, kind: str) -> str | None:
@@ -34,7 +34,7 @@ def _chinese(text: str, kind: str) -> str | None:
 
 
 def _value(value: str) -> str:
-    """A value in Chinese, if it is one of our phrases or another error line."""
+    """A text in Chinese, if it is one of our phrases or an error line."""
     return _chinese(value, "phrases") or _chinese(value, "lines") or value
 
 

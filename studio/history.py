@@ -211,7 +211,8 @@ class History:
         try:
             entry = self._read(path)
         except SSDError as error:
-            self.problems[id_] = str(error)
+            if not is_reserved(path):
+                self.problems[id_] = str(error)
             return None
         self.problems.pop(id_, None)
         return entry
@@ -251,6 +252,14 @@ def pictures_in(folder: Path) -> list[Path]:
                 and not path.name.startswith(".") and is_unicode(path.name)]
     except OSError:
         return []
+
+
+def is_reserved(path: Path) -> bool:
+    """Whether a file is only the name of a picture that is being written."""
+    try:
+        return path.stat().st_size == 0
+    except OSError:  # gone meanwhile
+        return True
 
 
 def order_of(path: Path) -> tuple[str, str, int, str]:

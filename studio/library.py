@@ -97,12 +97,12 @@ class Library:
     def use(self, name: str, dtype: str = AUTO) -> None:
         """Replace the loaded backbone with another one; the old one is dropped first.
 
-        If that fails, the old one is loaded again and SSDError is raised. Returns nothing, so that
-        no job's result keeps a backbone alive.
+        If that fails, the old one, if any, is loaded again and SSDError is raised. Returns nothing,
+        so that no job's result keeps a backbone alive.
         """
         self.shelf.named(name)
         with self._lock:
-            former = self._asked
+            former, was_loaded = self._asked, self._loaded is not None
             for free in self.before_switch:
                 free()
             self._loaded, self._asked = None, (name, dtype)
@@ -111,7 +111,8 @@ class Library:
                 self._loaded = self._load(name, dtype)
             except BaseException:
                 self._asked = former
-                self._loaded = self._load(*former)
+                if was_loaded:
+                    self._loaded = self._load(*former)
                 raise
 
     def _load(self, name: str, dtype: str) -> Loaded:

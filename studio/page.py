@@ -113,6 +113,7 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     seeds.wire(redo, tabs)
     history.wire(history_tab, tabs, redo, demo.load)
     backbones.wire(backbones_tab)
+    demo.load(backbones.in_use, None, [backbones.name, controls.parts["size"]], **PRIVATE)
     doctor.wire(doctor_tab)
     return [(create, create.shown), (race, race.shown), (redo, redo.run_shown),
             (seeds, seeds.shown), *([(backbones, backbones.got)] if services.local else [])]

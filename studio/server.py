@@ -32,7 +32,7 @@ from .page import build
 from .runs import Drawn, Raced
 from .services import Services
 from .sharing import Password, UploadQuota
-from .words import AUTO, language_of, translations
+from .words import AUTO, language_of, run_title, translations
 
 HERE = Path(__file__).parent
 PREVIEW = HERE / "web" / "core"  # its place in a wheel; in the repository ComfyUI uses it too
@@ -97,7 +97,7 @@ def routes(services: Services) -> list[Route | Mount]:
                  if n.isdecimal() and len(n) < 10]
         language = language_of(request, services.language)
         return JSONResponse({job: spoken(services, job, n, language)
-                             | {"saved": saved_by(services.worker.job(job))}
+                             | {"saved": saved_by(services.worker.job(job), language)}
                              for job, n in asked}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
@@ -105,7 +105,7 @@ def routes(services: Services) -> list[Route | Mount]:
         try:
             entry = services.history.entry(request.path_params["entry"])
         except SSDError as error:
-            return Response(str(error), 404, media_type="text/plain")
+            return PlainTextResponse(services.told(str(error)), 404)
         return FileResponse(entry.path, media_type="image/png")
 
     def replay(request: Request) -> Response:
@@ -126,12 +126,13 @@ def routes(services: Services) -> list[Route | Mount]:
             Mount("/studio/web", StaticFiles(directory=HERE / "web"))]
 
 
-def saved_by(job: Job | None) -> list[dict]:
+def saved_by(job: Job | None, language: str) -> list[dict]:
     """The pictures that an ended job saved, for the tools beside its stage."""
     if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
         return []
     made = zip(job.result.entries, job.result.seeds, strict=False)  # some, if saving failed
-    labels = job.result.labels if isinstance(job.result, Raced) else []
+    raced = job.result.labels if isinstance(job.result, Raced) else []
+    labels = [run_title(label, language) for label in raced]
     return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None}
             for n, (entry, seed) in enumerate(made)]
 

@@ -6,7 +6,6 @@ All are ASGI middleware around the whole server, or plain text; none knows Gradi
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import secrets
 import threading
@@ -33,7 +32,7 @@ ABSOLUTE = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:[\\/]|/)(?:[^\s:;,'\"<>|/\\]+[\\
 def read_users(file: Path) -> dict[str, str]:
     """Names and passwords of a file with lines NAME:PASSWORD; SSDError if it has none."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()  # editors may begin with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise SSDError(f"{file}: cannot be read: write a line NAME:PASSWORD for each visitor"
                        ) from error
@@ -60,7 +59,7 @@ class Password:
         kind, _, code = header(scope, "authorization").partition(" ")
         try:
             name, _, password = base64.b64decode(code, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # of base64 or UTF-8, or letters that no header may have
             return False
         known = self.users.get(name, "")
         same = secrets.compare_digest(password.encode(), known.encode())

@@ -46,12 +46,9 @@ TABLE: dict[str, tuple[str, str]] = {
     "surprise": ("Surprise me", "给个灵感"),
     "negative": ("Negative prompt", "负面提示词"),
     "negative_hint": ("What should not appear", "不希望出现的内容"),
-    "seed_hint": ("The same seed, prompt and settings give the same picture",
-                  "种子、提示词和设置相同，图像就相同"),
     "dice": ("New seed", "换种子"),
     "lock": ("Keep seed", "锁定种子"),
     "pictures": ("Pictures", "张数"),
-    "pictures_hint": ("Picture i uses seed + i", "第 i 张使用“种子 + i”"),
     "speed": ("Speed", "速度"),
     **{f"stop_{name}": (speed.title, speed.chinese) for name, speed in SPEEDS.items()},
     "about_plain": ("One token at a time, the slowest.", "每次一个词元，最慢。"),
@@ -98,7 +95,6 @@ TABLE: dict[str, tuple[str, str]] = {
     "draw": ("Draw", "绘制"),
     "keep_top": ("Keep the top, redo the rest", "保留上部，重绘其余"),
     "discard": ("Discard", "丢弃"),
-    "to_redo": ("Redo from a row", "从某一行重绘"),
     # Race
     "race": ("Race", "竞速"),
     "race_hint": ("Two to six methods draw the same prompt with the same seed. Each is timed "
@@ -111,8 +107,6 @@ TABLE: dict[str, tuple[str, str]] = {
     "no_racer": ("none", "无"),
     "racers": ("Methods in the race: two to six", "参赛方法：二到六种"),
     "start_race": ("Start the race", "开始竞速"),
-    "race_figures": ("{label}: {passes} forward passes, {seconds} s.",
-                     "{label}：{passes} 次前向，{seconds} 秒。"),
     "race_head": ("Method, Forward passes, Seconds, Picture", "方法, 前向次数, 秒, 图像"),
     "race_verdict": ("{label} is {verdict}{share}.", "{label}：{verdict}{share}。"),
     "race_share": (", {share} of its tokens are those of normal decoding",
@@ -137,6 +131,9 @@ TABLE: dict[str, tuple[str, str]] = {
     "rows_kept": ("Rows to keep", "保留的行数"),
     "start_redo": ("Redo the rows below", "重绘下方各行"),
     "picked": ("{name}: {how}", "{name}：{how}"),
+    "redo_same": ("The rows look as before, because seed, prompt and settings are the same. "
+                  "Switch off Keep seed to draw others.",
+                  "种子、提示词和设置都没变，所以这些行与原来一样。要画出不同的，请关闭“锁定种子”。"),
     "pick_first": ("Pick a finished picture or drop a PNG first.", "请先选择一张图像或拖入 PNG。"),
     # Seeds
     "seeds": ("Seeds", "选种子"),
@@ -192,7 +189,6 @@ TABLE: dict[str, tuple[str, str]] = {
                     "还没有图像。完成的图像会自动出现在这里。"),
     # Backbones
     "backbones": ("Models", "模型"),
-    "found": ("Found", "已找到"),
     "heads": ("draft heads", "草稿头"),
     "shared_hint": ("This app is shared. Only the person who started it can change the model.",
                     "此应用已共享，只有启动者可以更换模型。"),
@@ -215,6 +211,7 @@ TABLE: dict[str, tuple[str, str]] = {
                  "这些模型没有公开的草稿头，各档速度也都不需要。按下按钮之前不会下载任何内容。"),
     "known": ("Known models", "已知的模型"),
     "ask": ("Check size and licence", "查询大小与许可证"),
+    "ask_first": ("Press Check size and licence first.", "请先点击“查询大小与许可证”。"),
     "quoted": ("{name}: {size}, of which {missing} must be downloaded to {where}",
                "{name}：{size}，其中 {missing} 需要下载到 {where}"),
     "about_size": ("about {size}.", "约 {size}。"),
@@ -291,6 +288,11 @@ def run_names(language: str) -> dict[str, str]:
     """How the page calls the runs of these labels: by the name of their speed."""
     return {label(speed.method.resolved(Preset())): title(speed, language)
             for speed in SPEEDS.values()}
+
+
+def run_title(name: str, language: str) -> str:
+    """The name of the speed that a run of this label had; the label itself if it was none."""
+    return run_names(language).get(name, name)
 
 
 def title(speed: Speed, language: str) -> str:

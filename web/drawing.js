@@ -143,9 +143,8 @@ export function panelColumns(count, { width, height }) {
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *
- * The scale is any fraction, but where a picture's pixel would cover little more than one of the
- * screen's, of which `density` make a CSS px: there it covers one, since every few of them twice as
- * wide as the others would be seen. A box of no given height (null) takes a square arrangement and
+ * The scale is any number, except just above one screen pixel per picture pixel: there it is exactly
+ * one, because pixels of uneven width would show. `density`: screen pixels in a CSS px. A box of no given height (null) takes a square arrangement and
  * any height.
  */
 export function fit(count, width, height, box, density = 1) {

@@ -17,8 +17,9 @@ export function toggled(text, number) {
 
 /** The numbers of a text such as "1, 3-5"; what is no number is left out. */
 export function numbersIn(text) {
-  return String(text ?? "").split(/[\s,，、;]+/).flatMap((part) => {
-    const [first, last = first] = part.split(/[-–]/).map(Number);
+  const parts = String(text ?? "").replace(/\s*[-–]\s*/g, "-").split(/[\s,，、;]+/);
+  return parts.flatMap((part) => {
+    const [first, last = first] = part.split("-").map(Number);
     if (!(first >= 1 && last >= first && last < 1000)) return [];
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   });

@@ -16,7 +16,10 @@ export class Sizes {
     this.ask = ask;
   }
 
-  /** Bring a node's list up to date; without a backbone it has all sizes. */
+  /**
+   * Bring a node's list up to date; without a backbone it has all sizes. A size that the backbone
+   * does not draw gives way to its own.
+   */
   async refresh(node) {
     const widget = widgetOf(node, "size");
     if (!widget) return;
@@ -24,6 +27,7 @@ export class Sizes {
     const all = this.#all.get(widget);
     const own = await this.#sizesOf(loaderOf(node));
     widget.options.values = own.length ? [AUTO, ...own.filter((size) => all.includes(size))] : all;
+    if (own.length && !widget.options.values.includes(widget.value)) widget.value = AUTO;
   }
 
   #sizesOf(loader) {

@@ -113,6 +113,11 @@ class Backbone(nn.Module):
         return []
 
     @property
+    def takes_any_words(self) -> bool:
+        """Whether any words may stand in a prompt, such as those for a style."""
+        return not self.word_kinds
+
+    @property
     def word_kinds(self) -> tuple[Kind, ...]:
         """All words it knows, by kind, for a host to offer; () if any words will do."""
         return ()

@@ -88,7 +88,7 @@ class ClassLlamaGen(LlamaGen):
 
     condition_slots = prompt_limit = 1
     kinds, sides = ("c2i", "t2i"), (24, 16)
-    takes_negative = False
+    takes_negative = takes_any_words = False
     preset = presets.LLAMAGEN_CLASSES
 
     def __init__(self, shape: DecoderShape, codes: int, classes: int) -> None:

@@ -78,11 +78,6 @@ def is_heads(path: Path) -> bool:
     return metadata_of(path).get("format") == HEADS_FORMAT
 
 
-def made_for(path: Path) -> str | None:
-    """The checksum of the backbone that these heads were made for."""
-    return metadata_of(path).get("backbone_sha256")
-
-
 def metadata_of(path: Path) -> dict[str, str]:
     """The metadata of a safetensors file; empty if it is not one."""
     try:

@@ -235,14 +235,20 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
     if len(text) > MAX_CHARACTERS:
         raise damaged(path, f"{len(text):,} characters long")
     try:
-        recipe = json.loads(text, parse_constant=refuse_constant)
-        if not isinstance(recipe, dict):
-            raise ValueError("not an object")
-        require_version(path, recipe)
-        recipe = upgraded(recipe)
-        check(recipe)
+        recipe = checked(path, json.loads(text, parse_constant=refuse_constant))
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise damaged(path, str(error).splitlines()[0][:80]) from error
+    return recipe
+
+
+def checked(path: Path, recipe: object) -> dict:
+    """A recipe as this version writes it, from this one or an earlier one; ValueError or TypeError
+    if it is damaged, SSDError if a newer version wrote it."""
+    if not isinstance(recipe, dict):
+        raise ValueError("not an object")
+    require_version(path, recipe)
+    recipe = upgraded(recipe)
+    check(recipe)
     return recipe
 
 

@@ -28,7 +28,7 @@ def read_prompts(path: Path, backbone: Backbone) -> list[str]:
 
 
 def require_drawable(backbone: Backbone, prompt: str, place: str) -> None:
-    """Before a run of days, what it would end at."""
+    """Raise SSDError now for a prompt that would end a long run later."""
     try:
         backbone.tokenize(prompt)
     except SSDError as error:

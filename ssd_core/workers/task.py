@@ -43,17 +43,6 @@ class Task(Protocol):
         """Bytes by file name, relative to the folder. Pictures do not depend on the worker."""
 
 
-@dataclass(frozen=True)
-class OneFile:
-    """Base of tasks that end in a single file."""
-
-    file: str
-
-    @property
-    def name(self) -> str:
-        return self.file
-
-
 def batches(count: int, most: int) -> list[range]:
     """0 .. count-1 in ranges of `most`, the same in every process."""
     return [range(a, min(a + most, count)) for a in range(0, count, most)]

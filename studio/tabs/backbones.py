@@ -70,6 +70,8 @@ class Backbones:
             self.cancel = gr.Button(t("cancel_download"), variant="stop", interactive=False,
                                     elem_id="backbone-cancel")
         self.progress = gr.HTML(elem_id="backbone-progress", js_on_load=None)
+        self.quoted = gr.State(None)  # the model whose size is on the page: the one to download
+        self.told = [self.quote, self.get, self.quoted]
         self.got = [self.progress, self.get, self.cancel, self.found, self.name]
 
     def wire(self, tab: gr.Tab) -> None:
@@ -83,17 +85,24 @@ class Backbones:
     def _wire_changes(self, tab: gr.Tab) -> None:
         """Connect what only a user at this machine may do."""
         controls, knobs = self.controls, self.controls.inputs
-        tab.select(self.about, self.known, [self.quote, self.get], **PRIVATE)
+        tab.select(self.about, self.known, self.told, **PRIVATE)
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
             controls.tell, controls.asked, controls.told, **PRIVATE).then(
             controls.chips_html, None, [controls.chips, controls.fold], **PRIVATE)
-        self.known.change(self.about, self.known, [self.quote, self.get], **PRIVATE)
-        self.ask.click(self.asked, self.known, [self.quote, self.get], **PRIVATE)
-        self.get.click(self.download, self.known, self.got, **PRIVATE)
+        self.known.change(self.about, self.known, self.told, **PRIVATE)
+        self.ask.click(self.asked, self.known, self.told, **PRIVATE)
+        self.get.click(self.download, self.quoted, self.got, **PRIVATE)
         self.cancel.click(self.cancelled, None, None, queue=False, **PRIVATE)
 
     # On this machine
+
+    def in_use(self) -> tuple:
+        """On a page that opens: the loaded model, maybe not the first one any more, and its sizes.
+        """
+        loaded = self.services.library.current
+        return (gr.update(choices=names(self.services), value=loaded.name),
+                gr.update(choices=self.controls.sizes(loaded.backbone.sizes)))
 
     def look(self, request: gr.Request) -> tuple:
         """The backbones found, and the folders searched."""
@@ -135,37 +144,40 @@ class Backbones:
     # On the Hub
 
     def about(self, name: str | None, request: gr.Request) -> tuple:
-        """Title, licence and size from the catalogue, without network access."""
+        """Title, licence and size from the catalogue, without network access; nothing is quoted."""
         language = language_of(request, self.services.language)
         button = gr.update(interactive=False, value=say(language, "download"))
         if not name:
-            return "", button
+            return "", button, None
         row = known(name)
         about = (say(language, "about_size", size=size_text(row.about_bytes)) if row.about_bytes
                  else say(language, "ask_size"))
         return (f"<p><b>{escape(row.title)}</b>: {escape(about)} {escape(row.note)}</p>"
-                + licence_html(row.licence), button)
+                + licence_html(row.licence), button, None)
 
     async def asked(self, name: str | None, request: gr.Request) -> tuple:
         """Exact size and destination from the Hub; enables the download button."""
         language = language_of(request, self.services.language)
         if not name:
-            return "", gr.update(interactive=False)
+            return "", gr.update(interactive=False), None
         try:
             quote = await asyncio.to_thread(hub.quote, name, self.services.library.models_dir)
         except SSDError as error:
-            return trouble(self.services, language, str(error)), gr.update(interactive=False)
+            return trouble(self.services, language, str(error)), gr.update(interactive=False), None
         text = say(language, "quoted", name=name, size=size_text(quote.bytes),
                    missing=size_text(quote.missing), where=quote.destination)
         button = say(language, "download_so", size=size_text(quote.missing),
                      where=quote.destination)
         return (line(text) + licence_html(quote.licence),
-                gr.update(interactive=True, value=button))
+                gr.update(interactive=True, value=button), name)
 
-    async def download(self, name: str, request: gr.Request) -> AsyncIterator[tuple]:
+    async def download(self, name: str | None, request: gr.Request) -> AsyncIterator[tuple]:
+        """Download the model whose size was asked for; None after another one was chosen."""
         language = language_of(request, self.services.language)
-        idle = (gr.update(interactive=True), gr.update(interactive=False))
+        idle = (gr.update(interactive=name is not None), gr.update(interactive=False))
         try:
+            if name is None:
+                raise SSDError(say(language, "ask_first"))
             download = self.services.downloads.start(name)
         except SSDError as error:
             yield trouble(self.services, language, str(error)), *idle, gr.skip(), gr.skip()

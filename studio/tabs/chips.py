@@ -24,7 +24,8 @@ def chips_html(backbone: Backbone, language: str) -> str:
               "chips": [{"phrases": written(chip, language),
                          "attribute": chip.attribute, "plural": chip.plural,
                          "colour": chip.english[0]} for chip in kind.chips]}
-             for kind in backbone.word_kinds] or [styles(language)]
+             for kind in backbone.word_kinds]
+    kinds += [styles(language)] * backbone.takes_any_words
     return f'<ssd-words kinds="{escape(json.dumps(kinds))}" target="#prompt"></ssd-words>'
 
 

@@ -10,19 +10,14 @@ from ssd_core import SSDError
 from ssd_core.front.recipe import opened, read_recipe
 
 from ..history import Entry
-from ..words import label_in, run_names, say
+from ..words import label_in, run_title, say
 
 
 def caption(entry: Entry, language: str) -> str:
     """The method and the prompt of a picture; its name if it has no recipe."""
     if entry.prompt is None or entry.label is None:
         return entry.path.stem
-    return f"{method_title(entry.label, language)} · {entry.prompt}"
-
-
-def method_title(label: str, language: str) -> str:
-    """The name of the speed that a run of this label had; the label itself if it was none."""
-    return run_names(language).get(label, label)
+    return f"{run_title(entry.label, language)} · {entry.prompt}"
 
 
 def details_html(entry: Entry, language: str, favourite: bool) -> str:
@@ -48,7 +43,7 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
     seconds = recipe.get("seconds", {}).get("total")
     told = [(say(language, "prompt"), recipe["prompt"]),
             (say(language, "negative"), recipe["negative"] or ""),
-            (say(language, "method"), method_title(entry.label or "", language)),
+            (say(language, "method"), run_title(entry.label or "", language)),
             (label_in(language, "seed"), str(recipe["seed"])), *size,
             (say(language, "backbone"), recipe["backbone"]["name"][:60]),
             (say(language, "passes"), str(recipe.get("passes", ""))),

@@ -118,11 +118,11 @@ class HistoryTab:
                     where=history.folder)
         if nothing:
             words += " " + say(language, nothing)
-        problems = [problem for id_, problem in history.problems.items()
+        problems = [problem for id_, problem in list(history.problems.items())
                     if (history.folder / id_).exists()]
         if problems:
             words += say(language, "not_listed", count=len(problems),
-                         problem=in_language(language, problems[0]))
+                         problem=self.services.told(in_language(language, problems[0])))
         return words
 
     def select(self, ids: Sequence[str], event: gr.SelectData, request: gr.Request) -> list:

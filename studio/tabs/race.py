@@ -15,7 +15,7 @@ from ..jobs import Job
 from ..runs import Work
 from ..services import Services
 from ..settings import Settings
-from ..words import say
+from ..words import run_title, say
 from .common import (
     IDLE,
     Resumable,
@@ -104,7 +104,7 @@ class Race(Resumable):
 
 def figures(raced: runs.Raced, language: str) -> str:
     """A table of what was measured, for more pictures than prose can compare."""
-    rows = [(label, str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
+    rows = [(run_title(label, language), str(stats["passes"]), f"{stats['seconds']['total']:.2f}",
              in_short(raced, n, language))
             for n, (label, stats) in enumerate(zip(raced.labels, raced.stats, strict=True))]
     head = say(language, "race_head").split(", ")
@@ -131,19 +131,16 @@ def shared(raced: runs.Raced, n: int, language: str) -> str:
 
 
 def verdict(raced: runs.Raced, language: str) -> str:
-    """Passes and seconds of both sides, and a verdict on those that are not AR's own."""
-    told = [say(language, "race_figures", label=label, passes=stats["passes"],
-                seconds=f"{stats['seconds']['total']:.2f}")
-            for label, stats in zip(raced.labels, raced.stats, strict=True)]
-    told += [judgement(raced, n, language) for n in raced.judged]
+    """A verdict on each side that is not AR's own; the figures stand below the pictures."""
+    told = [judgement(raced, n, language) for n in raced.judged]
     if None in raced.identical:
         told.append(say(language, "race_equal", share=percent(raced.equal)))
     return " ".join(told)
 
 
 def judgement(raced: runs.Raced, n: int, language: str) -> str:
-    """The same as a sentence."""
-    return say(language, "race_verdict", label=raced.labels[n],
+    """`in_short` as a sentence."""
+    return say(language, "race_verdict", label=run_title(raced.labels[n], language),
                verdict=say(language, raced.verdicts[n]), share=shared(raced, n, language))
 
 

@@ -13,6 +13,7 @@ import gradio as gr
 from ssd_core import SSDError
 
 from .. import runs
+from ..errors import in_language
 from ..jobs import Job
 from ..runs import Work
 from ..services import Services
@@ -121,17 +122,20 @@ class Redo(Resumable):
         html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" row="{row}" '
                 'target="#redo-rows"></ssd-keep-line>')
         sizes = [(say(language, "same_size"), SAME), *((size, size) for size in seen.taller)]
-        return [str(path), line(say(language, "picked", name=path.name, how=seen.how)), html,
+        how = in_language(language, seen.how)
+        return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
                 gr.update(maximum=seen.finished or seen.rows - 1, value=row),
                 gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
                 gr.update(open=False), gr.skip() if seen.prompt is None else seen.prompt]
 
     def resized(self, source: str, size: str) -> dict:
-        """Of a picture that is extended downward, all rows can be kept."""
-        backbone = self.services.library.current.backbone
-        rows = runs.look(self.services.history, Path(source), backbone).rows
-        return gr.update(maximum=rows, value=rows) if size else gr.update(
-            maximum=rows - 1, value=rows // 2)
+        """Of a picture that is extended downward, all rows that were drawn can be kept."""
+        seen = runs.look(self.services.history, Path(source),
+                         self.services.library.current.backbone)
+        if seen.finished:
+            return gr.update(maximum=seen.finished, value=seen.finished)
+        return gr.update(maximum=seen.rows, value=seen.rows) if size else gr.update(
+            maximum=seen.rows - 1, value=seen.rows // 2)
 
     def _refused(self, error: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
@@ -157,4 +161,7 @@ class Redo(Resumable):
         yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden()}
         await over(job)
-        yield {**busy(self.running, self.stop), **self.stopped.outcome(job, language)}
+        shown = {**busy(self.running, self.stop), **self.stopped.outcome(job, language)}
+        if job.state == "done" and job.result.unchanged:
+            shown[self.status] += line(say(language, "redo_same"))
+        yield shown

@@ -37,13 +37,20 @@ export function fullScreen(words, src) {
 
 class Zoom {
   #at = { scale: 1, x: 0, y: 0 };
+  #pointers = new Map(); // where each finger, or the mouse, was last
 
   constructor(field, image) {
     Object.assign(this, { field, image });
     field.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     field.addEventListener("keydown", (event) => this.#key(event));
-    image.addEventListener("pointerdown", (event) => image.setPointerCapture(event.pointerId));
+    image.addEventListener("pointerdown", (event) => {
+      image.setPointerCapture(event.pointerId);
+      this.#pointers.set(event.pointerId, placeOf(event));
+    });
     image.addEventListener("pointermove", (event) => this.#drag(event));
+    for (const end of ["pointerup", "pointercancel"]) {
+      image.addEventListener(end, (event) => this.#pointers.delete(event.pointerId));
+    }
     image.addEventListener("dblclick", () => this.#fit());
     const fit = () => this.#fit();
     image.addEventListener("load", fit);
@@ -82,9 +89,24 @@ class Zoom {
     if (factor) this.#by(factor, this.field.clientWidth / 2, this.field.clientHeight / 2);
   }
 
+  /** One pointer moves the picture; two also zoom it. */
   #drag(event) {
-    if (!this.image.hasPointerCapture(event.pointerId)) return;
+    if (!this.#pointers.has(event.pointerId)) return;
+    const before = spread(this.#pointers);
+    this.#pointers.set(event.pointerId, placeOf(event));
+    const after = spread(this.#pointers);
     const { scale, x, y } = this.#at;
-    this.#set({ scale, x: x + event.movementX, y: y + event.movementY });
+    this.#set({ scale, x: x + after.x - before.x, y: y + after.y - before.y });
+    if (before.apart && after.apart) this.#by(after.apart / before.apart, after.x, after.y);
   }
+}
+
+function placeOf(event) {
+  return { x: event.clientX, y: event.clientY };
+}
+
+/** The middle of the first two pointers, and how far they are apart (0 for one alone). */
+function spread(pointers) {
+  const [a, b = a] = pointers.values();
+  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) };
 }

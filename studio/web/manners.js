@@ -1,8 +1,9 @@
 /** What the page does by itself when somebody types or clicks; Gradio's components by their ids. */
 
+import { copyText } from "./clipboard.js";
 import { rememberPrompt } from "./words.js";
 
-/** A seed that somebody typed or pasted is meant: it is kept. Gradio tells of keys alone. */
+/** A seed that somebody types or pastes is locked. (Gradio reports keys only.) */
 document.addEventListener("input", ({ target }) => {
   const lock = document.querySelector("#lock input");
   if (target.closest("#seed") && lock?.checked === false) lock.click();
@@ -46,8 +47,8 @@ document.addEventListener("click", ({ target }) => {
 /** Buttons with data-copy put it on the clipboard, and say so for a moment. */
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest("[data-copy]");
-  if (!button) return;
-  await navigator.clipboard.writeText(button.dataset.copy);
+  if (!button || button.textContent === button.dataset.copied) return;
+  if (!await copyText(button.dataset.copy)) return;
   const label = button.textContent;
   button.textContent = button.dataset.copied;
   setTimeout(() => (button.textContent = label), 1500);
@@ -65,7 +66,7 @@ document.addEventListener("click", ({ target }) => {
   }
 });
 
-/** There, what was not done is told out of sight, under the prompt: it comes into sight. */
+/** There an error appears out of sight, below the prompt: it is scrolled to. */
 new MutationObserver((changes) => {
   const told = changes.some(({ target, addedNodes }) => addedNodes.length
     && target.parentElement?.closest("#trouble") && target.querySelector("[role=alert]"));

@@ -7,6 +7,7 @@
 
 import { make, setText } from "./core/elements.js";
 import { say } from "./core/strings.js";
+import { copyText } from "./clipboard.js";
 import { compareDialog, fullScreen } from "./dialogs.js";
 import { type } from "./host.js";
 
@@ -22,7 +23,7 @@ export function downloads(link, id) {
 }
 
 const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
-let wishes = 0; // makes the same wish twice two different values
+let wishes = 0; // so that a repeated wish still counts as a change
 
 export class Tools {
   #saved = [];
@@ -90,21 +91,18 @@ export class Tools {
 
   async #copySeed() {
     const text = this.#picture.seed;
-    try {
-      await navigator.clipboard.writeText(text);
-      setText(this.said, say(this.words.copied, { text }));
-    } catch {
-      setText(this.said, say(this.words.notCopied, { text }));
-    }
+    const { copied, notCopied } = this.words;
+    setText(this.said, say(await copyText(text) ? copied : notCopied, { text }));
   }
 
   /** In a batch or a race, with the picture before it; else with that of the run before. */
   #compare() {
-    const { last, current } = this.words;
+    const { last, current, seed } = this.words;
+    const name = (picture) => picture.label ?? say(seed, { seed: picture.seed });
     const neighbour = this.#saved[this.#chosen > 0 ? this.#chosen - 1 : 1];
-    const [id, name] = neighbour ? [neighbour.id, neighbour.label ?? last] : [this.previous, last];
-    compareDialog(this.words, [pictureUrl(id), name],
-      [pictureUrl(this.#picture.id), this.#picture.label ?? current]);
+    const [id, other, own] = neighbour ? [neighbour.id, name(neighbour), name(this.#picture)]
+      : [this.previous, last, current];
+    compareDialog(this.words, [pictureUrl(id), other], [pictureUrl(this.#picture.id), own]);
   }
 }
 

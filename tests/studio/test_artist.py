@@ -64,6 +64,26 @@ def test_at_first_sight_the_picture_has_the_window_and_the_overlay_until_it_is_d
     page.get_by_role("button", name="Recent", exact=True).click()
     assert page.locator(".ssd-recent").first.inner_text() == prompt(visitor)
     tools_of_the_stage(visitor, app)
+    copied_without_a_clipboard_of_the_browser(visitor)
+
+
+def copied_without_a_clipboard_of_the_browser(visitor):
+    """As on a page that another machine serves without https."""
+    page = visitor.page
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    visitor.tab("History")
+    page.locator("#history img").first.click()
+    button = page.locator(".studio-details [data-copy]").first
+    told = button.inner_text()
+    for _ in range(2):  # a second click finds it copied already
+        button.click()
+        assert button.inner_text() == "Copied"
+    page.wait_for_function("([one, told]) => one.textContent === told",
+                           arg=[button.element_handle(), told])
+    search = page.locator("#history-search :is(input, textarea)")
+    search.click()
+    page.keyboard.press("Control+V")
+    assert search.input_value() == button.get_attribute("data-copy")
 
 
 def tools_of_the_stage(visitor, app):
@@ -123,3 +143,18 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     page.locator(".ssd-kind").first.click()
     page.get_by_role("button", name="城堡", exact=True).click()
     assert "城堡" in prompt(visitor)
+    drawn_by(visitor, lambda: page.click("#draw"))
+    two_fingers_zoom_the_picture(visitor)
+
+
+def two_fingers_zoom_the_picture(visitor):
+    tool(visitor, "full")
+    scale = "() => +document.querySelector('.ssd-zoomed').dataset.scale"
+    visitor.page.wait_for_function(scale)
+    fit, touch = visitor.page.evaluate(scale), visitor.page.context.new_cdp_session(visitor.page)
+    for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 120),
+                        ("touchEnd", None)):
+        points = [] if apart is None else [{"x": 195 + side * apart, "y": 400, "id": n}
+                                           for n, side in enumerate((-1, 1))]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert visitor.page.evaluate(scale) == pytest.approx(3 * fit, rel=0.02)

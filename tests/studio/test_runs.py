@@ -271,6 +271,26 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
     assert next(m for m in job.messages if m["kind"] == "rows")["kept"]
 
 
+def test_a_redo_with_nothing_changed_says_that_its_rows_are_the_same(library, history, settings,
+                                                                      ended):
+    first = ended(runs.draw(library, history, settings)).result
+    for seed, same in ((settings.seed, True), (settings.seed + 1, False)):
+        wish = replace(settings, seed=seed)
+        again = ended(runs.redo(library, history, wish, first.entries[0].path, 10)).result
+        assert again.unchanged is same
+
+
+def test_rows_that_were_not_drawn_are_not_kept(library, history, settings, worker, every_message):
+    job = worker.submit("draw", stopping(runs.draw(library, history, settings)))
+    assert job.wait(30)
+    left = job.result
+    entry = runs.save_partial(history, library, left)
+    wish = runs.redo(library, history, settings, entry.path, left.stopped_rows + 1)
+    failed = worker.submit("redo", wish)
+    assert failed.wait(30) and failed.state == "failed"
+    assert f"only {left.stopped_rows} of its rows were drawn" in failed.error
+
+
 def test_a_picture_is_extended_downward_where_the_model_has_a_taller_size(
         history, settings, ended, tmp_path):
     """Lumina-mGPT's own rows, with their ends: 56 rows stay and 8 are drawn below them."""

@@ -18,6 +18,8 @@ import torch  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from ssd_core.backbones.base import Backbone  # noqa: E402
+from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen  # noqa: E402
 from ssd_core.engine.methods import METHODS  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
 from studio import runs  # noqa: E402
@@ -28,13 +30,14 @@ from studio.library import Library  # noqa: E402
 from studio.server import saved_by  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings  # noqa: E402
+from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
 from studio.tabs.race import NOBODY, Race, figures, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
 from studio.tabs.seeds import Seeds  # noqa: E402
-from studio.words import labels, say, translations  # noqa: E402
+from studio.words import labels, run_title, say, translations  # noqa: E402
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
 
@@ -196,6 +199,21 @@ def test_the_line_has_the_rows_of_the_pictures_size(page, tmp_path, monkeypatch)
     assert 'rows="48" row="24"' in html and slider["maximum"] == 47
 
 
+@pytest.mark.parametrize("size, most", [("", 47), ("384x1024", 48)])
+def test_rows_that_were_not_drawn_are_never_kept(page, tmp_path, monkeypatch, size, most):
+    whole, stopped = (runs.Source("tokens", finished, 48) for finished in (None, 5))
+    for source, limit in ((whole, most), (stopped, 5)):
+        monkeypatch.setattr(runs, "look", lambda *args, source=source: source)
+        assert page.redo.resized("x.png", size)["maximum"] == limit
+
+
+def test_where_a_pictures_tokens_come_from_is_told_in_chinese(page, tmp_path):
+    Image.new("RGB", (384, 384)).save(tmp_path / "x.png")
+    chinese = SimpleNamespace(session_hash="me", headers={"accept-language": "zh"})
+    told = page.redo.show_upload(str(tmp_path / "x.png"), chinese)[1]
+    assert "重新编码：它不带配方" in told
+
+
 def test_what_is_looked_at_has_the_rows_of_its_size(history, library, tmp_path, monkeypatch):
     backbone = library.current.backbone
     monkeypatch.setattr(backbone, "sizes", ((384, 384), (192, 192)))
@@ -276,6 +294,17 @@ def test_variations_are_the_seeds_around_a_picture_s_own(page):
     assert list(shown[page.seeds.held]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
 
 
+# Words
+
+
+@pytest.mark.parametrize("any_words, kinds", [(True, 1), (False, 0)])
+def test_styles_are_offered_where_any_words_may_stand_in_a_prompt(any_words, kinds):
+    html = chips_html(SimpleNamespace(word_kinds=(), takes_any_words=any_words), "en")
+    assert html.count("watercolour") == kinds
+    assert TextLlamaGen.takes_any_words is Backbone.takes_any_words
+    assert ClassLlamaGen.takes_any_words is False
+
+
 # Race
 
 
@@ -291,14 +320,15 @@ def race(page, *methods, language="en", **changes):
 def test_the_verdict_is_of_the_picture_that_is_not_ar(page, methods):
     raced, text = race(page, *methods, rounds=0)
     label = raced.labels[methods.index("ssd")]
-    assert f"{label} is approximate, " in text
+    assert text.startswith(f"{label} is approximate, "), "the figures stand below the pictures"
     assert "of its tokens are those of normal decoding" in text
     assert "ar is" not in text and "identical" not in text
 
 
 def test_an_identical_picture_is_told_without_a_share(page):
     raced, text = race(page, "exact", "ar")
-    assert text.endswith(f"{raced.labels[0]} is identical to normal decoding.")
+    assert raced.labels[0] == "exact"
+    assert text == "Faithful is identical to normal decoding."
 
 
 def test_without_ar_both_are_judged_and_what_they_share_is_told(page):
@@ -314,7 +344,8 @@ def test_more_than_two_are_compared_in_a_table(page):
         rows = re.findall("<tr>(.*?)</tr>", figures(raced, language))
         cells = [re.findall("<t[hd]>(.*?)</t[hd]>", row) for row in rows]
         assert [len(row) for row in cells] == [4] * 4
-        assert cells[1][0] == "ar" and cells[1][1] == "576" and cells[1][3] == itself
+        assert cells[1][0] == run_title("ar", language) != "ar"
+        assert cells[1][1] == "576" and cells[1][3] == itself
         assert cells[2][3] == say(language, "identical") and "%" in cells[3][3]
     shown = page.race.outcome(SimpleNamespace(state="done", result=raced), "en")
     assert "<table" in shown[page.race.status]

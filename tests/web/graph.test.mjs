@@ -45,6 +45,12 @@ test("the sizes are those of the connected backbone, else all", async () => {
   const all = size.options.values;
   for (const node of [nodes[2], nodes[3], nodes[2]]) await sizes.refresh(node);
   assert.deepEqual(size.options.values, ["auto", "512x512"]);
+  size.value = "384x384";
+  await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "auto", "a size of another backbone gives way");
+  size.value = "512x512";
+  await sizes.refresh(nodes[2]);
+  assert.equal(size.value, "512x512");
   assert.deepEqual(nodes[3].widgets[0].options.values, all);
   assert.deepEqual(asked, ["a"]);
   nodes[1].widgets[0].value = "b";
@@ -54,6 +60,7 @@ test("the sizes are those of the connected backbone, else all", async () => {
 
 test("numbers are read and toggled as the Pick node reads them", () => {
   assert.deepEqual(numbersIn(" 3, 1-2 ，x 5-4"), [3, 1, 2]);
+  assert.equal(toggled("2 - 4", 5), "2, 3, 4, 5");
   assert.equal(toggled("", 2), "2");
   assert.equal(toggled("4, 1-2", 3), "1, 2, 3, 4");
   assert.equal(toggled("1, 2", 1), "2");

@@ -137,7 +137,7 @@ def test_a_lost_server_is_told_and_forgotten_when_it_answers(studio, open_page, 
     page.locator(".ssd-panel").wait_for()
     page.evaluate("""() => { window.honest = fetch;
       window.fetch = () => Promise.reject(new Error("down")); }""")
-    expect(status(page)).to_have_text("The server does not answer; trying again")
+    expect(status(page)).to_have_text("The server is not responding; trying again")
     page.evaluate("window.fetch = window.honest; 0")
     studio.say("a", "running", run.rows(0, RED))
     expect(status(page)).to_be_hidden()
