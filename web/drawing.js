@@ -143,9 +143,9 @@ export function panelColumns(count, { width, height }) {
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *
- * The scale is any number, except just above one screen pixel per picture pixel: there it is exactly
- * one, because pixels of uneven width would show. `density`: screen pixels in a CSS px. A box of no given height (null) takes a square arrangement and
- * any height.
+ * The scale is any number, except just above one screen pixel per picture pixel: there it is one,
+ * because pixels of uneven width would show. `density`: screen pixels in a CSS px. A box of no
+ * given height (null) takes a square arrangement and any height.
  */
 export function fit(count, width, height, box, density = 1) {
   const square = Math.ceil(Math.sqrt(count));

@@ -178,7 +178,7 @@ def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
     shown = told(page.create.run, REQUEST, True, True, *values(page, pictures=3))
     assert "the disk is full" in shown[page.controls.trouble]
     job = page.services.worker.latest("me", "draw")
-    assert [one["seed"] for one in saved_by(job)] == ["7"], "its tools are offered"
+    assert [one["seed"] for one in saved_by(job, "en")] == ["7"], "its tools are offered"
 
 
 def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
@@ -272,7 +272,7 @@ def test_seeds_that_wait_are_shown_again_and_go_on(page):
 def test_a_stage_s_tool_opens_its_picture_in_redo_with_its_prompt(page):
     told(page.create.run, REQUEST, True, True, *values(page, pictures=2))
     job = page.services.worker.latest("me", "draw")
-    second = saved_by(job)[1]
+    second = saved_by(job, "en")[1]
     shown = page.redo.wished(json.dumps({"value": second["id"], "wish": 1}), REQUEST)
     tab, source, _, html, *_, prompt = shown
     assert tab["selected"] == "redo" and second["id"] in html and prompt == "a red house"
@@ -297,10 +297,10 @@ def test_variations_are_the_seeds_around_a_picture_s_own(page):
 # Words
 
 
-@pytest.mark.parametrize("any_words, kinds", [(True, 1), (False, 0)])
-def test_styles_are_offered_where_any_words_may_stand_in_a_prompt(any_words, kinds):
+@pytest.mark.parametrize("any_words", [True, False])
+def test_styles_are_offered_where_any_words_may_stand_in_a_prompt(any_words):
     html = chips_html(SimpleNamespace(word_kinds=(), takes_any_words=any_words), "en")
-    assert html.count("watercolour") == kinds
+    assert ("watercolour" in html) is any_words
     assert TextLlamaGen.takes_any_words is Backbone.takes_any_words
     assert ClassLlamaGen.takes_any_words is False
 
