@@ -52,7 +52,7 @@ def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, 
     axes.set_xlabel(f"{unit} (logarithmic)")
     axes.set_ylabel(quality[1])
     axes.grid(alpha=0.2)
-    axes.margins(0.12)
+    axes.margins(x=0.25, y=0.12)  # room for labels beside the points
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, rows, temperatures)
     name_points(figure, axes, rows, key, quality[0], named)
@@ -90,20 +90,25 @@ def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
 
 def name_points(figure, axes, rows: list[dict], key: str, quality: str = CLAIMS[0],
                 named: Collection[str] | None = None) -> None:
-    """A label beside every named point, where it covers no other one, if there is such a place."""
+    """A label beside every named point, with a line to it, unless it would cover something."""
+    from matplotlib.text import Text
+
     figure.draw_without_rendering()
     taken = [box for row in rows for box in boxes_around(axes, row, key, quality)]
     for row in (row for row in rows if named is None or row["method"] in named):
         at = row[key], row[quality]
         for x, y, side in PLACES:
             text = axes.annotate(row["method"], at, (x, y), textcoords="offset points", ha=side,
-                                 va="center", fontsize=8, color=ink(row["verdict"]))
-            box = text.get_window_extent()
-            if not any(box.overlaps(other) for other in taken):
+                                 va="center", fontsize=8, color=ink(row["verdict"]),
+                                 arrowprops={"arrowstyle": "-", "lw": 0.6, "alpha": 0.5,
+                                             "color": ink(row["verdict"])})
+            text.get_window_extent()  # places it
+            box = Text.get_window_extent(text)  # without the line
+            inside = axes.bbox.x0 < box.x0 and box.x1 < figure.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
                 break
-            if (x, y, side) != PLACES[-1]:
-                text.remove()
-        taken.append(box)
+            text.remove()
 
 
 def boxes_around(axes, row: dict, key: str, quality: str, reach: float = 6.0) -> list:
