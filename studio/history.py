@@ -62,6 +62,7 @@ class History:
         self.favourites = Favourites(self.folder)
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
         self._saving, self._reading = threading.Lock(), threading.RLock()
+        self._reserved_now: set[Path] = set()  # empty files whose pictures are being written
         self._known: dict[tuple[str, int], Entry] = {}
         self._thumbnails: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._unwritten: OrderedDict[tuple[str, int], dict] = OrderedDict()
@@ -107,6 +108,8 @@ class History:
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
+            finally:
+                self._reserved_now.clear()
         return self._read(path)
 
     def _reserved(self, stem: str) -> Path:
@@ -117,10 +120,11 @@ class History:
             for number in range(1, 10_000):
                 path = folder / f"{stem}{'' if number == 1 else f'-{number}'}.png"
                 try:
+                    self._reserved_now.add(path)  # no page lists it as a damaged picture
                     path.open("xb").close()
                     return path
                 except FileExistsError:
-                    continue
+                    self._reserved_now.discard(path)
         except OSError as error:
             raise not_writable(folder, error) from error
         raise SSDError(f"{folder}: no name is free for {stem}.png; move pictures elsewhere")
@@ -211,7 +215,7 @@ class History:
         try:
             entry = self._read(path)
         except SSDError as error:
-            if not is_reserved(path):
+            if path not in self._reserved_now:
                 self.problems[id_] = str(error)
             return None
         self.problems.pop(id_, None)
@@ -252,14 +256,6 @@ def pictures_in(folder: Path) -> list[Path]:
                 and not path.name.startswith(".") and is_unicode(path.name)]
     except OSError:
         return []
-
-
-def is_reserved(path: Path) -> bool:
-    """Whether a file is only the name of a picture that is being written."""
-    try:
-        return path.stat().st_size == 0
-    except OSError:  # gone meanwhile
-        return True
 
 
 def order_of(path: Path) -> tuple[str, str, int, str]:
