@@ -79,7 +79,8 @@ def test_it_stops_asking_when_all_jobs_are_over(studio, open_page, run, new_run,
     studio.say("b", "running", new_run("other").started())
     page = open_page('<ssd-stage jobs="a, b"></ssd-stage>')
     painted(page, 0, RED)
-    asks_on(page)
+    for _ in range(2):  # the second time the server has had the first question
+        asks_on(page)
     assert studio.queries[-1]["job"] == ["b"]
     studio.say("b", "done", new_run("other").finished())
     assert quiet(page)
