@@ -121,6 +121,7 @@ def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     assert_blocks(backbone, oracle)
 
 
+@pytest.mark.slow
 def test_grouped_keys_and_tied_embeddings_equal_transformers(tmp_path):
     """One key head for both query heads, norms of each; the head is the embedding."""
     path = rewritten(anole(tmp_path / "anole", kv_heads=1), without("lm_head"))

@@ -18,6 +18,7 @@ def pack(tmp_path):
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, code", [("int", 0), ("str", 1)])
 def test_a_node_is_checked_against_the_engine(pack, capsys, kind, code):
     (pack / "nodes" / "node.py").write_text(NODE.format(kind=kind))

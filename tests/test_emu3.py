@@ -126,6 +126,7 @@ def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
         assert_states(state, oracle, stop)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("negative", [None, "dark red"])
 def test_greedy_picture_equals_transformers_generate(backbone, oracle, negative):
     """Its own generate, with its guidance over a negative prompt of another length."""

@@ -42,6 +42,7 @@ def test_every_layout_is_claimed_by_one_family_alone(folders, plain, layout):
     assert not any(weight.requires_grad for weight in backbone.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_half_precision_takes_the_decoder_and_spares_the_codec(folders, plain, layout):
     backbone = load_backbone(folders[layout], "cpu", "bf16")

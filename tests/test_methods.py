@@ -115,6 +115,7 @@ def test_rows_are_told_once_in_order_and_are_final(subject, name):
     assert (picture >= 0).all() and (picture < backbone.codes).all()
 
 
+@pytest.mark.slow
 @every_subject
 @every_method
 def test_passes_are_counted_and_described(subject, name):

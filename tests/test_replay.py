@@ -75,6 +75,7 @@ def test_a_webp_has_every_moment(shots):
         assert moving.n_frames == len(shots[::12]) and moving.size == (192, 192)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("av") is None, reason="needs the package av (the extra `video`)")
 def test_an_mp4_plays_as_long_and_has_even_sides(shots):
     import av

@@ -76,6 +76,7 @@ def test_rounds_go_on_while_more_is_expected_and_no_longer(schedule, monkeypatch
         "passes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_end", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("kind", KINDS)

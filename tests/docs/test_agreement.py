@@ -122,6 +122,7 @@ def test_the_stages_of_training_are_listed():
 # Everywhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))],
                          ids=lambda path: path.name)
 def test_every_flag_of_a_page_belongs_to_some_command(path):

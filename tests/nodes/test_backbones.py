@@ -227,6 +227,7 @@ def prompt(tmp_path):
     return {"Tar": f"codes:{codes}", "LlamaGen": "goldfish"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Janus-Pro-1B", "LlamaGen-c2i-B-256", "Tar-AR-DTok-256"])
 def test_a_family_draws_previews_and_decodes_again(pack, models, prompt, name):
     """The small ones; all of them draw in a real ComfyUI (tests/comfyui)."""

@@ -74,6 +74,7 @@ def saved(services, number=1):
 # Controls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, wrong", [
     ("pictures", 100), ("pictures", 0), ("k_h", 0), ("rounds", -2), ("incremental", -2),
     ("draft_temperature", 0), ("window", -2), ("cfg", 1000), ("temperature", -1), ("top_k", -1),
