@@ -118,13 +118,13 @@ class Redo(Resumable):
             seen = runs.look(self.services.history, path, backbone)
         except SSDError as error:
             return self._refused(str(error).replace(str(path.parent) + "/", ""), request)
-        row = seen.finished or seen.rows // 2
-        html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" row="{row}" '
-                'target="#redo-rows"></ssd-keep-line>')
+        slider = rows_to_keep(seen)
+        html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" '
+                f'row="{slider["value"]}" target="#redo-rows"></ssd-keep-line>')
         sizes = [(say(language, "same_size"), SAME), *((size, size) for size in seen.taller)]
         how = in_language(language, seen.how)
         return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
-                gr.update(maximum=seen.finished or seen.rows - 1, value=row),
+                slider,
                 gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
                 gr.update(open=False), gr.skip() if seen.prompt is None else seen.prompt]
 
@@ -132,10 +132,7 @@ class Redo(Resumable):
         """Of a picture that is extended downward, all rows that were drawn can be kept."""
         seen = runs.look(self.services.history, Path(source),
                          self.services.library.current.backbone)
-        if seen.finished:
-            return gr.update(maximum=seen.finished, value=seen.finished)
-        return gr.update(maximum=seen.rows, value=seen.rows) if size else gr.update(
-            maximum=seen.rows - 1, value=seen.rows // 2)
+        return rows_to_keep(seen, extended=bool(size))
 
     def _refused(self, error: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
@@ -165,3 +162,9 @@ class Redo(Resumable):
         if job.state == "done" and job.result.unchanged:
             shown[self.status] += line(say(language, "redo_same"))
         yield shown
+
+
+def rows_to_keep(seen: runs.Source, extended: bool = False) -> dict:
+    """The slider's limit and value: rows that were drawn; all of them only if more rows follow."""
+    most, usual = (seen.rows, seen.rows) if extended else (seen.rows - 1, seen.rows // 2)
+    return gr.update(maximum=seen.finished or most, value=seen.finished or usual)
