@@ -20,7 +20,7 @@ from ssd_core.postcards import check, claims
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from studio.tabs.controls import EXAMPLES, THUMBNAILS  # noqa: E402
+from studio.tabs.examples import EXAMPLES, THUMBNAILS  # noqa: E402
 
 SIDE, AT_ONCE = 192, 8  # px; pictures drawn at a time
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ssd_core import SSDError
 
-KEPT_JOBS, KEPT_SECONDS = 64, 600.0  # how many ended jobs are kept, and how long
+KEPT_JOBS, KEPT_SECONDS = 64, 7200.0  # how many ended jobs are kept, and how long
 PARKED_SECONDS = 1800.0  # a paused job is freed after this time
 GRACE_SECONDS = 600.0  # or when no page has asked about it for this time
 LOOK_SECONDS = 60.0  # between checks of paused jobs

@@ -162,19 +162,27 @@ class Library:
     def _has_heads(self, name: str) -> bool:
         return any(one.name == name and one.heads for one in self.found())
 
-    def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0) -> None:
-        """Raise SSDError unless this many paused runs with these settings fit in memory."""
+    def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0,
+                     freed: int = 0) -> int:
+        """The bytes that one paused run with these settings holds.
+
+        Raises SSDError unless `runs` of them fit in memory once `freed` bytes are given back.
+        """
         loaded = self.current
         request = settings.request(loaded.backbone, loaded.heads)
         told = fit(loaded.backbone, request.method, request.pictures, self._asked[1],
                    request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
                    keep_rows)
-        if told.fits is False:
+        if told.free is None:
+            return told.cache
+        free = told.free + freed
+        if told.needed > free:
             raise SSDError(told.advice)
         together = told.needed + (runs - 1) * told.cache
-        if told.free is not None and together > told.free:
-            raise SSDError(f"{runs} paused pictures take about {gib(together)}, {gib(told.free)} "
+        if together > free:
+            raise SSDError(f"{runs} paused pictures take about {gib(together)}, {gib(free)} "
                            "are free: start fewer seeds")
+        return told.cache
 
     def require_room_together(self, requests: Sequence[Request]) -> None:
         """Raise SSDError unless the memory takes all these runs at once."""

@@ -9,10 +9,9 @@ import gradio as gr
 from ssd_core import __version__
 
 from .services import Services
-from .settings import from_dict, to_dict
 from .tabs.backbones import Backbones
 from .tabs.common import PRIVATE, owner_of
-from .tabs.controls import KNOBS, Controls
+from .tabs.controls import Controls
 from .tabs.create import Create
 from .tabs.doctor import Doctor
 from .tabs.guard import guard_all
@@ -55,8 +54,9 @@ def build(services: Services) -> gr.Blocks:
         for tab, shown in going_on:
             attached.then(tab.resume, None, shown, **PRIVATE)
         demo.load(visit.head_line, None, head, **PRIVATE)
-        demo.load(controls.chips_html, None, [controls.chips, controls.fold], **PRIVATE)
-        demo.load(remembered, controls.remembered, controls.inputs, **PRIVATE).then(
+        demo.load(controls.in_language, None, [controls.chips, controls.fold, controls.examples],
+                  **PRIVATE)
+        demo.load(controls.last_settings, controls.remembered, controls.inputs, **PRIVATE).then(
             controls.tell, controls.asked, controls.told, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
@@ -117,15 +117,6 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     doctor.wire(doctor_tab)
     return [(create, create.shown), (race, race.shown), (redo, redo.run_shown),
             (seeds, seeds.shown), *([(backbones, backbones.got)] if services.local else [])]
-
-
-def remembered(raw: dict | None) -> list:
-    """This browser's last settings, one value per control; unchanged if there are none."""
-    try:
-        settings = to_dict(from_dict(raw)) if raw else None
-    except Exception:  # noqa: BLE001 - the browser's storage may hold anything; then start fresh
-        settings = None
-    return [settings[name] for name in KNOBS] if settings else [gr.skip()] * len(KNOBS)
 
 
 def switched(raw: list | None) -> list:

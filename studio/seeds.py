@@ -28,10 +28,11 @@ LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visito
 
 @dataclass(frozen=True)
 class Parked:
-    """A paused run, and the paused job that drew its first rows."""
+    """A paused run, the paused job that drew its first rows, and about how many bytes it holds."""
 
     run: Run
     job: Job
+    held: int
 
 
 class ParkedSeeds:
@@ -49,19 +50,21 @@ class ParkedSeeds:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
         Each work draws the first `part` of one picture's rows and pauses its job. The owner's
-        earlier paused runs are dropped. Raises SSDError for settings that cannot run.
+        earlier paused runs are dropped. Raises SSDError for settings that cannot run; then they
+        are not.
         """
         if not 1 <= count <= MOST_SEEDS or not 0 < part <= 1:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
         settings.request(loaded().backbone, loaded().heads)
+        held = self._require_room(settings, count, owner)
         self.drop_owner(owner)
-        self._require_room(settings, count)
         with self._lock:
             start = self._starts[owner] = object()
         wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._draw_top, loaded, wish, part, start)) for wish in wishes]
+        return [(wish.seed, partial(self._draw_top, loaded, wish, part, start, held))
+                for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Work that finishes and saves the paused runs of these jobs, each for a new job.
@@ -102,24 +105,29 @@ class ParkedSeeds:
             runs = [self._parked[id_].run for id_ in ids if id_ in self._parked]
         return [(run.result.rows, run.request.grid.rows) for run in runs]
 
-    def _require_room(self, settings: Settings, count: int) -> None:
-        """Raise SSDError if so many runs do not fit, even after freeing long-abandoned ones."""
+    def _require_room(self, settings: Settings, count: int, owner: str) -> int:
+        """The bytes that each of so many runs will hold.
+
+        Raises SSDError if they do not fit in place of the owner's paused ones, even after freeing
+        those that others have left alone for long.
+        """
+        with self._lock:
+            own = sum(one.held for one in self._parked.values() if one.job.owner == owner)
+            old = [id_ for id_, one in self._parked.items()
+                   if one.job.owner != owner and one.job.seconds_parked > LEFT_ALONE]
         try:
-            self.library.require_room(settings, runs=count)
+            return self.library.require_room(settings, runs=count, freed=own)
         except SSDError:
-            with self._lock:
-                old = [id_ for id_, parked in self._parked.items()
-                       if parked.job.seconds_parked > LEFT_ALONE]
             if not old:
                 raise
-            self.drop(old)
-            free_memory()
-            self.library.require_room(settings, runs=count)
+        self.drop(old)
+        free_memory()
+        return self.library.require_room(settings, runs=count, freed=own)
 
     # Works
 
     def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, part: float,
-                  start: object, job: Job) -> None:
+                  start: object, held: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
         self.history.require_writable()
@@ -129,7 +137,7 @@ class ParkedSeeds:
             run.screen.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
-                self._parked[job.id] = Parked(run, job)
+                self._parked[job.id] = Parked(run, job, held)
         job.pause(partial(self._free, job.id))
 
     def _require(self, start: object, job: Job) -> None:

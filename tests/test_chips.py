@@ -1,7 +1,12 @@
 """Words that are offered as chips: all are known, and mean the same in both languages."""
 
-from ssd_core.postcards import WORDS, claims
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssd_core.postcards import WORDS, claims, sample_scene
 from ssd_core.postcards.aliases import said, without_repeats
+from ssd_core.postcards.chinese import fresh_chinese_prompt, scene_values
 from ssd_core.postcards.chips import KINDS
 from ssd_core.postcards.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
 from ssd_core.postcards.world import KINDS as THINGS
@@ -41,3 +46,17 @@ def test_the_whole_world_can_be_clicked():
 def test_a_prompt_of_chinese_chips_is_understood_in_their_order():
     prompt = understood("红色的房子在左边，黄色的小船在右边，湖上，日落")
     assert prompt == "red house on the left , yellow boat on the right , on a lake , at sunset ,"
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_fresh_chinese_prompt_is_understood_and_says_only_what_a_scene_has(seed):
+    prompt = fresh_chinese_prompt(np.random.default_rng(seed))
+    scene = sample_scene(np.random.default_rng(seed))
+    meant = claims(understood(prompt))
+    assert not any(map(str.isascii, prompt))
+    assert {claim.value for claim in meant if claim.thing is None} <= set(scene_values(scene))
+    things = [tuple(claim.value for claim in meant if claim.thing == n)
+              for n in range(len(scene.things))]
+    assert [set(one) for one in things] == [{thing.kind, thing.colour, thing.place}
+                                            for thing in scene.things]
+    assert 2 <= len(meant) - 3 * len(scene.things) <= 4

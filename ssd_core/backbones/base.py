@@ -21,6 +21,7 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.transformer import Decoder
 from ..postcards.captions import fresh_prompt
+from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
@@ -122,9 +123,10 @@ class Backbone(nn.Module):
         """All words it knows, by kind, for a host to offer; () if any words will do."""
         return ()
 
-    def fresh_prompt(self, seed: int) -> str:
+    def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
         """A prompt for the dice beside a prompt box: a landscape that nobody has described yet."""
-        return fresh_prompt(np.random.default_rng(seed))
+        write = fresh_chinese_prompt if chinese else fresh_prompt
+        return write(np.random.default_rng(seed))
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Prompt ids of guidance's unconditional branch."""

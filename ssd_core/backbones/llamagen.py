@@ -99,8 +99,8 @@ class ClassLlamaGen(LlamaGen):
     def tokenize(self, prompt: str) -> list[int]:
         return [class_of(prompt, self.classes)]
 
-    def fresh_prompt(self, seed: int) -> str:
-        """A class."""
+    def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
+        """A class, by its English name."""
         return label_of(seed % self.classes)
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:

@@ -89,7 +89,8 @@ class Backbones:
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
             controls.tell, controls.asked, controls.told, **PRIVATE).then(
-            controls.chips_html, None, [controls.chips, controls.fold], **PRIVATE)
+            controls.in_language, None, [controls.chips, controls.fold, controls.examples],
+            **PRIVATE)
         self.known.change(self.about, self.known, self.told, **PRIVATE)
         self.ask.click(self.asked, self.known, self.told, **PRIVATE)
         self.get.click(self.download, self.quoted, self.got, **PRIVATE)

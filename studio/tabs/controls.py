@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from html import escape
-from pathlib import Path
 
 import gradio as gr
 
@@ -27,28 +26,13 @@ from ..settings import (
     to_dict,
     with_preset,
 )
-from ..words import language_of, say
+from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
 from .common import method_choices
+from .examples import EXAMPLES, example_prompts, examples
 
-EXAMPLES = [
-    "a red house on the left, a yellow boat on the right, on a lake, at sunset",
-    "a white lighthouse in the middle, on the sea, at night, under a starry sky",
-    "a blue windmill on the left, in a wheat field, under soft clouds, at noon",
-    "a purple castle in the middle, in the snow, before snowy peaks, at dawn",
-    "an orange balloon on the right, on a meadow, at noon",
-    "a pink church in the middle, before the woods, in thick fog",
-    "a yellow tent on the right, in the desert, at dusk",
-    "some white boats on the left, on a calm lake, in the rain",
-]
-THUMBNAILS = Path(__file__).parents[1] / "examples"  # 0.jpg of the first example, and so on
 KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
-
-
-def examples() -> list[list[str]]:
-    """A thumbnail and its prompt for each example."""
-    return [[str(THUMBNAILS / f"{n}.jpg"), prompt] for n, prompt in enumerate(EXAMPLES)]
 
 
 def takes_knobs(handler: Callable) -> Callable:
@@ -117,7 +101,8 @@ class Controls:
     def _examples(self, t: gr.I18n) -> None:
         shown = [gr.Image(visible=False), gr.Textbox(visible=False)]
         with gr.Accordion(t("examples"), open=False, elem_id="examples-fold"):
-            self.examples = gr.Dataset(components=shown, samples=examples(), show_label=False,
+            self.examples = gr.Dataset(components=shown, samples=examples(ENGLISH), type="index",
+                                       show_label=False,
                                        elem_id="examples", samples_per_page=len(EXAMPLES))
 
     def _seed(self, t: gr.I18n, start: Settings) -> None:
@@ -206,24 +191,44 @@ class Controls:
                         api_name="dice", show_progress="hidden", queue=False)
         self.surprise.click(self.fresh_prompt, None, self.parts["prompt"], api_name="surprise",
                             show_progress="hidden", queue=False)
-        self.examples.click(lambda chosen: chosen[1], self.examples, self.parts["prompt"],
-                            **private)
+        self.examples.click(self.example, self.examples, self.parts["prompt"], **private)
         both = [self.lock, self.metadata]
         gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
         self.speed.input(self.at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
                          trigger_mode="always_last", **private).then(
             self.tell, self.asked, self.told, **private)  # after all knobs are set
 
-    def chips_html(self, request: gr.Request) -> tuple[str, str]:
-        """Words to click, for the loaded backbone, and the button that unfolds the settings."""
+    def in_language(self, request: gr.Request) -> tuple[str, str, dict]:
+        """Words to click, the button that unfolds the settings, and the examples."""
         language = language_of(request, self.services.language)
         fold = (f'<button type="button" class="studio-fold" aria-expanded="false" '
                 f'aria-controls="settings">{escape(say(language, "settings"))}</button>')
-        return chips_html(self.services.library.current.backbone, language), fold
+        return (chips_html(self.services.library.current.backbone, language), fold,
+                gr.update(samples=examples(language)))
 
-    def fresh_prompt(self) -> str:
+    def last_settings(self, raw: dict | None, request: gr.Request) -> list:
+        """This browser's last settings, one value per control; unchanged if there are none.
+
+        A Chinese page then begins with the first example in Chinese.
+        """
+        try:
+            return self.shown(from_dict(raw)) if raw else self.first_example(request)
+        except Exception:  # noqa: BLE001 - the browser's storage may hold anything
+            return self.first_example(request)
+
+    def first_example(self, request: gr.Request) -> list:
+        first = self.example(0, request)
+        fresh = {"prompt": first} if first != EXAMPLES[0] else {}
+        return [fresh.get(name, gr.skip()) for name in KNOBS]
+
+    def example(self, chosen: int, request: gr.Request) -> str:
+        return example_prompts(language_of(request, self.services.language))[chosen]
+
+    def fresh_prompt(self, request: gr.Request) -> str:
         """What the dice of the prompt box say: words that the loaded backbone can draw."""
-        return self.services.library.current.backbone.fresh_prompt(random.getrandbits(32))
+        chinese = language_of(request, self.services.language) == CHINESE
+        backbone = self.services.library.current.backbone
+        return backbone.fresh_prompt(random.getrandbits(32), chinese)
 
     @takes_knobs
     def tell(self, request: gr.Request, speed: int, *values: object) -> tuple:

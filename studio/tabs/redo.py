@@ -23,13 +23,13 @@ from .common import (
     PRIVATE,
     Resumable,
     busy,
-    files,
     line,
     over,
     stop_button,
     trouble,
 )
 from .controls import Controls
+from .shown import small
 from .stopped import Stopped
 
 RECENT = 12
@@ -50,8 +50,7 @@ class Redo(Resumable):
         self.stage = gr.HTML(elem_id="redo-stage", js_on_load=None)
         with gr.Accordion(t("redo_pick"), elem_id="redo-pick") as self.fold, gr.Row():
             self.recent = gr.Gallery(label=t("recent"), elem_id="redo-recent", columns=6,
-                                     height=150, format="png", allow_preview=False,
-                                     fit_columns=False,
+                                     height=150, allow_preview=False, fit_columns=False,
                                      interactive=False, buttons=[], scale=3)
             self.upload = gr.File(label=t("upload"), file_types=[".png"], elem_id="redo-upload",
                                   height=150, scale=1, min_width=180)
@@ -88,9 +87,9 @@ class Redo(Resumable):
     # Choosing a picture
 
     def refresh(self) -> tuple:
-        entries = [entry for entry in self.services.history.entries(2 * RECENT)
-                   if entry.kind != "race"][:RECENT]
-        return files(entries), [entry.id for entry in entries]
+        history = self.services.history
+        entries = history.entries(RECENT, wanted=lambda entry: entry.kind != "race")
+        return [small(entry, history) for entry in entries], [entry.id for entry in entries]
 
     def wished(self, wish: str, request: gr.Request) -> list:
         """A tool of a stage: open this tab with its picture, whose id is in the wish."""

@@ -55,7 +55,7 @@ class Seeds:
         wish = controls.wishes["vary"]
         wish.change(
             self.vary, [wish, self.count, self.held, *controls.inputs],
-            [tabs, controls.lock, controls.parts["seed"], *self.shown], **PRIVATE)
+            [tabs, controls.lock, *controls.inputs, *self.shown], **PRIVATE)
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
             self.shown, api_name="seeds_finish", show_progress="hidden")
@@ -82,13 +82,22 @@ class Seeds:
 
     async def vary(self, request: gr.Request, wish: str, count: int, held: dict[str, str],
                    *values: object) -> AsyncIterator[dict]:
-        """A tool of a stage: start the seeds around the one in the wish."""
-        first = (int(json.loads(wish)["value"]) - int(count) // 2) % 2**64
+        """A tool of a stage: start the seeds around a picture's own, with its settings."""
+        picture = json.loads(wish)["value"]
+        first = (int(picture["seed"]) - int(count) // 2) % 2**64
+        around = self.controls.with_seed(self.settings_of(picture["id"], values), first)
         yield {self.tabs: gr.update(selected="seeds"), self.controls.lock: True,
-               self.controls.parts["seed"]: str(first)}
-        around = self.controls.with_seed(values, first)
+               **dict(zip(self.controls.inputs, around, strict=True))}
         async for told in self.begin(request, count, held, True, *around):
             yield told
+
+    def settings_of(self, picture: str, values: Sequence[object]) -> Sequence[object]:
+        """The inputs' values for a saved picture; as they are now if its PNG has no recipe."""
+        history = self.services.history
+        try:
+            return self.controls.shown(history.settings(history.entry(picture)))
+        except SSDError:
+            return values
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
         """Updates of the page until all tops are drawn."""

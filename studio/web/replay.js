@@ -40,6 +40,9 @@ export class Replay {
     this.mp4 = mp4 ? make("a", "ssd-tool", { download: "replay.mp4" }, [words.saveMp4])
       : make("button", "ssd-tool", { type: "button", disabled: "", title: words.noMp4 },
         [words.saveMp4]);
+    for (const link of [this.webp, this.mp4]) {
+      link.addEventListener("click", (event) => link.href && this.#save(event, link));
+    }
     this.place = make("div", "ssd-replayed");
     this.bar = make("div", "ssd-scrubber");
     this.element = make("div", "ssd-replay", {}, [this.place, this.bar]);
@@ -63,6 +66,22 @@ export class Replay {
         link.href = new URL(`../replay/${this.job}.${kind}${overlay ? "?overlay=1" : ""}`,
           import.meta.url).href;
       }
+    }
+  }
+
+  /** Save the film behind a link, or tell why the server has none. */
+  async #save(event, link) {
+    event.preventDefault();
+    if (link.ariaBusy === "true") return; // it is being made
+    link.ariaBusy = "true";
+    try {
+      const answer = await fetch(link.href);
+      if (answer.ok) saveFile(await answer.blob(), link.download);
+      else setText(this.moment, await answer.text());
+    } catch {
+      setText(this.moment, this.words.lost);
+    } finally {
+      link.ariaBusy = "false";
     }
   }
 
@@ -120,4 +139,10 @@ export class Replay {
     this.preview.dispose();
     this.element.remove();
   }
+}
+
+function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  make("a", "", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // by then the browser has read it
 }

@@ -36,7 +36,7 @@ export class Tools {
     this.link = make("a", "ssd-tool", {}, [words.download]);
     this.seed = this.#button("copySeed", () => this.#copySeed());
     this.redo = this.#button("redo", () => wish("redo", this.#picture.id));
-    this.vary = this.#button("vary", () => wish("vary", this.#picture.seed));
+    this.vary = this.#button("vary", () => wish("vary", this.#picture));
     this.vary.title = words.varyHint;
     this.full = this.#button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
     this.compare = this.#button("compare", () => this.#compare());

@@ -22,7 +22,7 @@ from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png  # noqa: 
 from ssd_core.postcards import claims  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
-from studio.tabs.controls import EXAMPLES  # noqa: E402
+from studio.tabs.examples import EXAMPLES  # noqa: E402
 
 
 @pytest.fixture

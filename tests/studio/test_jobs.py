@@ -63,6 +63,17 @@ def test_a_visitor_who_waits_is_told_the_position(worker, gate):
     assert waiting[2].wait(5) and worker.position(waiting[2]) == 0
 
 
+def test_visitors_take_turns_and_the_jobs_of_each_keep_their_order(worker, gate):
+    occupied(worker, gate)
+    ran = []
+    jobs = [worker.submit(name, lambda job: ran.append(job.title), owner=name[0])
+            for name in ("a1", "a2", "a3", "b1", "b2", "c1")]
+    told = sorted(jobs, key=worker.position)
+    gate.open.set()
+    assert all(job.wait(5) for job in jobs)
+    assert ran == [job.title for job in told] == ["a1", "b1", "c1", "a2", "b2", "a3"]
+
+
 def test_a_waiting_job_that_is_cancelled_never_runs(worker, gate):
     occupied(worker, gate)
     ran = []

@@ -15,6 +15,8 @@ import gradio as gr  # noqa: E402
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.front.recipe import read_recipe  # noqa: E402
 from ssd_core.model.noise import NEWEST  # noqa: E402
+from ssd_core.postcards import claims  # noqa: E402
+from ssd_core.postcards.aliases import said, without_repeats  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build, switched  # noqa: E402
 from studio.runs import draw, redo  # noqa: E402
@@ -22,11 +24,13 @@ from studio.services import Services  # noqa: E402
 from studio.settings import STOPS, Settings, from_dict, to_dict  # noqa: E402
 from studio.tabs.backbones import switch  # noqa: E402
 from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_stop  # noqa: E402
+from studio.tabs.examples import CHINESE_EXAMPLES, EXAMPLES  # noqa: E402
 from studio.tabs.guard import guarded  # noqa: E402
 from studio.words import TABLE  # noqa: E402
 
 SKIP = gr.skip()
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
+CHINESE = SimpleNamespace(headers={"accept-language": "zh-CN,zh"}, session_hash="me")
 
 
 @pytest.fixture
@@ -137,6 +141,25 @@ def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
     plan, speed, remembered, _ = controls.tell(ENGLISH, 1, *values(
         method="ssd", k_h=64, rounds=2, fused_commit=True, acceptance="coupled"))
     assert "k_h" in plan and speed == SKIP and remembered["k_h"] == 64
+
+
+@pytest.mark.parametrize("raw, prompt", [
+    (None, CHINESE_EXAMPLES[0]), ({"k_h": "no number"}, CHINESE_EXAMPLES[0]),
+    (to_dict(Settings(prompt="a red house")), "a red house")])
+def test_a_chinese_page_begins_with_its_last_settings_else_with_a_chinese_example(
+        controls, raw, prompt):
+    shown = dict(zip(KNOBS, controls.last_settings(raw, CHINESE), strict=True))
+    assert shown["prompt"] == prompt
+    assert (shown["k_h"] == SKIP) is (prompt in CHINESE_EXAMPLES)
+
+
+def test_the_dice_and_the_examples_speak_the_language_of_the_page(controls):
+    for english, chinese in zip(EXAMPLES, CHINESE_EXAMPLES, strict=True):
+        meant = " ".join(without_repeats(word for one in said(chinese) for word in one.words))
+        assert claims(meant) == claims(english)
+    for request, asciis in ((ENGLISH, True), (CHINESE, False)):
+        texts = [controls.fresh_prompt(request), controls.example(3, request)]
+        assert [text.isascii() for text in texts] == [asciis, asciis]
 
 
 @pytest.mark.parametrize("raw, wanted", [

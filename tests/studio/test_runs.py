@@ -467,6 +467,24 @@ def test_a_new_start_frees_what_its_owner_had(parked_seeds, settings, ended):
         parked_seeds.finish([old[7].id], "me")
 
 
+@pytest.mark.parametrize("count, refused", [(5, False), (6, True)])
+def test_a_new_start_counts_with_the_room_its_owner_s_runs_will_leave(
+        parked_seeds, settings, ended, monkeypatch, count, refused):
+    old = parked(parked_seeds, ended, settings, 2)
+    parked(parked_seeds, ended, settings, 1, "you")
+
+    def scarce(*asked):
+        told = fit(*asked)
+        return replace(told, free=told.needed + 2 * told.cache)  # three runs, and two more
+    monkeypatch.setattr("studio.library.fit", scarce)
+    if refused:
+        with pytest.raises(SSDError, match="start fewer seeds"):
+            parked_seeds.start(settings, count, owner="me")
+    else:
+        parked_seeds.start(settings, count, owner="me")
+    assert {job.state for job in old.values()} == {"paused" if refused else "cancelled"}
+
+
 def test_runs_long_left_alone_make_room_for_others(library, parked_seeds, settings, ended,
                                                    monkeypatch):
     old = parked(parked_seeds, ended, settings, 2)

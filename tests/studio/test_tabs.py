@@ -32,7 +32,7 @@ from studio.services import Services  # noqa: E402
 from studio.settings import Settings  # noqa: E402
 from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
-from studio.tabs.controls import Controls  # noqa: E402
+from studio.tabs.controls import KNOBS, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
 from studio.tabs.race import NOBODY, Race, figures, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
@@ -288,10 +288,20 @@ def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width(page):
 
 
 def test_variations_are_the_seeds_around_a_picture_s_own(page):
-    wish = json.dumps({"value": str(2**64 - 1), "wish": 1})
+    wish = json.dumps({"value": {"id": "gone.png", "seed": str(2**64 - 1)}, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 4, {}, *values(page))
     assert shown[page.tabs]["selected"] == "seeds" and shown[page.controls.lock] is True
     assert list(shown[page.seeds.held]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
+
+
+def test_variations_of_a_saved_picture_have_its_settings(page):
+    draw(page)
+    picture = {"id": page.services.history.entries(1)[0].id, "seed": "7"}
+    wish = json.dumps({"value": picture, "wish": 1})
+    shown = told(page.seeds.vary, REQUEST, wish, 4, {}, *values(page, prompt="a tent", rounds=3))
+    assert list(shown[page.seeds.held]) == ["5", "6", "7", "8"]
+    own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
+    assert own == ["a red house", values(page)[KNOBS.index("rounds")], "5"]
 
 
 # Words
