@@ -1,18 +1,26 @@
 """What an artist does on the stage, in a real browser: words, keys, tools, replay, phone."""
 
-import io
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.studio_visit import PATIENCE, served  # noqa: E402
+from support.studio_visit import served  # noqa: E402
 
+from ssd_core.front.film import can_write_mp4  # noqa: E402
 from ssd_core.front.recipe import read_recipe  # noqa: E402
+from studio.tabs.examples import CHINESE_EXAMPLES  # noqa: E402
 
 pytestmark = pytest.mark.slow
 DESK = {"viewport": {"width": 1366, "height": 768}}
+FORGOTTEN = """() => {
+  const known = window.fetch;
+  window.fetch = (address, ...rest) => String(address).includes("/studio/replay/")
+    ? Promise.resolve(new Response("nothing to replay", { status: 404 }))
+    : known(address, ...rest);
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +115,16 @@ def tools_of_the_stage(visitor, app):
     page.locator(".ssd-scrub").fill("400")
     page.wait_for_function("""() => /row [1-9]\\d* of 24/.test(
         document.querySelector('.ssd-replayed .ssd-figures')?.textContent)""")
-    film = page.get_by_role("link", name="Save as WebP").get_attribute("href")
-    answer = page.request.get(film, timeout=PATIENCE)
-    with Image.open(io.BytesIO(answer.body())) as moving:
+    with Image.open(film_saved(page, "Save as WebP", "replay.webp")) as moving:
         assert moving.n_frames > 3 and moving.size == (384, 384)
+    if can_write_mp4():
+        assert film_saved(page, "Save as MP4", "replay.mp4").read_bytes()[4:8] == b"ftyp"
+    page.evaluate(FORGOTTEN)
+    page.get_by_role("link", name="Save as WebP").click()
+    page.get_by_text("nothing to replay").wait_for()  # the page still scrubs what it has
+    page.locator(".ssd-scrub").fill("900")
+    page.wait_for_function("() => !document.querySelector('.ssd-moment').textContent"
+                           ".includes('nothing')")
     tool(visitor, "replay")
 
     saved = app.pictures[-1]
@@ -123,17 +137,27 @@ def tools_of_the_stage(visitor, app):
     redone = read_recipe(app.pictures[-1])
     assert redone["keep_rows"] == 12 and redone["prompt"].startswith("a green tree")
 
+    visitor.fill("prompt", "a tent")
     tool(visitor, "vary", "redo-stage")
     page.wait_for_selector("#seeds-grid .ssd-seed")
     middle = page.locator("#seeds-grid .ssd-seed-label").nth(4).inner_text()
-    assert middle == f"seed {redone['seed']}"
+    assert middle == f"seed {redone['seed']}" and prompt(visitor) == redone["prompt"]
     page.click("#seeds-stop")
+
+
+def film_saved(page, link, name):
+    """The film that a click on this link saves."""
+    with page.expect_download() as saved:
+        page.get_by_role("link", name=link).click()
+    assert saved.value.suggested_filename == name
+    return Path(saved.value.path())
 
 
 def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     visitor = visit(viewport={"width": 390, "height": 844}, has_touch=True, locale="zh-CN")
     page = visitor.page
     page.wait_for_selector(".studio-fold")
+    assert prompt(visitor) == CHINESE_EXAMPLES[0]
     places = [page.locator(one).first.bounding_box()["y"] for one in (
         "#tabs .tab-wrapper", "#prompt", "#chips .ssd-kind", ".studio-fold", "#create-stage")]
     assert places == sorted(places) and places[-1] < 600
