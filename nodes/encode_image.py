@@ -12,6 +12,7 @@ from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
 from .errors import noted
 from .newer import found_by
+from .requests import size_of as asked_size
 from .types import CATEGORY, TokenPictures, TokensType
 
 REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"
@@ -37,6 +38,7 @@ class EncodeImage(io.ComfyNode):
                                        "fills the size, then cut out the middle. scale to width: "
                                        "scale it to the right width; the sampler draws missing "
                                        "rows, and rows too many are cut off at the bottom."),
+                inputs.size(),
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),
@@ -49,9 +51,10 @@ class EncodeImage(io.ComfyNode):
     @classmethod
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
-                fit: str) -> io.NodeOutput:
+                fit: str, size: str = inputs.AUTO_SIZE) -> io.NodeOutput:
         there = size_of(image)
-        module = backbone.module.resized(there if there in backbone.module.sizes else None)
+        drawn = there if there in backbone.module.sizes else None
+        module = backbone.module.resized(asked_size(size) or drawn)
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
         with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
             tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,18 +78,21 @@ class App:
 
 @contextmanager
 def served(folder: Path, language: str = "auto", models: Path | None = None,
-           backbone: str = "postcard"):
-    """The app on a free port of loopback, with the bundled backbone unless told otherwise."""
+           backbone: str = "postcard", users: Mapping[str, str] | None = None):
+    """The app on a free port of loopback, with the bundled backbone unless told otherwise.
+
+    With users it is shared, as by --host and --auth.
+    """
     from studio.server import serve
 
     models = models or folder / "models"
     library, history = Library(models, backbone, device="cpu"), History(folder / "outputs")
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
-                        Downloads(models), language)
+                        Downloads(models), language, local=not users)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    demo = serve(services, "127.0.0.1", port, share=False, block=False)
+    demo = serve(services, "127.0.0.1", port, share=False, block=False, users=users)
     try:
         yield App(f"http://127.0.0.1:{port}/", services)
     finally:

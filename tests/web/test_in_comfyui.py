@@ -521,11 +521,11 @@ def test_spare_height_of_the_node_goes_to_the_preview(tab):
     drawn(tab)
     before = tab.page.evaluate("() => [ssdTest.shown('.ssd-preview')[0].offsetHeight, "
                                "ssdTest.shown('.ssd-picture')[0].offsetHeight]")
-    tab.change("(node) => { node.setSize([node.size[0] + 300, node.size[1] + 250]); "
+    tab.change("(node) => { node.setSize([node.size[0] + 300, node.size[1] + 350]); "
                "app.canvas.setDirty(true, true); }")
     tab.page.wait_for_function(
-        "([box, side]) => ssdTest.shown('.ssd-preview')[0].offsetHeight >= box + 210 "
-        "&& ssdTest.shown('.ssd-picture')[0].offsetHeight >= side + 190", arg=before)
+        "([box, side]) => ssdTest.shown('.ssd-preview')[0].offsetHeight >= box + 310 "
+        "&& ssdTest.shown('.ssd-picture')[0].offsetHeight >= side + 290", arg=before)
     side = tab.page.evaluate("() => ssdTest.shown('.ssd-picture')[0].offsetWidth")
     assert side % 192 != 0
 
