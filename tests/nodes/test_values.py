@@ -283,6 +283,19 @@ def test_encode_scales_when_asked(pack, backbone, fit, size, rows):
     assert there == rows and report.startswith(f"scaled {size[1]}x{size[0]} to ")
 
 
+def test_a_picture_is_encoded_at_the_size_that_is_asked_for(pack, backbone, monkeypatch):
+    sizes = ((384, 384), (640, 384), (384, 640))
+    monkeypatch.setattr(type(backbone.module), "sizes", sizes)
+    wide = pack.run("SSD_EncodeImage", backbone=backbone, fit="scale and crop", size="640x384",
+                    image=torch.rand(1, 384, 384, 3))
+    assert wide[0].tokens.shape == (1, 24, 40) and wide[1] == 24 and "640x640" in wide[2]
+    tall = pack.run("SSD_EncodeImage", backbone=backbone, fit="extend below", size="384x640",
+                    image=torch.rand(1, 384, 384, 3))
+    assert tall[0].tokens.shape == (1, 40, 24) and tall[1] == 24 and "24 of 40" in tall[2]
+    with pytest.raises(pack.error, match="384x640"):
+        pack.run("SSD_EncodeImage", backbone=backbone, size="8x8", image=torch.rand(1, 8, 8, 3))
+
+
 def test_a_scaled_picture_keeps_its_shape(pack):
     """A white square stays as wide as tall, in the middle."""
     image = torch.zeros(1, 300, 600, 3)
