@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -42,7 +43,8 @@ def comfyui(home: Path, base: Path, *flags: str):
         settings.write_text(NO_FIRST_VISIT, encoding="utf-8")
     python, port = os.environ.get("COMFYUI_PYTHON", sys.executable), free_port()
     command = [python, "main.py", "--cpu", "--port", str(port), "--base-directory", str(base),
-               "--user-directory", str(base / "user"), *flags]
+               "--user-directory", str(base / "user"), *flags,
+               *shlex.split(os.environ.get("COMFYUI_FLAGS", ""))]
     # Small models gain nothing from threads, which wait for each other on a busy machine.
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     log = base / "server.log"
