@@ -38,8 +38,8 @@ class EncodeImage(io.ComfyNode):
                                        "fills the size, then cut out the middle. scale to width: "
                                        "scale it to the right width; the sampler draws missing "
                                        "rows, and rows too many are cut off at the bottom."),
-                inputs.size(auto="the picture's own if the backbone draws it, else the "
-                                 "backbone's"),
+                inputs.size("the picture's own if the backbone draws it, else the backbone's",
+                            optional=True),  # workflows of before do not have it
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),

@@ -114,8 +114,8 @@ def sizes() -> list[str]:
     return [AUTO_SIZE, *dict.fromkeys(f"{w}x{h}" for w, h in squares + shapes)]
 
 
-def size(auto: str = "the backbone's own") -> io.Input:
-    return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE,
+def size(auto: str = "the backbone's own", optional: bool = False) -> io.Input:
+    return io.Combo.Input("size", options=sizes(), default=AUTO_SIZE, optional=optional,
                           tooltip=f"Width x height in pixels. auto = {auto}. On ComfyUI's page the "
                                   "list has the sizes of the connected backbone; if it cannot draw "
                                   "a size, the message lists those it can.")

@@ -108,9 +108,10 @@ class Backbones:
     def look(self, request: gr.Request) -> tuple:
         """The backbones found, and the folders searched."""
         library, language = self.services.library, language_of(request, self.services.language)
-        rows = "".join(found_row(one, language) for one in library.found())
+        told = self.services.told
+        rows = "".join(found_row(one, language, told(str(one.path))) for one in library.found())
         places = escape(say(language, "looked_in", places=" ; ".join(
-            self.services.told(str(place)) for place in library.places())))
+            told(str(place)) for place in library.places())))
         table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
         return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
 
@@ -231,11 +232,11 @@ def switch(library: Library, name: str, dtype: str) -> InUse:
                  tuple(loaded.backbone.sizes))
 
 
-def found_row(found, language: str) -> str:
+def found_row(found, language: str, path: str) -> str:
     """One row of the table: name, family, path, licence, or why it cannot be read."""
     what = found.family if found.readable else found.why_not
     heads = say(language, "heads") if found.heads else ""
-    cells = (found.name, what, heads, found.licence or "", str(found.path))
+    cells = (found.name, what, heads, found.licence or "", path)
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 

@@ -65,6 +65,14 @@ def test_all_nodes_are_there(client):
     assert "IMPORT FAILED" not in client.log.read_text()
 
 
+def test_nodes_are_found_by_words_that_people_search_for(client):
+    nodes = client.get("/object_info")
+    if "search_aliases" not in nodes["KSampler"]:
+        pytest.skip("this ComfyUI searches names only")
+    assert {"img2img", "outpaint"} <= set(nodes["SSD_EncodeImage"]["search_aliases"])
+    assert [one for one in IDS if not nodes[one]["search_aliases"]] == []
+
+
 def test_the_pack_adds_little_to_the_time_of_a_start(client, tmp_path):
     """In CPU seconds, and with its bytecode written, as from the second start on."""
     folder = client.log.parent

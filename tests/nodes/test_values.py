@@ -331,6 +331,7 @@ def drawn(pack, backbone, heads):
 def save(pack, **values):
     """The saved pictures, opened."""
     output = pack.nodes["SSD_SaveImage"].execute(filename_prefix="a/b", **values)
+    assert output.args == (values["images"],), "they are passed on"
     folder = pack.stubs.folders.output
     paths = [folder / entry["subfolder"] / entry["filename"] for entry in output.ui["images"]]
     return paths, [Image.open(path) for path in paths]
