@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from functools import partial
 from types import SimpleNamespace
@@ -83,6 +84,23 @@ def test_an_interrupted_run_is_kept_and_finished(pack, backbone):
     with pytest.raises(pack.error, match="unfinished.json cannot be read"):
         pack.run("SSD_UnfinishedRun")
     pack.module("nodes.unfinished").file().unlink()
+
+
+def test_an_interrupted_run_of_an_earlier_version_is_finished_as_it_was_begun(pack, backbone):
+    ar = pack.run("SSD_BaselineMethod")[0]
+    pack.manager.interrupt_at = 2 * SIDE
+    with pytest.raises(comfyui_stub.InterruptProcessingException):
+        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+    file = pack.module("nodes.unfinished").file()
+    recipe, = json.loads(file.read_text())["recipes"]
+    for newer in ("min_p", "numerics"):
+        del recipe[newer]
+    file.write_text(json.dumps({"recipes": [recipe]}))
+    tokens = pack.run("SSD_Finish", backbone=backbone,
+                      started=pack.run("SSD_UnfinishedRun")[0])[1].tokens
+    whole = pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, min_p=0.0)
+    assert torch.equal(tokens, whole[1].tokens)
+    file.unlink()
 
 
 def test_a_row_that_was_shown_is_kept_even_if_its_frame_ends_the_run(pack, backbone, monkeypatch):

@@ -184,6 +184,18 @@ def test_an_estimate_for_nothing_is_refused(library):
         library.fit("Mona-Lisa", Settings())
 
 
+def test_a_first_load_that_fails_is_tried_once(models, monkeypatch):
+    library, tried = Library(models, "tiny", device="cpu"), []
+    monkeypatch.setattr(library, "_load", lambda *asked: tried.append(asked) or refuse())
+    with pytest.raises(SSDError, match="broken"):
+        library.use("tiny")
+    assert tried == [("tiny", "auto")]
+
+
+def refuse():
+    raise SSDError("it is broken")
+
+
 def test_room_is_checked_for_the_batch_and_for_parked_runs(library, monkeypatch):
     library.require_room(Settings(pictures=2))
     needed = fit.fit(library.current.backbone, Settings().asked_method(), device="cpu").needed

@@ -205,6 +205,30 @@ def test_another_backbone_is_told_whatever_the_knobs_hold(services, controls):
 # History
 
 
+def test_a_page_that_opens_after_a_switch_shows_the_model_in_use(services, demo):
+    tab, first = owners(demo)["Backbones"], services.library.current.name
+    other = {"tiny": "bare", "bare": "tiny"}[first]
+    switch(services.library, other, "auto")
+    model, size = tab.in_use()
+    assert model["value"] == other and {first, other} <= set(model["choices"])
+    sizes = [f"{width}x{height}" for width, height in services.library.current.backbone.sizes]
+    assert [text for _, text in size["choices"][1:]] == sizes
+
+
+def test_only_a_model_whose_size_was_asked_for_is_downloaded(services, demo, monkeypatch):
+    tab = owners(demo)["Backbones"]
+
+    async def first(updates):
+        return await anext(updates)
+
+    *_, quoted = tab.about("Janus-Pro-1B-hf", ENGLISH)
+    assert quoted is None
+    monkeypatch.setattr(services.downloads, "start", lambda name: pytest.fail("nothing was asked"))
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(asyncio.run, first(tab.download(quoted, ENGLISH))).result()
+    assert "Check size and licence" in told[0] and told[1] == gr.update(interactive=False)
+
+
 def test_nothing_is_selected_in_a_list_that_is_shown_anew(services, history_tab):
     entries = saved(services, 2)
     _, gallery, ids, _, selected, delete, sure, details = history_tab.show(24, "", False, ENGLISH)

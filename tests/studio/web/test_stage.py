@@ -154,3 +154,15 @@ def test_it_speaks_the_page_s_language_before_the_browser_s(studio, open_page, r
     page = open_page('<ssd-stage jobs="a"></ssd-stage>', **options)
     expect(status(page)).to_have_text("等待中：前面还有 1 个任务")
     expect(page.locator(".ssd-figures")).to_contain_text("第 0 行")
+
+
+def test_pictures_of_a_batch_are_compared_by_their_seeds(studio, open_page, run, png):
+    saved = [{"id": f"today/{seed}.png", "seed": str(seed), "label": None} for seed in (7, 8)]
+    studio.pictures = {f"/studio/picture/{one['id']}": png("red", 8, 8) for one in saved}
+    studio.say("a", "done", run.started(), run.rows(3, RED), run.finished(), saved=saved)
+    page = open_page('<ssd-stage jobs="a"></ssd-stage>')
+    page.locator(".ssd-number").nth(1).click()
+    page.locator("[data-tool=compare]").click()
+    divider = page.locator("dialog ssd-divider")
+    expect(divider).to_have_attribute("left-label", "seed 7")
+    expect(divider).to_have_attribute("right-label", "seed 8")
