@@ -90,7 +90,7 @@ def test_an_interrupted_run_of_an_earlier_version_is_finished_as_it_was_begun(pa
     ar = pack.run("SSD_BaselineMethod")[0]
     pack.manager.interrupt_at = 2 * SIDE
     with pytest.raises(comfyui_stub.InterruptProcessingException):
-        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0)
+        pack.run("SSD_Sampler", backbone=backbone, method=ar, seed=5, cfg=1.0, min_p=0.0)
     file = pack.module("nodes.unfinished").file()
     recipe, = json.loads(file.read_text())["recipes"]
     for newer in ("min_p", "numerics"):
