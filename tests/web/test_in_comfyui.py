@@ -40,7 +40,9 @@ TOOLS = """() => { window.ssdTest = {
   },
   /** Samplers, each with a map of widget values. */
   async build(samplers) {
+    const { id } = app.graph;
     app.graph.clear();
+    app.graph.id = id; // newer frontends take a graph that was cleared for another workflow
     while (document.querySelector("[data-node-id]")) { // Nodes 2.0 takes the old ones down
       await new Promise(requestAnimationFrame);
     }
@@ -111,6 +113,8 @@ class Frontend:
                      and self.errors.append(error.stack))
         self.page.on("console", lambda line: "SSD preview" in line.text
                      and self.errors.append(line.text))
+        # Newer frontends ask before they let go of a changed workflow.
+        self.page.on("dialog", lambda dialog: dialog.accept())
         self.page.goto(server.url, wait_until="domcontentloaded")
         self.ready()
         for name, value in settings.items():
