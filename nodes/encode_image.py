@@ -12,7 +12,7 @@ from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
 from .errors import noted
 from .newer import found_by
-from .requests import size_of as asked_size
+from .requests import asked_size
 from .types import CATEGORY, TokenPictures, TokensType
 
 REFUSE, CROP, EXTEND = "refuse", "crop", "extend below"

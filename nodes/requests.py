@@ -11,7 +11,9 @@ from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.knobs import sampling_knobs
 from ..ssd_core.front.request import Request
+from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
+from .inputs import AUTO_SIZE
 from .schedules import CUSTOM, idle_knobs, method_of
 from .types import TokenPictures
 from .weights import LoadedBackbone, LoadedHeads
@@ -24,7 +26,7 @@ def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
     """The request for a node's inputs; options: further fields of Request."""
     check_pairing(model, heads)
     return Request(model.module, heads.module if heads else None, method, sampling, prompt,
-                   negative.strip() or None, size_of(size), **options)
+                   negative.strip() or None, asked_size(size), **options)
 
 
 def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
@@ -47,10 +49,9 @@ def sampling_of(widgets: Mapping[str, Any]) -> Sampling:
     return Sampling(**knobs)
 
 
-def size_of(text: str) -> tuple[int, int] | None:
+def asked_size(text: str) -> tuple[int, int] | None:
     """(width, height) of the widget's "384x384"; None for auto."""
-    width, _, height = text.partition("x")
-    return (int(width), int(height)) if height else None
+    return None if text == AUTO_SIZE else size_of(text)
 
 
 def kept(keep: TokenPictures | None, rows: int,

@@ -28,6 +28,7 @@ from ssd_core.front.knobs import (
 from ssd_core.front.recipe import is_int, method_of
 from ssd_core.front.request import Request
 from ssd_core.front.speeds import SPEEDS
+from ssd_core.model.grid import size_of
 from ssd_core.model.knobs import require_legal, typed
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
@@ -78,12 +79,7 @@ class Wish:
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None for the backbone's own."""
-        if self.size is None:
-            return None
-        width, _, height = self.size.partition("x")
-        if not (width.isdecimal() and height.isdecimal() and len(self.size) < 12):
-            raise SSDError(f"size {self.size[:20]!r}: write width x height, for example 384x384")
-        return int(width), int(height)
+        return size_of(self.size)
 
     def guided(self, preset: Preset) -> bool:
         return guidance_of(Sampling(cfg=self.cfg), preset) != 1

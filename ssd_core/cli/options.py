@@ -18,6 +18,7 @@ from ..engine.methods import SSD, Method, default_method
 from ..errors import SSDError
 from ..front.knobs import Described, all_knobs, sampling_knobs
 from ..front.promises import listed
+from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..weights.quantize import ABOUT
 from ..workers.open import ADDRESS, WORKERS, Wanted
@@ -62,12 +63,7 @@ class Canvas:
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height), or None if no size was given."""
-        if self.size is None:
-            return None
-        width, _, height = self.size.lower().partition("x")
-        if not (width.isdigit() and height.isdigit()):
-            raise SSDError(f"size {self.size!r}: write width x height, for example 384x384")
-        return int(width), int(height)
+        return size_of(self.size)
 
 
 @dataclass(frozen=True)

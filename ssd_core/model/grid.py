@@ -14,6 +14,18 @@ from ..errors import SSDError
 
 LONGEST_SIDE = 128  # rows or columns of the largest picture that a known backbone draws
 
+
+def size_of(text: str | None) -> tuple[int, int] | None:
+    """A size such as "384x640" as (width, height) in px; None for none. SSDError if it is no size.
+    """
+    if not text:
+        return None
+    width, _, height = text.lower().partition("x")
+    if not (text.isascii() and width.isdecimal() and height.isdecimal() and len(text) < 12):
+        raise SSDError(f"size {text[:20]!r}: write width x height, for example 384x384")
+    return int(width), int(height)
+
+
 @dataclass(frozen=True)
 class Grid:
     """R rows of C cells; with `row_end` one forced token closes every row.

@@ -25,6 +25,7 @@ from ..engine.methods import AR, Exact, Resolved
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
+from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..weights.fit import run_bytes
 from ..workers.crew import Place
@@ -193,19 +194,9 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
 
 def models_of(recipe: SelfDistillRecipe) -> Models:
     return Models(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
-                  size=pixels(recipe.size), prompts=str((recipe.out / KEPT_PROMPTS).absolute()))
+                  size=size_of(recipe.size), prompts=str((recipe.out / KEPT_PROMPTS).absolute()))
 
 
 def passes_of(path: Path) -> int:
     """Forward passes that a file of pictures took."""
     return int(read_safetensors(path, FORMAT)[1]["passes"])
-
-
-def pixels(text: str) -> tuple[int, int] | None:
-    """"512x768" as (width, height); None for nothing."""
-    if not text:
-        return None
-    width, _, height = text.lower().partition("x")
-    if not (text.isascii() and width.isdecimal() and height.isdecimal()):
-        raise SSDError(f"size {text!r}: write width x height, for example 512x512")
-    return int(width), int(height)

@@ -69,14 +69,14 @@ TOOLS = """() => { window.ssdTest = {
   shown(selector) {
     return [...document.querySelectorAll(selector)].filter((one) => one.offsetParent);
   },
-  /** Rows of a picture's canvas that hold pixels; -1 without a picture. */
+  /** How many of its 24 rows a picture's canvas holds; -1 without a picture. */
   painted(i) {
     const canvas = this.shown(".ssd-pixels")[i];
     if (!canvas) return -1;
     const { data } = canvas.getContext("2d").getImageData(0, 0, 1, canvas.height);
     let lines = 0;
     for (let byte = 3; byte < data.length; byte += 4) lines += data[byte] > 0;
-    return lines / 8;
+    return (24 * lines) / canvas.height;
   },
   pixels() {
     return this.shown(".ssd-pixels")[0].toDataURL();
@@ -179,7 +179,9 @@ class Frontend:
 
     def until(self, happened):
         """Look again and again, while the page goes on."""
+        end = time.monotonic() + SLOW / 1000
         while not happened():
+            assert time.monotonic() < end, "it never happens"
             self.page.wait_for_timeout(50)
 
     def pixels(self):
