@@ -12,13 +12,12 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.files import written_whole
-from ..ssd_core.front.film import mp4, webp
+from ..ssd_core.front.film import FILMS
 from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
 from .errors import noted
 from .newer import found_by
 from .types import CATEGORY, RunStats, StatsType
 
-FILMS = {"webp": webp, "mp4": mp4}
 NO_FILE = "frames only"
 
 

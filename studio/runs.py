@@ -19,7 +19,7 @@ from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
 from ssd_core.front.compare import identical_share
 from ssd_core.front.contest import sheet_of
-from ssd_core.front.pixels import pixels
+from ssd_core.front.pixels import tops
 from ssd_core.front.recipe import (
     is_int,
     kept_tokens,
@@ -40,7 +40,6 @@ from .settings import Settings
 
 __all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
 Work = Callable[[Job], object]
-UNFINISHED = 0.5  # grey
 MOST_RACERS = 6
 HELD = "its own tokens, which this app still holds"
 
@@ -103,14 +102,14 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
         wish = replace(settings, size=size or f"{width}x{height}")
         if size:
-            tokens = lengthened(tokens, backbone.resized(wish.pixels()).grid.rows)
+            tokens = with_more_rows(tokens, backbone.resized(wish.pixels()).grid.rows)
         drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
         return replace(drawn, how=how, unchanged=tokens.equal(drawn.tokens[:1].to(tokens)))
 
     return work
 
 
-def lengthened(tokens: torch.Tensor, rows: int) -> torch.Tensor:
+def with_more_rows(tokens: torch.Tensor, rows: int) -> torch.Tensor:
     """Tokens [1, R, C] -> [1, rows, C]; the new rows are zeros, to be drawn."""
     more = tokens.new_zeros(1, rows - tokens.shape[1], tokens.shape[2])
     return torch.cat((tokens, more), 1)
@@ -130,17 +129,9 @@ def save_partial(history: History, library: Library, drawn: Drawn, metadata: boo
             raise SSDError("the stopped picture was drawn by another backbone, but "
                            f"{loaded.name} is loaded: load the other one again")
         backbone = loaded.backbone.resized(tuple(recipe["size"]))
-        picture = top_of(backbone, tokens, drawn.stopped_rows)
+        picture, = tops(backbone, tokens[None], drawn.stopped_rows)
         drawn.partial.append(history.save(picture, recipe, "partial", metadata=metadata))
     return drawn.partial[0]
-
-
-def top_of(backbone: Backbone, tokens: torch.Tensor, rows: int) -> torch.Tensor:
-    """Picture [H, W, 3] of the first `rows` rows of tokens [R, C], grey below."""
-    known = torch.arange(len(tokens)).clamp(max=rows - 1)
-    picture = next(pixels(backbone, tokens[known][None]))
-    picture[rows * (len(picture) // len(tokens)) :] = UNFINISHED
-    return picture
 
 
 # Pictures to redo

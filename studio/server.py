@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ssd_core import SSDError
-from ssd_core.front.film import mp4, webp
+from ssd_core.front.film import FILMS
 from ssd_core.front.replay import moments
 
 from .errors import in_language
@@ -46,7 +46,6 @@ POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-an
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "Microsoft YaHei",
          "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
-FILMS = {"webp": webp, "mp4": mp4}
 
 
 class Policy:

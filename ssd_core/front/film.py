@@ -66,3 +66,6 @@ def even(picture: np.ndarray) -> np.ndarray:
     """A picture [H, W, 3] whose sides are even, as the video format needs."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+
+
+FILMS = {"webp": webp, "mp4": mp4}  # by the ending of the file

@@ -225,7 +225,7 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:
-        assert image.getpixel((5, 380)) == (128, 128, 128) and image.size == (384, 384)
+        assert image.getpixel((5, 380)) == (240, 240, 240) and image.size == (384, 384)
 
 
 def test_a_stopped_picture_without_metadata_goes_on_from_its_own_tokens(

@@ -283,7 +283,7 @@ def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width(page):
     backbone = SimpleNamespace(sizes=((8, 8), (8, 16), (8, 12), (16, 16), (8, 4)))
     assert runs.taller_sizes(backbone, (8, 8)) == ("8x12", "8x16")
     tokens = torch.arange(6).reshape(1, 2, 3)
-    longer = runs.lengthened(tokens, 4)
+    longer = runs.with_more_rows(tokens, 4)
     assert longer.shape == (1, 4, 3) and longer[:, :2].equal(tokens) and not longer[:, 2:].any()
 
 
