@@ -6,6 +6,7 @@ Knows methods and backbones, neither the page nor how anything is run.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from typing import Any
@@ -137,6 +138,7 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 # To and from JSON values
 
 TEXTS = ("prompt", "negative")
+WHOLE = re.compile(r"-?\d{1,20}")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
@@ -194,11 +196,11 @@ def knob_value(one: Described, value: Any) -> Any:
 
 def whole(name: str, value: Any) -> int:
     """An integer; also accepts text, and floats without a fraction."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 20:
+    if isinstance(value, str) and WHOLE.fullmatch(value.strip()):
         return int(value)
     if is_int(value) or isinstance(value, float) and math.isfinite(value) and value.is_integer():
         return int(value)
-    raise SSDError(f"{name} {str(value)[:20]!r}: must be a number without a fraction")
+    raise SSDError(f"{name} {str(value)[:20]!r}: must be a whole number")
 
 
 def check(settings: Settings) -> None:

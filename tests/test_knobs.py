@@ -41,7 +41,7 @@ def test_every_field_is_described_and_its_default_is_legal(record):
 @pytest.mark.parametrize("values, line", [
     ({"count": 0}, "count 0: must be at least 1"),
     ({"count": LARGEST + 1}, "count 1048577: must be at most 1,048,576"),
-    ({"count": 1.5}, "count '1.5': must be a number without a fraction"),
+    ({"count": 1.5}, "count '1.5': must be a whole number"),
     ({"share": 0}, "share 0: must lie above 0, at most 1"),
     ({"share": 1.5}, "share 1.5: must lie above 0, at most 1"),
     ({"choice": "c"}, "choice 'c': choose one of a, b"),

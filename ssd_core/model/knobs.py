@@ -18,7 +18,7 @@ from ..errors import SSDError
 from ..unicode import is_unicode
 
 LARGEST = 1 << 20  # default limit of integers: beyond any grid, safe in JSON
-WANTED = {int: "a number without a fraction", float: "a number", str: "text",
+WANTED = {int: "a whole number", float: "a number", str: "text",
           bool: "True or False"}
 
 

@@ -86,7 +86,7 @@ class Resumable:
             settings = self.controls.drawn(locked, values)
             job = services.worker.submit(self.kind, work(settings), owner_of(services, request))
         except SSDError as error:
-            yield {self.controls.trouble: trouble(self.services, language, str(error))}
+            yield self.controls.refused(error, language)
             return
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job, language)}
         async for told in self.followed(job, language):

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from html import escape
 
 import gradio as gr
+import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
@@ -28,7 +29,7 @@ from ..settings import (
 )
 from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
-from .common import method_choices
+from .common import method_choices, trouble
 from .examples import EXAMPLES, example_prompts, examples
 
 KNOBS = [f.name for f in fields(Settings)]
@@ -186,6 +187,8 @@ class Controls:
         # Queued one by one, so that the last answer belongs to the last values.
         gr.on(moved, self.tell, self.asked, self.told, api_name="plan",
               show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
+        gr.on([part.input for part in (self.speed, *self.inputs)], None, None, self.trouble,
+              js="() => ''", **private)  # what was wrong with the last run is being mended
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
@@ -260,12 +263,27 @@ class Controls:
                 "plan_usual" if plan.usual else "plan_most")
             line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
-        stop = stop_of(settings)
-        about = "speed_custom" if stop is None else f"about_{STOPS[stop].name}"
-        line = f"{say(language, about)} {line}"
+        line = f"{self.about_speed(settings, language)} {line}"
         if request.note:
             line += " " + say(language, "fell_back")
         return f"<p>{escape(line)}</p>"
+
+    def refused(self, error: SSDError, language: str) -> dict:
+        """Updates of the page after a run was refused: why, and not below the prompt once more."""
+        return {self.trouble: trouble(self.services, language, str(error)), self.note: ""}
+
+    def about_speed(self, settings: Settings, language: str) -> str:
+        """What the chosen speed means for the picture."""
+        stop = stop_of(settings)
+        if stop is None:
+            return say(language, "speed_custom")
+        about = say(language, f"about_{STOPS[stop].name}")
+        dtype = self.services.library.current.backbone.dtype
+        if STOPS[stop].name == "faithful" and dtype != torch.float32 and (
+                settings.numerics != "matched"):
+            name = str(dtype).removeprefix("torch.")
+            about += " " + say(language, "about_rounding", dtype=name)
+        return about
 
     def note_html(self, settings: Settings, language: str) -> str:
         """What is wrong with the prompts, or which words are unknown; else empty."""

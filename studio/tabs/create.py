@@ -32,7 +32,7 @@ class Create(Resumable):
         self.status = gr.HTML(elem_id="create-status", js_on_load=None)
         self.stopped = Stopped(services, t)
         self.shown = [self.stage, self.status, controls.trouble, self.running, self.stop,
-                      *self.stopped.shown]
+                      *self.stopped.shown, controls.note]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls = self.controls

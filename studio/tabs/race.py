@@ -52,7 +52,7 @@ class Race(Resumable):
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
         self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
         self.shown = [self.stage, self.status, controls.trouble, self.sheet,
-                      self.running, self.stop]
+                      self.running, self.stop, controls.note]
 
     def _racer(self, t: gr.I18n, place: int) -> gr.Dropdown:
         """The first two always draw; the others may stay empty."""

@@ -68,7 +68,7 @@ class Redo(Resumable):
         self.shown = [self.source, self.told, self.stage, self.rows, self.size, self.fold,
                       controls.parts["prompt"]]
         self.run_shown = [self.stage, self.status, controls.trouble, self.running,
-                          self.stop, *self.stopped.shown]
+                          self.stop, *self.stopped.shown, controls.note]
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls

@@ -44,7 +44,7 @@ class Seeds:
         self.result = gr.Gallery(label=t("result"), format="png", visible=False)
         self.shown = [self.status, controls.trouble, self.grid, self.ticks, self.held,
                       self.running, self.stop, self.start, self.finish, self.result,
-                      *self.stopped.shown]
+                      *self.stopped.shown, controls.note]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls, self.tabs = self.controls, tabs
@@ -73,8 +73,7 @@ class Seeds:
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
-            yield {self.controls.trouble: trouble(services, language, str(error)),
-                   **self.left(held)}
+            yield {**self.controls.refused(error, language), **self.left(held)}
             return
         yield {self.controls.parts["seed"]: str(settings.seed)}
         async for told in self.drawing_tops(jobs, language):

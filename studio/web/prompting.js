@@ -6,9 +6,13 @@
  */
 
 const COMMA = /\s*[,，、]\s*/;
+/** Where every word is known, sentences and "and" part a prompt, too; prose stays as typed. */
+const BREAK = /\s*(?:[,，、.。;；]|\band\b|和|与)\s*/i;
 const CHINESE = /[\u3400-\u9fff]/;
 
-const partsOf = (prompt) => prompt.split(COMMA).map((part) => part.trim()).filter(Boolean);
+const partsOf = (prompt, kinds) => prompt
+  .split(kinds.some(({ role }) => role === "thing") ? BREAK : COMMA)
+  .map((part) => part.trim()).filter(Boolean);
 const joined = (parts) => parts.join(parts.some((part) => CHINESE.test(part)) ? "，" : ", ");
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
@@ -46,7 +50,7 @@ function lastThing(parts, kinds) {
 
 /** Whether the prompt has what a chip says already. */
 export function has(prompt, kind, chip, kinds) {
-  const parts = partsOf(prompt);
+  const parts = partsOf(prompt, kinds);
   if (kind.role === "scene" || kind.role === "style") {
     return parts.some((part) => sceneChip(part, [chip]) !== null);
   }
@@ -59,12 +63,12 @@ export function has(prompt, kind, chip, kinds) {
 
 /** Whether a chip can be used now: colours and places need a thing. */
 export function usable(prompt, kind, kinds) {
-  return !["colour", "place"].includes(kind.role) || lastThing(partsOf(prompt), kinds) >= 0;
+  return !["colour", "place"].includes(kind.role) || lastThing(partsOf(prompt, kinds), kinds) >= 0;
 }
 
 /** The prompt after a click on a chip; a second click takes back what the first one wrote. */
 export function clicked(prompt, kind, chip, kinds) {
-  const parts = partsOf(prompt.replace(/[.。]\s*$/, ""));
+  const parts = partsOf(prompt.replace(/[.。]\s*$/, ""), kinds);
   return joined(STEPS[kind.role](parts, kind, chip, kinds));
 }
 

@@ -119,6 +119,18 @@ def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor
     assert 0 <= note["y"] - (prompt["y"] + prompt["height"]) < 40, "it stands under the prompt"
 
 
+def test_a_refused_run_is_told_once_and_no_more_when_it_is_mended(visitor):
+    page = visitor.page
+    visitor.fill("prompt", "")
+    page.wait_for_selector("#note .studio-problem")
+    page.click("#draw")
+    page.wait_for_selector("#trouble .studio-problem")
+    assert page.locator("#note .studio-problem").count() == 0
+    assert "the prompt is empty" in visitor.text("trouble")
+    page.locator("#prompt textarea").press_sequentially("a tent")
+    page.wait_for_selector("#trouble .studio-problem", state="detached")
+
+
 def test_the_plan_follows_the_knobs(visitor):
     visitor.page.wait_for_function("() => /at most 144/i.test(plan.innerText)")
     assert visitor.page.get_by_role("radio", name="Faithful").is_checked()

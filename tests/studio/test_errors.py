@@ -50,7 +50,7 @@ def test_every_line_is_told_in_its_own_chinese_with_its_values():
 def test_a_line_within_a_line_and_a_phrase_among_the_values_are_told_in_chinese_too():
     line = "x/config.json: hidden_act is 'gelu': only silu is supported"
     assert in_language(CHINESE, line) == "x/config.json：hidden_act 为 'gelu'：只支持 silu"
-    line = "k_h 'a': must be a number without a fraction"
+    line = "k_h 'a': must be a whole number"
     assert in_language(CHINESE, line) == "k_h 'a'：必须是整数"
 
 

@@ -51,6 +51,21 @@ test("of one attribute a scene has one part, however it was put", () => {
   assert.equal(after("a house, at sunrise, on a lake", [SCENE, 1]), "a house, at night, on a lake");
 });
 
+test("things joined by and, and sentences, are parts of their own", () => {
+  const prompt = "a red house on the left and an orange boat. at night, on a lake.";
+  assert.ok(has(prompt, THING, THING.chips[0], KINDS) && has(prompt, THING, THING.chips[1], KINDS));
+  assert.ok(has(prompt, SCENE, SCENE.chips[1], KINDS));
+  assert.equal(after(prompt, [THING, 1]), "a red house on the left, at night, on a lake");
+  assert.equal(after(prompt, [COLOUR, 0], [SCENE, 0]),
+    "a red house on the left, a red boat, at dawn, on a lake");
+});
+
+test("prose for a model that knows all words stays as it is typed", () => {
+  const style = { role: "style", chips: [chip("oil", ["oil painting"])] };
+  assert.equal(clicked("A man and a dog. They walk", style, style.chips[0], [style]),
+    "A man and a dog. They walk, oil painting");
+});
+
 test("what the prompt says is pressed, and what needs a thing waits for one", () => {
   assert.ok(has("some red boats", THING, THING.chips[2], KINDS));
   assert.ok(!has("some red boats", THING, THING.chips[1], KINDS), "boats are not a boat");
