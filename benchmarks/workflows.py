@@ -166,7 +166,8 @@ def main() -> None:
         with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
                 comfyui_page(client.url, 1600, 900) as page:
             page.set("Comfy.Minimap.Visible", False)
-            for name in options.names:
+            # Graphs that are only shown come first: the page keeps pictures of earlier runs.
+            for name in sorted(options.names, key=lambda name: bool(GRAPHS[name]().thumbnail)):
                 make(client, page, name, options.pictures)
                 print(name)
     workflow_template.main()

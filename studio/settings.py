@@ -138,7 +138,7 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 # To and from JSON values
 
 TEXTS = ("prompt", "negative")
-WHOLE = re.compile(r"-?\d{1,20}")
+WHOLE = re.compile(r"-?\d{1,40}")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:

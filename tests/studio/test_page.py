@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from inspect import isasyncgenfunction, signature, unwrap
 from types import SimpleNamespace
 
@@ -127,6 +128,17 @@ def test_the_speed_stands_where_its_knobs_are_and_reads_no_others(controls, stop
 def test_where_no_stop_is_chosen_the_plan_says_so(controls):
     plan, speed, *_ = controls.tell(ENGLISH, 2, *values(method="mtp"))
     assert TABLE["speed_custom"][0].split("'")[0] in plan and speed == SKIP
+
+
+@pytest.mark.parametrize("dtype, numerics, told", [
+    (torch.float32, "fast", False), (torch.bfloat16, "fast", True),
+    (torch.bfloat16, "matched", False)])
+def test_rounding_is_mentioned_where_it_may_change_the_picture(
+        services, controls, monkeypatch, dtype, numerics, told):
+    backbone = services.library.current.backbone
+    monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
+    faithful = replace(Settings(numerics=numerics), **STOPS[1].knobs)
+    assert ("Rounding in bfloat16" in controls.about_speed(faithful, "en")) is told
 
 
 def test_a_change_of_knobs_tells_plan_speed_and_what_to_remember(controls):
