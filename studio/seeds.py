@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import torch
+
 from ssd_core import SSDError
 
 from .drawn import Drawn, follow
@@ -24,6 +26,17 @@ from .settings import Settings
 Work = Callable[[Job], object]
 MOST_SEEDS = 64
 LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visitor
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The first `rows` rows of tokens [1, R, C] stand at the top of every seed's picture."""
+
+    tokens: torch.Tensor | None = None
+    rows: int = 0
+
+
+NOTHING = Kept()
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,10 @@ class ParkedSeeds:
         library.before_switch.append(self.drop_all)
 
     def start(self, settings: Settings, count: int = 8, part: float = 1 / 3,
-              owner: str = "") -> list[tuple[int, Work]]:
+              owner: str = "", kept: Kept = NOTHING) -> list[tuple[int, Work]]:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
-        Each work draws the first `part` of one picture's rows and pauses its job. The owner's
+        Each work draws the first `part` of one picture's own rows and pauses its job. The owner's
         earlier paused runs are dropped. Raises SSDError for settings that cannot run; then they
         are not.
         """
@@ -57,13 +70,13 @@ class ParkedSeeds:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        settings.request(loaded().backbone, loaded().heads)
+        settings.request(loaded().backbone, loaded().heads, kept.tokens, kept.rows)
         held = self._require_room(settings, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
         wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._draw_top, loaded, wish, part, start, held))
+        return [(wish.seed, partial(self._draw_top, loaded, wish, kept, part, start, held))
                 for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
@@ -126,14 +139,15 @@ class ParkedSeeds:
 
     # Works
 
-    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, part: float,
-                  start: object, held: int, job: Job) -> None:
+    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, kept: Kept,
+                  part: float, start: object, held: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
         self.history.require_writable()
-        run = Run(settings.request(now.backbone, now.heads), job.tell)
+        run = Run(settings.request(now.backbone, now.heads, kept.tokens, kept.rows), job.tell)
+        own = run.request.grid.rows - kept.rows
         with guarded(run):
-            advance(job, run, math.ceil(run.request.grid.rows * part))
+            advance(job, run, kept.rows + math.ceil(own * part))
             run.screen.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)

@@ -93,7 +93,7 @@ TABLE: dict[str, tuple[str, str]] = {
     # Create
     "create": ("Create", "创作"),
     "draw": ("Draw", "绘制"),
-    "keep_top": ("Keep the top, redo the rest", "保留上部，重绘其余"),
+    "keep_top": ("Keep the top, go on in Redo", "保留上部，到重绘中继续"),
     "discard": ("Discard", "丢弃"),
     # Race
     "race": ("Race", "竞速"),
@@ -162,6 +162,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "search_hint": ("Words of the prompt, a method or a seed", "提示词中的词、方法或种子"),
     "favourites": ("Favourites only", "只看收藏"),
     "favourite": ("Favourite", "收藏"),
+    "unfavourite": ("Remove from favourites", "取消收藏"),
+    "keep": ("Keep it", "保留"),
     "no_match": ("No picture matches.", "没有符合的图像。"),
     "recipe": ("Recipe", "配方"),
     "no_recipe": ("none in this file", "此文件中没有"),
@@ -171,7 +173,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "copy_settings": ("Copy settings", "复制设置"),
     "copied": ("Copied", "已复制"),
     "restore": ("Restore settings", "恢复设置"),
-    "use_in_redo": ("Redo from a row", "从某一行重绘"),
+    "use_in_redo": ("Redo from a row", "从某行重绘"),
     "delete": ("Delete", "删除"),
     "delete_sure": ("Delete {name}?", "确定删除 {name}？"),
     "deleted": ("Deleted: {name}", "已删除：{name}"),

@@ -8,11 +8,11 @@ import { say } from "./strings.js";
 const EARLY = 2; // s until the time left can be estimated
 const LONG = 100; // s, above which minutes are told
 
-/** Rounded down, so that 100 % means all. */
-const percent = (share) => `${Math.floor(share * 100 + 1e-9)} %`;
+/** Rounded down, so that 100% means all. */
+const percent = (share) => `${Math.floor(share * 100 + 1e-9)}%`;
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
-/** "row 12 of 24 · pass 41 of 80 · AR needs 576 · 310 tokens/s · 71 % of drafts accepted" */
+/** "row 12 of 24 · pass 41 of 80 · AR needs 576 · 310 tokens/s · 71% of drafts accepted" */
 export function figures(panel, words) {
   const parts = panel.end ? endFigures(panel, words) : runningFigures(panel, words);
   return parts.filter((part) => part !== null).join(" · ");

@@ -5,7 +5,7 @@
 const TABLE = {
   en: {
     group: "Live preview of the picture being decoded",
-    idle: "The picture appears here, row by row, while it is decoded.",
+    idle: "The picture appears here, row by row, while it is drawn.",
     middle: "A run is in progress. It started before this page was opened.",
     picture: "{label}, picture {number} of {count}",
     moreInputs: "Show advanced inputs",

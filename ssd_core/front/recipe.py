@@ -171,7 +171,8 @@ def read_recipe(path: Path) -> dict:
     with opened(path) as image:
         recipe = recipe_of(path, image)
     if recipe is None:
-        raise SSDError(f"{path}: this PNG carries no recipe; only pictures saved with one do")
+        raise SSDError(f"{path}: this PNG has no settings in it: it comes from another program, "
+                       "or was saved without them")
     return recipe
 
 

@@ -28,9 +28,9 @@ class Create(Resumable):
         with gr.Row(elem_classes="studio-start"):
             self.draw = gr.Button(t("draw"), variant="primary", elem_id="draw")
             self.stop = stop_button(services, t, "stop", self.running)
+        self.stopped = Stopped(services, t)
         self.stage = empty_stage("create-stage")
         self.status = gr.HTML(elem_id="create-status", js_on_load=None)
-        self.stopped = Stopped(services, t)
         self.shown = [self.stage, self.status, controls.trouble, self.running, self.stop,
                       *self.stopped.shown, controls.note]
 

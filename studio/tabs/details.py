@@ -14,10 +14,10 @@ from ..words import label_in, run_title, say
 
 
 def caption(entry: Entry, language: str) -> str:
-    """The method and the prompt of a picture; its name if it has no recipe."""
+    """The prompt and the method of a picture; its name if it has no recipe."""
     if entry.prompt is None or entry.label is None:
         return entry.path.stem
-    return f"{run_title(entry.label, language)} · {entry.prompt}"
+    return f"{entry.prompt} · {run_title(entry.label, language)}"
 
 
 def details_html(entry: Entry, language: str, favourite: bool) -> str:

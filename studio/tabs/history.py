@@ -12,7 +12,7 @@ from ssd_core import SSDError
 from ..errors import in_language
 from ..history import Entry
 from ..services import Services
-from ..words import language_of, say
+from ..words import label_in, language_of, say
 from .common import PRIVATE, line, trouble
 from .controls import Controls
 from .details import caption, details_html
@@ -31,6 +31,7 @@ class HistoryTab:
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.ids, self.selected, self.limit = gr.State([]), gr.State(None), gr.State(PAGE)
+        self.status = gr.HTML(elem_id="history-status", js_on_load=None)
         with gr.Row(elem_id="history-find"):
             self.search = gr.Textbox("", label=t("search"), placeholder=t("search_hint"),
                                      show_label=False, max_lines=1, elem_id="history-search",
@@ -47,7 +48,6 @@ class HistoryTab:
                 self.hint = gr.HTML(elem_id="history-hint", js_on_load=None)
             with gr.Column(scale=2, min_width=280, elem_id="history-side"):
                 self._side(t)
-        self.status = gr.HTML(elem_id="history-status", js_on_load=None)
         self.drop = gr.File(label=t("drop"), file_types=[".png"], elem_id="history-drop",
                             height=120)
 
@@ -61,10 +61,13 @@ class HistoryTab:
             self.star = gr.Button(t("favourite"), elem_id="history-star", min_width=100)
             self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete",
                                     visible=self.services.local, min_width=100)
-            self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
+            # Where Delete stood, so that a double click deletes nothing.
+            self.spare = gr.Button(t("keep"), visible=False, elem_id="history-keep", min_width=100)
+        self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs, redo: Redo, load) -> None:
-        selected = [self.selected, self.delete, self.sure, self.details]
+        self.asking = [self.delete, self.spare, self.sure]
+        selected = [self.selected, *self.asking, self.details, self.star]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
         asked = [self.limit, self.search, self.only]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
@@ -72,7 +75,8 @@ class HistoryTab:
         load(self.show, asked, listed, **PRIVATE)
         gr.on([self.search.change, self.only.change], self.show, asked, listed,
               trigger_mode="always_last", **PRIVATE)
-        self.star.click(self.mark, self.selected, [self.status, self.details], **PRIVATE)
+        self.star.click(self.mark, self.selected, [self.status, self.details, self.star],
+                        **PRIVATE).then(self.listed, asked, listed[:4], **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
             self.show, asked, listed, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
@@ -82,21 +86,27 @@ class HistoryTab:
         self.redo = redo
         self.again.click(self.to_redo, self.selected, [self.status, tabs, *redo.shown], **PRIVATE)
         if self.services.local:
-            self.delete.click(self.ask, self.selected, [self.status, self.delete, self.sure],
-                              **PRIVATE)
+            self.delete.click(self.ask, self.selected, [self.status, *self.asking], **PRIVATE)
+            self.spare.click(self.settled, None, self.asking, **PRIVATE)
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
                 self.show, asked, listed, **PRIVATE)
 
     def show(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
         """Refresh the list of pictures that match, with nothing selected."""
+        language = language_of(request, self.services.language)
+        return (*self.listed(limit, search, only, request), *self.chosen(None, language))
+
+    def listed(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
+        """The pictures that match: hint, thumbnails with captions, ids, whether there are more."""
         services, language = self.services, language_of(request, self.services.language)
         entries = services.history.entries(limit + 1, wanted=self.wanted(search, only, language))
-        listed = [(small(entry, services.history), caption(entry, language))
+        marked = services.history.favourites.ids
+        listed = [(small(entry, services.history),
+                   "★ " * (entry.id in marked) + caption(entry, language))
                   for entry in entries[:limit]]
         nothing = "" if entries else "no_match" if search.strip() or only else "nothing_yet"
         return (line(self.hint_text(nothing, language)), listed,
-                [entry.id for entry in entries[:limit]], gr.update(visible=len(entries) > limit),
-                *self.chosen(None, language))
+                [entry.id for entry in entries[:limit]], gr.update(visible=len(entries) > limit))
 
     def wanted(self, search: str, only: bool, language: str) -> Callable[[Entry], bool]:
         """Whether an entry has all words of a search, and is a favourite if `only` these count."""
@@ -131,8 +141,19 @@ class HistoryTab:
 
     def chosen(self, selected: str | None, language: str) -> list:
         """Set `selected`, show its details, and reset the delete buttons."""
-        return [selected, gr.update(visible=self.services.local), gr.update(visible=False),
-                self.details_of(selected, language) if selected else ""]
+        return [selected, *self.settled(),
+                self.details_of(selected, language) if selected else "",
+                self.star_now(selected, language)]
+
+    def settled(self) -> tuple[dict, dict, dict]:
+        """The delete buttons when nothing is asked."""
+        return gr.update(visible=self.services.local), gr.update(visible=False), gr.update(
+            visible=False)
+
+    def star_now(self, selected: str | None, language: str) -> dict:
+        """The button that marks the selected picture, or takes the mark away."""
+        marked = selected in self.services.history.favourites.ids
+        return gr.update(value=label_in(language, "unfavourite" if marked else "favourite"))
 
     def details_of(self, id_: str, language: str) -> str:
         history = self.services.history
@@ -141,13 +162,13 @@ class HistoryTab:
         except SSDError as error:
             return trouble(self.services, language, str(error))
 
-    def mark(self, selected: str | None, request: gr.Request) -> tuple[str, object]:
+    def mark(self, selected: str | None, request: gr.Request) -> tuple[str, object, object]:
         """Mark the selected picture as a favourite, or unmark it."""
         language = language_of(request, self.services.language)
         if selected is None:
-            return line(say(language, "select_first")), gr.skip()
+            return line(say(language, "select_first")), gr.skip(), gr.skip()
         self.services.history.favourites.turn(selected)
-        return "", self.details_of(selected, language)
+        return "", self.details_of(selected, language), self.star_now(selected, language)
 
     # Actions on the selected picture
 
@@ -192,9 +213,10 @@ class HistoryTab:
     def ask(self, selected: str | None, request: gr.Request) -> tuple:
         language = language_of(request, self.services.language)
         if selected is None:
-            return line(say(language, "select_first")), gr.skip(), gr.skip()
+            return line(say(language, "select_first")), *self.settled()
         name = say(language, "delete_sure", name=Path(selected).name)
-        return "", gr.update(visible=False), gr.update(visible=True, value=name)
+        return ("", gr.update(visible=False), gr.update(visible=True),
+                gr.update(visible=True, value=name))
 
     def remove(self, selected: str, request: gr.Request) -> str:
         """Delete the picture, and the copies of it and of its thumbnail that Gradio serves."""

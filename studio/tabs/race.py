@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from html import escape
 
 import gradio as gr
@@ -14,7 +15,7 @@ from .. import runs
 from ..jobs import Job
 from ..runs import Work
 from ..services import Services
-from ..settings import Settings
+from ..settings import STOPS, Settings
 from ..words import run_title, say
 from .common import (
     IDLE,
@@ -31,6 +32,7 @@ from .controls import Controls, takes_knobs
 from .shown import shown
 
 AS_CHOSEN, NOBODY = "the knobs on the left", ""
+SPEEDS = {stop.name: stop.knobs for stop in STOPS}
 
 
 class Race(Resumable):
@@ -44,7 +46,8 @@ class Race(Resumable):
         with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_race"), variant="primary", elem_id="race")
             self.stop = stop_button(services, t, "race-stop", self.running)
-        with gr.Accordion(t("racers"), elem_id="race-fold", open=False):
+        with gr.Accordion(t("racers"), elem_id="race-fold",
+                          open=False) as self.fold:
             gr.Markdown(t("race_hint"))
             with gr.Row(elem_id="race-methods"):
                 self.racers = [self._racer(t, n) for n in range(1, runs.MOST_RACERS + 1)]
@@ -52,13 +55,15 @@ class Race(Resumable):
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
         self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
         self.shown = [self.stage, self.status, controls.trouble, self.sheet,
-                      self.running, self.stop, controls.note]
+                      self.running, self.stop, controls.note, self.fold]
 
     def _racer(self, t: gr.I18n, place: int) -> gr.Dropdown:
         """The first two always draw; the others may stay empty."""
         none = [] if place <= 2 else [(t("no_racer"), NOBODY)]
         usual = {1: AR.name, 2: AS_CHOSEN}.get(place, NOBODY)
-        return gr.Dropdown([*none, (t("as_chosen"), AS_CHOSEN), *method_choices(t)], value=usual,
+        speeds = [(t(f"stop_{name}"), AR.name if name == "plain" else name) for name in SPEEDS]
+        methods = [one for one in method_choices(t) if one[1] != AR.name]  # it is a speed, too
+        return gr.Dropdown([*none, (t("as_chosen"), AS_CHOSEN), *speeds, *methods], value=usual,
                            label=t(f"racer_{place}"), elem_id=f"race-{place}", min_width=100)
 
     def wire(self) -> None:
@@ -75,9 +80,8 @@ class Race(Resumable):
         racers = (method_1, method_2, method_3, method_4, method_5, method_6)
 
         def work(settings: Settings) -> Work:
-            names = [settings.method if name == AS_CHOSEN else name
-                     for name in racers if name != NOBODY]
-            return runs.race(self.services.library, self.services.history, settings, names,
+            wishes = [racing(settings, name) for name in racers if name != NOBODY]
+            return runs.race(self.services.library, self.services.history, settings, wishes,
                              metadata=metadata)
 
         async for told in self.submitted(request, locked, values, work):
@@ -85,7 +89,8 @@ class Race(Resumable):
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
         """Updates of the page until the race is over."""
-        yield {self.status: "", self.controls.trouble: "", self.sheet: gr.update(visible=False),
+        yield {self.status: "", self.controls.trouble: "", self.fold: gr.update(open=False),
+               self.sheet: gr.update(visible=False),
                **busy(self.running, self.stop, job)}
         await over(job)
         yield {**busy(self.running, self.stop), **self.outcome(job, language)}
@@ -100,6 +105,14 @@ class Race(Resumable):
         if len(raced.entries) > 2:
             return {self.status: figures(raced, language), self.sheet: sheet}
         return {self.status: line(verdict(raced, language)), self.sheet: sheet}
+
+
+def racing(settings: Settings, name: str) -> Settings:
+    """The settings of a racer: as they are, at a speed, or with another method."""
+    if name == AS_CHOSEN:
+        return settings
+    speed = SPEEDS.get(name)
+    return replace(settings, **(speed if speed else {"method": name}))
 
 
 def figures(raced: runs.Raced, language: str) -> str:

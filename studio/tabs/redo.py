@@ -47,6 +47,7 @@ class Redo(Resumable):
         with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_redo"), variant="primary", elem_id="redo")
             self.stop = stop_button(services, t, "redo-stop", self.running)
+        self.stopped = Stopped(services, t, "redo-")
         self.stage = gr.HTML(elem_id="redo-stage", js_on_load=None)
         with gr.Accordion(t("redo_pick"), elem_id="redo-pick") as self.fold, gr.Row():
             self.recent = gr.Gallery(label=t("recent"), elem_id="redo-recent", columns=6,
@@ -64,7 +65,6 @@ class Redo(Resumable):
                                     scale=1, min_width=160)
         gr.Markdown(t("redo_hint"))
         self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
-        self.stopped = Stopped(services, t, "redo-")
         self.shown = [self.source, self.told, self.stage, self.rows, self.size, self.fold,
                       controls.parts["prompt"]]
         self.run_shown = [self.stage, self.status, controls.trouble, self.running,

@@ -11,8 +11,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 import gradio as gr
 
 from ssd_core import SSDError
+from ssd_core.front.recipe import read_recipe
 
+from .. import runs
 from ..jobs import Job
+from ..seeds import NOTHING, Kept
 from ..services import Services
 from ..words import language_of, say
 from .common import PRIVATE, files, line, owner_of, stop_button, trouble
@@ -55,7 +58,7 @@ class Seeds:
         wish = controls.wishes["vary"]
         wish.change(
             self.vary, [wish, self.count, self.held, *controls.inputs],
-            [tabs, controls.lock, *controls.inputs, *self.shown], **PRIVATE)
+            [tabs, *controls.inputs, *self.shown], **PRIVATE)
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
             self.shown, api_name="seeds_finish", show_progress="hidden")
@@ -65,11 +68,17 @@ class Seeds:
     async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
                     *values: object) -> AsyncIterator[dict]:
         """Draw the top of `count` seeds, one after the other, and pause each."""
+        async for told in self.started(request, count, held, locked, values):
+            yield told
+
+    async def started(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
+                      values: Sequence[object], kept: Kept = NOTHING) -> AsyncIterator[dict]:
+        """Updates of the page while tops are drawn, below the rows that all of them keep."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(locked, values)
-            works = services.parked_seeds.start(settings, int(count), PART, owner)
+            works = services.parked_seeds.start(settings, int(count), PART, owner, kept)
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
@@ -85,9 +94,10 @@ class Seeds:
         picture = json.loads(wish)["value"]
         first = (int(picture["seed"]) - int(count) // 2) % 2**64
         around = self.controls.with_seed(self.settings_of(picture["id"], values), first)
-        yield {self.tabs: gr.update(selected="seeds"), self.controls.lock: True,
+        yield {self.tabs: gr.update(selected="seeds"),
                **dict(zip(self.controls.inputs, around, strict=True))}
-        async for told in self.begin(request, count, held, True, *around):
+        async for told in self.started(request, count, held, True, around,
+                                       self.kept_by(picture["id"])):
             yield told
 
     def settings_of(self, picture: str, values: Sequence[object]) -> Sequence[object]:
@@ -97,6 +107,19 @@ class Seeds:
             return self.controls.shown(history.settings(history.entry(picture)))
         except SSDError:
             return values
+
+    def kept_by(self, picture: str) -> Kept:
+        """The rows that a redone picture took from another one; none of other pictures."""
+        history, backbone = self.services.history, self.services.library.current.backbone
+        try:
+            path = history.entry(picture).path
+            recipe = read_recipe(path)
+            if not recipe["keep_rows"]:
+                return NOTHING
+            sized = backbone.resized(tuple(recipe["size"]))
+            return Kept(runs.rows_of(history, path, sized)[0], recipe["keep_rows"])
+        except SSDError:
+            return NOTHING
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
         """Updates of the page until all tops are drawn."""

@@ -15,9 +15,9 @@ from .controls import Controls
 
 
 class Stopped:
-    """Two buttons below a stopped picture: continue with its top in Redo, or discard it.
+    """Two buttons for a stopped picture: continue with its top in Redo, or discard it.
 
-    Added after the tab's own stage, status and result; prefix: of the buttons' ids on the page.
+    Added before the tab's own stage; prefix: of the buttons' ids on the page.
     """
 
     def __init__(self, services: Services, t: gr.I18n, prefix: str = "") -> None:

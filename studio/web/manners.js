@@ -66,6 +66,23 @@ document.addEventListener("click", ({ target }) => {
   }
 });
 
+let looking = false; // a picture of the history was tapped, and its details have not come yet
+document.addEventListener("click", ({ target }) => {
+  looking ||= target.closest("#history button") !== null;
+});
+
+const isDetails = (node) => node.querySelector?.(".studio-details")
+  || node.matches?.(".studio-details");
+
+/** Its details stand below all the others. */
+new MutationObserver((changes) => {
+  if (!looking || !changes.some(({ addedNodes }) => [...addedNodes].some(isDetails))) return;
+  looking = false;
+  if (matchMedia(PHONE).matches) {
+    document.getElementById("history-side").scrollIntoView({ block: "start" });
+  }
+}).observe(document.documentElement, { childList: true, subtree: true });
+
 /** There an error appears out of sight, below the prompt: it is scrolled to. */
 new MutationObserver((changes) => {
   const told = changes.some(({ target, addedNodes }) => addedNodes.length

@@ -319,7 +319,7 @@ def bad_files(folder):
     yield text, "not a whole PNG"
     plain = folder / "plain.png"
     Image.fromarray(np.zeros((PIXELS, PIXELS, 3), np.uint8)).save(plain)
-    yield plain, "carries no recipe"
+    yield plain, "no settings in it"
     cut = folder / "cut.png"
     cut.write_bytes(plain.read_bytes()[:-60])
     yield cut, "PNG"

@@ -109,7 +109,7 @@ def test_a_saved_picture_carries_its_recipe_or_no_trace_of_it(history, recipe):
     assert history.settings(told).prompt == "a red house"
     with Image.open(silent.path) as image:
         assert image.info == {} and silent.prompt is None
-    with pytest.raises(SSDError, match="no recipe"):
+    with pytest.raises(SSDError, match="no settings in it"):
         history.settings(silent)
 
 

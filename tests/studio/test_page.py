@@ -198,7 +198,7 @@ def test_others_can_neither_switch_download_nor_delete(services, demo):
                     for page in (demo, shared))
     assert mine - theirs == {"HistoryTab.ask", "HistoryTab.remove", "Backbones.load",
                              "Backbones.about", "Backbones.asked", "Backbones.download",
-                             "Backbones.cancelled", "Backbones.resume"}
+                             "Backbones.cancelled", "Backbones.resume", "HistoryTab.settled"}
     assert "/use_backbone" in names(demo) and "/use_backbone" not in names(shared)
     visit = owners(shared)["Visit"]
     assert "Nothing leaves" not in visit.head_line(ENGLISH)
@@ -243,9 +243,11 @@ def test_only_a_model_whose_size_was_asked_for_is_downloaded(services, demo, mon
 
 def test_nothing_is_selected_in_a_list_that_is_shown_anew(services, history_tab):
     entries = saved(services, 2)
-    _, gallery, ids, _, selected, delete, sure, details = history_tab.show(24, "", False, ENGLISH)
+    _, gallery, ids, _, selected, delete, spare, sure, details, _ = history_tab.show(
+        24, "", False, ENGLISH)
     assert set(ids) == {entry.id for entry in entries} and len(gallery) == 2
-    assert (selected, details) == (None, "") and delete["visible"] and not sure["visible"]
+    assert (selected, details) == (None, "") and delete["visible"]
+    assert not spare["visible"] and not sure["visible"]
     assert all(path.endswith(".jpg") for path, _ in gallery), "thumbnails, not whole PNGs"
 
 
@@ -257,11 +259,12 @@ def test_the_history_is_searched_and_favourites_are_kept(services, history_tab, 
         _, gallery, ids, *_ = history_tab.show(24, search, only, ENGLISH)
         return ids, [caption for _, caption in gallery]
 
-    assert listed("RED house faithful") == ([entry.id], ["Faithful · a red house"])
+    assert listed("RED house faithful") == ([entry.id], ["a red house · Faithful"])
     assert listed(str(settings.seed))[0] == [entry.id] and listed("a zebra")[0] == []
     assert "No picture matches" in history_tab.show(24, "a zebra", False, ENGLISH)[0]
-    history_tab.mark(other.id, ENGLISH)
-    assert listed("", only=True)[0] == [other.id]
+    *_, button = history_tab.mark(other.id, ENGLISH)
+    assert button["value"] == "Remove from favourites"
+    assert listed("", only=True) == ([other.id], [f"★ {other.path.stem}"])
     assert services.history.favourites.turn(other.id) is False
     assert listed("", only=True)[0] == []
 
@@ -278,10 +281,10 @@ def test_the_details_of_a_picture_have_its_prompt_and_settings_to_copy(
 
 def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, history_tab):
     entry, other = saved(services, 2)
-    told, delete, sure = history_tab.ask(entry.id, ENGLISH)
+    told, delete, spare, sure = history_tab.ask(entry.id, ENGLISH)
     assert sure["value"] == f"Delete {entry.path.name}?" and entry.path.exists()
-    assert (delete["visible"], sure["visible"]) == (False, True)
-    selected, delete, sure, _ = history_tab.chosen(other.id, "en")
+    assert (delete["visible"], spare["visible"], sure["visible"]) == (False, True, True)
+    selected, delete, spare, sure, *_ = history_tab.chosen(other.id, "en")
     assert selected == other.id and not sure["visible"], "another picture asks anew"
     assert entry.path.name in history_tab.remove(entry.id, ENGLISH)
     assert not entry.path.exists() and other.path.exists()

@@ -29,12 +29,12 @@ from studio.history import History  # noqa: E402
 from studio.library import Library  # noqa: E402
 from studio.server import saved_by  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.settings import Settings  # noqa: E402
+from studio.settings import STOPS, Settings, stop_of  # noqa: E402
 from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import KNOBS, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
-from studio.tabs.race import NOBODY, Race, figures, verdict  # noqa: E402
+from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
 from studio.tabs.seeds import Seeds  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
@@ -291,7 +291,8 @@ def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width(page):
 def test_variations_are_the_seeds_around_a_picture_s_own(page):
     wish = json.dumps({"value": {"id": "gone.png", "seed": str(2**64 - 1)}, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 4, {}, *values(page))
-    assert shown[page.tabs]["selected"] == "seeds" and shown[page.controls.lock] is True
+    assert shown[page.tabs]["selected"] == "seeds"
+    assert page.controls.lock not in shown, "whether seeds are kept is the visitor's choice"
     assert list(shown[page.seeds.held]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
 
 
@@ -303,6 +304,23 @@ def test_variations_of_a_saved_picture_have_its_settings(page):
     assert list(shown[page.seeds.held]) == ["5", "6", "7", "8"]
     own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
     assert own == ["a red house", values(page)[KNOBS.index("rounds")], "5"]
+
+
+def test_variations_of_a_redone_picture_keep_what_it_kept(page):
+    services = page.services
+    draw(page)
+    first = services.history.entries(1)[0]
+    redo = services.worker.submit("redo", runs.redo(
+        services.library, services.history, Settings(prompt="a tent", seed=3), first.path, 12))
+    assert redo.wait(30) and redo.state == "done", redo.error
+    wish = json.dumps({"value": {"id": redo.result.entries[0].id, "seed": "3"}, "wish": 1})
+    shown = told(page.seeds.vary, REQUEST, wish, 2, {}, *values(page))
+    parked = [services.parked_seeds._parked[id_].run for id_ in shown[page.seeds.held].values()]
+    top = redo.result.tokens[:, :12].cpu()
+    assert [run.result.rows for run in parked] == [16, 16]
+    for run in parked:
+        assert torch.equal(run.result.tokens[:, :12].cpu(), top)
+        assert run.request.keep_rows == 12
 
 
 # Words
@@ -372,6 +390,15 @@ def test_every_list_of_methods_says_what_they_promise(page):
         english, chinese = texts[f"method_{name}"]
         assert english == f"{name} ({method.verdict})" and name in chinese
         assert chinese != english and not chinese.endswith("（）")
+
+
+def test_speeds_race_under_their_names(page):
+    own = Settings(prompt="a red house", method="ssd", rounds=1)
+    for stop in STOPS[1:]:
+        assert stop_of(racing(own, stop.name)) == STOPS.index(stop)
+    assert racing(own, AS_CHOSEN) == own and racing(own, "rows").method == "rows"
+    offered = [value for _, value in page.race.racers[0].choices]
+    assert len(offered) == len(set(offered)) and set(METHODS) | {"fast", "balanced"} < set(offered)
 
 
 def test_nearly_all_is_not_all(page):

@@ -13,7 +13,7 @@ const panel = (...messages) => messages.reduce(fold, IDLE).panels[0];
 
 test("a run under way tells row, passes, AR's passes, speed and acceptance", () => {
   assert.equal(figures(panel(started(), pass()), words),
-    "row 1 of 4 · pass 3 of 9 · AR needs 12 · 120 tokens/s · 50 % of drafts accepted");
+    "row 1 of 4 · pass 3 of 9 · AR needs 12 · 120 tokens/s · 50% of drafts accepted");
 });
 
 test("a run whose passes depend on the data tells the most there can be", () => {
@@ -43,8 +43,8 @@ test("what was not measured is left out, never shown as nothing", () => {
 test("the end tells seconds, passes, verdict, and identity only where measured", () => {
   const end = (changes) => figures(panel(started(), finished(changes)), words);
   assert.equal(end({}), "1.50 s · 9 passes, AR needs 12 (1.3× fewer) · 8.0 tokens/s"
-    + " · 62 % of drafts accepted · approximate");
-  assert.match(end({ identical: 0.38 }), /38 % of the tokens are AR's$/);
+    + " · 62% of drafts accepted · approximate");
+  assert.match(end({ identical: 0.38 }), /38% of the tokens are AR's$/);
   assert.match(end({ verdict: "identical", acceptance: null }),
     /8\.0 tokens\/s · identical to AR$/);
 });
@@ -54,7 +54,7 @@ test("AR itself is not said to be faster than AR", () => {
   assert.equal(figures(panel(started(ar)), words), "row 0 of 4 · pass 0 of 12");
   const end = finished({ passes: 12, step_acceleration: 1, verdict: "identical", identical: 1 });
   assert.equal(figures(panel(started({ ...ar, method: "ar" }), end), words),
-    "1.50 s · 12 passes · 8.0 tokens/s · 62 % of drafts accepted · AR itself");
+    "1.50 s · 12 passes · 8.0 tokens/s · 62% of drafts accepted · AR itself");
 });
 
 test("an interrupted and a failed run say where they stopped", () => {
@@ -68,7 +68,7 @@ test("an interrupted and a failed run say where they stopped", () => {
 test("a run seen from the middle has figures without a plan", () => {
   const middle = panel(pass());
   assert.equal(figures(middle, words),
-    "row 1 · pass 3 · 120 tokens/s · 50 % of drafts accepted");
+    "row 1 · pass 3 · 120 tokens/s · 50% of drafts accepted");
   assert.equal(heading(middle, words), words.middle);
   assert.equal(aloud(middle, words), "");
 });

@@ -194,7 +194,7 @@ def test_a_race_fills_two_panels_side_by_side(page, new_run):
     assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
     assert text(page, "figures", 0).startswith("row 1 of 4")
     ended = text(page, "figures", 1)
-    for part in ("1.50 s", "9 passes", "approximate", "38 % of the tokens are AR's"):
+    for part in ("1.50 s", "9 passes", "approximate", "38% of the tokens are AR's"):
         assert part in ended
 
 
@@ -276,7 +276,7 @@ def test_figures_are_text_and_told_politely(page, run):
 
 def test_before_any_run_it_says_what_will_be_here(page):
     feed(page)
-    assert text(page, "note") == "The picture appears here, row by row, while it is decoded."
+    assert text(page, "note") == "The picture appears here, row by row, while it is drawn."
     assert page.locator(".ssd-panel").count() == 0
 
 

@@ -101,7 +101,7 @@ def test_the_divider_moves_by_keys_and_says_where_it_is(open_page):
     for key in ("ArrowRight", "ArrowRight", "PageUp", "ArrowLeft"):
         page.keyboard.press(key)
     assert value(page) == 61
-    expect(handle(page)).to_have_attribute("aria-valuetext", "61 % AR, the rest SSD <2>")
+    expect(handle(page)).to_have_attribute("aria-valuetext", "61% AR, the rest SSD <2>")
     expect(handle(page)).to_have_accessible_name("Divider between the two pictures")
     page.keyboard.press("Home")
     assert value(page) == 0
