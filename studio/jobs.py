@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from operator import itemgetter
 from typing import Any
@@ -165,9 +165,13 @@ class Worker:
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
-               tag: str = "") -> Job:
-        """Queue `work`; its return value becomes the job's result."""
+               tag: str = "", told: Sequence[dict] = ()) -> Job:
+        """Queue `work`; its return value becomes the job's result.
+
+        told: messages that the page gets at once, such as those of the job that this one continues.
+        """
         job = Job(self, title, owner, tag)
+        job.messages.extend(told)
         with self._changed:
             if self._closed:
                 raise SSDError("the program is closing: start it again")

@@ -82,8 +82,8 @@ class ParkedSeeds:
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Work that finishes and saves the paused runs of these jobs, each for a new job.
 
-        The new job starts with the old one's messages. Raises SSDError if a run is no longer
-        paused.
+        The new job starts with the old one's messages, unless it was submitted with them. Raises
+        SSDError if a run is no longer paused.
         """
         with self._lock:
             for id_ in ids:
@@ -164,8 +164,8 @@ class ParkedSeeds:
             if parked is None or not parked.job.hand_over():
                 raise gone()
             del self._parked[id_]
-        for message in parked.job.messages:
-            job.tell(message)
+        if not job.messages:
+            job.messages.extend(parked.job.messages)
         parked.run.tell = job.tell
         return follow(job, parked.run, self.history, metadata)
 

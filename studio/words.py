@@ -145,8 +145,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "finish": ("Finish selected", "完成所选"),
     "ticked": ("To finish", "待完成"),
     "tick_first": ("Tick at least one paused seed.", "请至少勾选一个已暂停的种子。"),
-    "seeds_wait": ("{count} seeds are paused at row {row} of {rows}. Finishing one takes about "
-                   "{seconds} s.",
+    "seeds_wait": ("{count} paused at row {row} of {rows}. Finishing one takes about {seconds} s.",
                    "{count} 个种子暂停在第 {row} 行（共 {rows} 行）。完成一个约需 {seconds} 秒。"),
     "seeds_going": ("{done} of {count} drawn, about {seconds} s left.",
                     "已画 {done} / {count}，约剩 {seconds} 秒。"),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssd_core.postcards import WORDS, claims, sample_scene
+from ssd_core.postcards import WORDS, claims, fresh_prompt, sample_scene
 from ssd_core.postcards.aliases import said, without_repeats
 from ssd_core.postcards.chinese import fresh_chinese_prompt, scene_values
 from ssd_core.postcards.chips import KINDS
@@ -48,12 +48,13 @@ def test_a_prompt_of_chinese_chips_is_understood_in_their_order():
     assert prompt == "red house on the left , yellow boat on the right , on a lake , at sunset ,"
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_a_fresh_chinese_prompt_is_understood_and_says_only_what_a_scene_has(seed):
-    prompt = fresh_chinese_prompt(np.random.default_rng(seed))
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_a_fresh_prompt_is_understood_and_says_only_what_a_scene_has(seed, chinese):
+    write = fresh_chinese_prompt if chinese else fresh_prompt
+    prompt = write(np.random.default_rng(seed))
     scene = sample_scene(np.random.default_rng(seed))
     meant = claims(understood(prompt))
-    assert not any(map(str.isascii, prompt))
+    assert all(mark.isascii() is not chinese for mark in prompt)
     assert {claim.value for claim in meant if claim.thing is None} <= set(scene_values(scene))
     things = [tuple(claim.value for claim in meant if claim.thing == n)
               for n in range(len(scene.things))]

@@ -168,8 +168,24 @@ def describe(scene: Scene, rng: np.random.Generator) -> str:
 
 
 def fresh_prompt(rng: np.random.Generator) -> str:
-    """A caption of a scene nobody has seen yet, punctuated as people do."""
-    return describe(sample_scene(rng), rng).replace(" ,", ",").replace(" .", ".")
+    """A prompt for a scene nobody has seen yet: its things, then two to four of its other parts.
+
+    It is written in the plainest phrases, as people write prompts; `describe` has them all.
+    """
+    scene = sample_scene(rng)
+    parts = [_PARTS[name, getattr(scene, name)][0] for name in ("ground", "path", "ridge", "sky")
+             if getattr(scene, name) != "none"]
+    parts += [_LIGHT_ALONE[0].format(light=scene.light)] if scene.light != "none" else []
+    parts.append(_PARTS["time", scene.time][0])
+    chosen = sorted(rng.permutation(len(parts))[: int(rng.integers(2, 5))])
+    return ", ".join([*map(_plain_thing, scene.things), *(parts[int(n)] for n in chosen)])
+
+
+def _plain_thing(thing: Thing) -> str:
+    """Its colour, its name and its place, such as "an orange balloon on the right"."""
+    article = "some" if thing.kind in PLURAL else "an" if thing.colour == "orange" else "a"
+    noun = f"{_COLOUR_WORDS[thing.colour][0]} {_NOUNS[thing.kind][0]}"
+    return f"{article} {noun} {_PLACE_WORDS[thing.place][0]}"
 
 
 # ---- reading -----------------------------------------------------------------------------------

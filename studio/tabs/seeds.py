@@ -185,7 +185,7 @@ class Seeds:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
             works = services.parked_seeds.finish([held[seed] for seed in ticked], owner, metadata)
-            jobs = [services.worker.submit(FINISHED, work, owner, seed)
+            jobs = [services.worker.submit(FINISHED, work, owner, seed, self.told(held[seed]))
                     for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:
             yield {self.controls.trouble: trouble(services, language, str(error)),
@@ -193,6 +193,11 @@ class Seeds:
             return
         async for told in self.finishing(jobs, held, language):
             yield told
+
+    def told(self, id_: str) -> list[dict]:
+        """The messages of a paused job, so that its rows stay in sight while it waits again."""
+        job = self.services.worker.job(id_)
+        return list(job.messages) if job else []
 
     async def finishing(self, jobs: Sequence[Job], held: dict[str, str],
                         language: str) -> AsyncIterator[dict]:

@@ -218,7 +218,7 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     visitor.fill("seeds-count", 4)
     visitor.page.click("#seeds-start")
     visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
-    assert "4 seeds are paused at row 4 of 12" in visitor.told("seeds-status")
+    assert "4 paused at row 4 of 12" in visitor.told("seeds-status")
     assert len(app.pictures) == before, "nothing is finished yet"
     boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
     boxes.nth(1).check()

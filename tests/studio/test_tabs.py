@@ -261,7 +261,7 @@ def test_seeds_that_wait_are_shown_again_and_go_on(page):
     page.services.visits.attach("me again", TOKEN)
     shown = again(page.seeds, "me again")
     require_rest(page, shown, ["7", "8", "9"])
-    assert "3 seeds are paused" in shown[page.seeds.status]
+    assert "3 paused" in shown[page.seeds.status]
     request = SimpleNamespace(session_hash="me again", headers={})
     done = told(page.seeds.complete, ["8"], shown[page.seeds.held], True, request)
     assert "1 finished" in done[page.seeds.status]
@@ -470,7 +470,7 @@ def test_stop_leaves_the_seeds_that_wait(page, hanging):
     shown = start(page, meanwhile=pressing_stop(page, "2 of 4 drawn"))
     require_rest(page, shown, ["7", "8"])
     assert shown[page.seeds.ticks]["choices"] == ["7", "8"]
-    assert re.search(r"2 seeds are paused at row (8|9) of 24", shown[page.seeds.status])
+    assert re.search(r"2 paused at row (8|9) of 24", shown[page.seeds.status])
     done = finish(page, ["8"], shown)
     assert "1 finished" in done[page.seeds.status] and len(done[page.seeds.result]) == 1
     require_rest(page, done, ["7"])
