@@ -284,8 +284,15 @@ def test_encode_scales_when_asked(pack, backbone, fit, size, rows):
 
 
 def test_a_picture_is_encoded_at_the_size_that_is_asked_for(pack, backbone, monkeypatch):
-    sizes = ((384, 384), (640, 384), (384, 640))
-    monkeypatch.setattr(type(backbone.module), "sizes", sizes)
+    """On a backbone of several sizes: the bundled one, told what a grid of each size is."""
+    grid = type(backbone.module.grid)
+
+    def lay_out(self):
+        width, height = self.size
+        self.grid = grid(height // 16, width // 16)
+
+    monkeypatch.setattr(type(backbone.module), "lay_out", lay_out)
+    monkeypatch.setattr(backbone.module, "sizes", ((384, 384), (640, 384), (384, 640)))
     wide = pack.run("SSD_EncodeImage", backbone=backbone, fit="scale and crop", size="640x384",
                     image=torch.rand(1, 384, 384, 3))
     assert wide[0].tokens.shape == (1, 24, 40) and wide[1] == 24 and "640x640" in wide[2]
