@@ -36,7 +36,7 @@ def finished_seeds(page: Page) -> None:
     seeds(page)
     for card in (2, 5):
         page.locator("#seeds-grid input[type=checkbox]").nth(card).check()
-    page.click("#seeds-finish")
+    page.click("#seeds-finish:not([disabled])")
     page.wait_for_function("() => document.querySelectorAll('.ssd-seed-tools').length === 2",
                            timeout=PATIENCE)
     page.wait_for_selector("#seeds-start:not([disabled])", timeout=PATIENCE)

@@ -112,7 +112,8 @@ def seeds(page: Page) -> None:
     """Start eight, let them wait, finish none: they are given back at the next start or leave."""
     open_tab(page, "Seeds")
     page.click("#seeds-start")
-    page.wait_for_selector("#seeds-finish:not([disabled])", timeout=PATIENCE)
+    page.wait_for_selector("#seeds-grid [data-state=paused]", timeout=PATIENCE)
+    page.wait_for_selector("#seeds-start:not([disabled])", timeout=PATIENCE)
 
 
 def reload(page: Page) -> None:

@@ -15,6 +15,7 @@ from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core.engine.events import Started
 from ssd_core.front import preview as preview_module
 from ssd_core.front.palette import cell_means, palette, patchwork
 from ssd_core.front.preview import Preview
@@ -245,6 +246,32 @@ def test_kept_rows_are_painted_at_once():
     assert np.array_equal(pixels(kept["strips"][0])[::2, ::2, 0],
                           (keep[0, :2] / 7 * 255).round().byte().numpy())
     assert finished.tokens.shape == (1, 4, 5)
+
+
+class Weaver(Painter):
+    """Like Painter, with a black pixel in the corner of every cell, which no palette has."""
+
+    def decode(self, tokens: torch.Tensor) -> torch.Tensor:
+        pictures = super().decode(tokens).clone()
+        pictures[:, ::2, ::2] = 0
+        return pictures
+
+
+@pytest.mark.parametrize(("quick", "offload", "decoded"), [
+    (True, False, True), (False, False, False), (True, True, False)])
+def test_kept_rows_look_as_they_did_if_decoding_is_quick(monkeypatch, quick, offload, decoded):
+    backbone = Weaver(Grid(4, 5))
+    backbone.turns = object() if offload else None
+    monkeypatch.setattr(preview_module, "KEPT_SECONDS", 1e9 if quick else -1)
+    method, messages = methods.AR(), []
+    screen = Preview(backbone, method, messages.append, label="x", keep_rows=2,
+                     keep=torch.full((1, 4, 5), 7))
+    screen(Started(method.plan(backbone.grid, 2)), 0.0)
+    kept = messages[1]
+    assert kept["kept"] and kept["refined"] is decoded and kept["last"] == 2
+    corners = pixels(kept["strips"][0])[::2, ::2]
+    assert (corners == 0).all() if decoded else (corners > 0).all()
+    assert screen.spent == 0, "showing kept rows takes nothing from the messages that follow"
 
 
 def test_finished_pictures_are_painted_last_and_share_decides_the_verdict():

@@ -1,8 +1,9 @@
 """Turn engine events into messages of the live preview (protocol version 1, read by `web/`).
 
 A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
-and by the real decoder when there is time. All of it takes at most BUDGET of the run's time.
-Messages that do not fit the budget are merged into later ones. Knows no host.
+and by the real decoder when there is time. All of it takes at most BUDGET of the run's time, not
+counting kept rows, which are shown once, at the start. Messages that do not fit the budget are
+merged into later ones. Knows no host.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ VERSION = 1
 # that a busy machine does not stop the preview.
 BUDGET = 0.03
 PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
+KEPT_SECONDS = 0.5  # how long decoding may take for kept rows to be shown decoded
 ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
 
 
@@ -136,7 +138,8 @@ class Preview:
         self.seconds = seconds
         with self._spared():
             self._take(event)
-        self.spent += time.thread_time() - begin
+        if not isinstance(event, Started):
+            self.spent += time.thread_time() - begin
 
     @contextmanager
     def _spared(self) -> Iterator[None]:
@@ -177,7 +180,16 @@ class Preview:
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
                   ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes)
         if self.first_row:
-            self._send_rows(0, self.looked_up(0, self.first_row), refined=False, kept=True)
+            self._show_kept()
+
+    def _show_kept(self) -> None:
+        """Show the kept rows: decoded if that is quick, since they are to look as they did."""
+        if self._moves_weights or self.decode_seconds > KEPT_SECONDS:
+            kept = self.looked_up(0, self.first_row)
+        else:
+            kept = self.decoded(0, self.first_row)
+            self.refined = self.first_row
+        self._send_rows(0, kept, refined=self.refined > 0, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
         return verdict(self.method, self.backbone.dtype, identical, self.matched)
@@ -216,10 +228,14 @@ class Preview:
 
     # Rows of pixels
 
+    @property
+    def _moves_weights(self) -> bool:
+        """Whether decoding in mid-run moves weights to the device and back (offload)."""
+        return self.backbone.turns is not None
+
     def _paint(self) -> None:
         """Show the final rows: in plain colours, or decoded if the budget allows it."""
-        dear = self.backbone.turns is not None  # offload would move the weights each time
-        if dear or self.decode_seconds > REFINING * self._left():
+        if self._moves_weights or self.decode_seconds > REFINING * self._left():
             return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
         begin = time.thread_time()
         first = max(0, self.refined - 1)  # its lower neighbours were unknown before

@@ -24,6 +24,9 @@ from .redo import Redo
 from .stopped import Stopped
 
 PART = 1 / 3
+# In the browser: by the time the server answered, the ticks would be others.
+FINISHABLE = """(ticked, idle) => (
+  {__type__: "update", interactive: idle && ticked.length > 0})"""
 TOPS, FINISHED = "seeds", "finish"  # titles of jobs: drawing tops, finishing
 
 
@@ -41,12 +44,13 @@ class Seeds:
         self.status = gr.HTML(elem_id="seeds-status", js_on_load=None)
         self.grid = gr.HTML(elem_id="seeds-grid", js_on_load=None)
         self.ticks = gr.CheckboxGroup([], label=t("ticked"), visible=False, elem_id="seeds-ticks")
+        self.idle = gr.Checkbox(True, visible="hidden")  # nothing runs; the browser reads it
         self.finish = gr.Button(t("finish"), interactive=False, elem_id="seeds-finish")
         self.stopped = Stopped(services, t, "seeds-")
         # For API callers; on the page a finished picture stays where its seed is.
         self.result = gr.Gallery(label=t("result"), format="png", visible=False)
         self.shown = [self.status, controls.trouble, self.grid, self.ticks, self.held,
-                      self.running, self.stop, self.start, self.finish, self.result,
+                      self.running, self.idle, self.stop, self.start, self.result,
                       *self.stopped.shown, controls.note]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
@@ -59,6 +63,8 @@ class Seeds:
         wish.change(
             self.vary, [wish, self.count, self.held, *controls.inputs],
             [tabs, *controls.inputs, *self.shown], **PRIVATE)
+        gr.on([self.ticks.change, self.idle.change], None, [self.ticks, self.idle], self.finish,
+              js=FINISHABLE, **PRIVATE)
         self.finish.click(
             self.complete, [self.ticks, self.held, controls.metadata],
             self.shown, api_name="seeds_finish", show_progress="hidden")
@@ -188,8 +194,7 @@ class Seeds:
             jobs = [services.worker.submit(FINISHED, work, owner, seed, self.told(held[seed]))
                     for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:
-            yield {self.controls.trouble: trouble(services, language, str(error)),
-                   **self.left(held)}
+            yield {self.status: trouble(services, language, str(error)), **self.left(held)}
             return
         async for told in self.finishing(jobs, held, language):
             yield told
@@ -230,16 +235,15 @@ class Seeds:
         return {seed: job.id for seed, job in jobs.items() if job and job.state == "paused"}
 
     def busy(self, ids: Iterable[str]) -> dict:
-        return {self.running: list(ids), self.stop: gr.update(interactive=True),
-                self.start: gr.update(interactive=False), self.finish: gr.update(interactive=False)}
+        return {self.running: list(ids), self.idle: False,
+                self.stop: gr.update(interactive=True), self.start: gr.update(interactive=False)}
 
     def left(self, held: dict[str, str]) -> dict:
         """Nothing runs now: update ticks and buttons. Ticks stay if all seeds are still paused."""
         rest = self.parked(held)
         ticks = gr.skip() if rest == held else gr.update(choices=list(rest), value=[])
-        return {self.held: rest, self.ticks: ticks, self.running: [],
-                self.stop: gr.update(interactive=False), self.start: gr.update(interactive=True),
-                self.finish: gr.update(interactive=bool(rest))}
+        return {self.held: rest, self.ticks: ticks, self.running: [], self.idle: True,
+                self.stop: gr.update(interactive=False), self.start: gr.update(interactive=True)}
 
 
 def ids_by_seed(jobs: Iterable[Job]) -> dict[str, str]:

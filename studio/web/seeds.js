@@ -11,7 +11,7 @@ import { Feed } from "./feed.js";
 import { HeldElement } from "./held.js";
 import { Target, listOf, pageLanguage, pageWords } from "./host.js";
 import { seedText } from "./status.js";
-import { downloads, pictureUrl } from "./tools.js";
+import { downloads, pictureUrl, toolButton, wish } from "./tools.js";
 
 /** One seed: its picture, its checkbox and how far it is. */
 class Seed {
@@ -40,11 +40,11 @@ class Seed {
 
   /** What can be done with the finished picture. */
   #offer(id) {
-    const full = make("button", "ssd-tool", { type: "button" }, [this.words.full]);
-    full.addEventListener("click", () => fullScreen(this.words, pictureUrl(id)));
+    const full = toolButton(this.words, "full", () => fullScreen(this.words, pictureUrl(id)));
+    const redo = toolButton(this.words, "redo", () => wish("redo", id));
     const link = make("a", "ssd-tool", {}, [this.words.download]);
     downloads(link, id);
-    this.tools = make("div", "ssd-seed-tools", {}, [full, link]);
+    this.tools = make("div", "ssd-seed-tools", {}, [full, link, redo]);
     this.element.append(this.tools);
   }
 

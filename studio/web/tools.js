@@ -1,8 +1,6 @@
 /**
  * What can be done with a finished picture, beside it on the stage.
- *
- * The tools know saved pictures, {id, seed, label} each, and inputs of the page: #wish-redo and
- * #wish-vary take a picture to the tabs Redo and Seeds.
+ * The tools know saved pictures, {id, seed, label} each.
  */
 
 import { make, setText } from "./core/elements.js";
@@ -22,6 +20,14 @@ export function downloads(link, id) {
   link.download = id.split("/").at(-1);
 }
 
+/** The button of the tool with this name in `words`. */
+export function toolButton(words, name, act) {
+  const button = make("button", "ssd-tool", { type: "button" }, [words[name]]);
+  button.dataset.tool = name;
+  button.addEventListener("click", act);
+  return button;
+}
+
 const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
 let wishes = 0; // so that a repeated wish still counts as a change
 
@@ -34,13 +40,14 @@ export class Tools {
     this.words = words;
     this.choice = make("div", "ssd-choice", { role: "group" });
     this.link = make("a", "ssd-tool", {}, [words.download]);
-    this.seed = this.#button("copySeed", () => this.#copySeed());
-    this.redo = this.#button("redo", () => wish("redo", this.#picture.id));
-    this.vary = this.#button("vary", () => wish("vary", this.#picture));
+    const button = (name, act) => toolButton(words, name, act);
+    this.seed = button("copySeed", () => this.#copySeed());
+    this.redo = button("redo", () => wish("redo", this.#picture.id));
+    this.vary = button("vary", () => wish("vary", this.#picture));
     this.vary.title = words.varyHint;
-    this.full = this.#button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
-    this.compare = this.#button("compare", () => this.#compare());
-    this.replay = this.#button("replay", () => {
+    this.full = button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
+    this.compare = button("compare", () => this.#compare());
+    this.replay = button("replay", () => {
       this.replay.setAttribute("aria-pressed", String(replay()));
     });
     this.said = make("p", "ssd-said", { role: "status" });
@@ -48,13 +55,6 @@ export class Tools {
       { role: "group", "aria-label": words.tools, hidden: "" },
       [this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
         this.seed, this.said]);
-  }
-
-  #button(name, act) {
-    const button = make("button", "ssd-tool", { type: "button" }, [this.words[name]]);
-    button.dataset.tool = name;
-    button.addEventListener("click", act);
-    return button;
   }
 
   get #picture() {
@@ -106,7 +106,8 @@ export class Tools {
   }
 }
 
-function wish(name, value) {
+/** Take a picture to another tab, by an input of the page: #wish-redo or #wish-vary. */
+export function wish(name, value) {
   const input = document.querySelector(`#wish-${name} :is(textarea, input)`);
   wishes += 1;
   if (input) type(input, JSON.stringify({ value, wish: wishes }));

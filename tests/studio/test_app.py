@@ -217,9 +217,10 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     visitor.tab("Seeds")
     visitor.fill("seeds-count", 4)
     visitor.page.click("#seeds-start")
-    visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
+    visitor.paused()
     assert "4 paused at row 4 of 12" in visitor.told("seeds-status")
     assert len(app.pictures) == before, "nothing is finished yet"
+    assert visitor.page.is_disabled("#seeds-finish"), "nothing is ticked yet"
     boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
     boxes.nth(1).check()
     boxes.nth(3).check()
@@ -232,6 +233,25 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     assert {read_recipe(path)["seed"] for path in made} == {41, 43}
     for path in made:
         assert tokens_of(path).equal(solo(methods.Exact(), read_recipe(path)["seed"]))
+    cards = visitor.page.locator("#seeds-grid .ssd-seed")
+    assert boxes.nth(0).is_visible() and not boxes.nth(1).is_visible(), "finished once"
+    assert visitor.page.is_disabled("#seeds-finish"), "what was ticked is finished"
+    cards.nth(1).locator("[data-tool=redo]").click()
+    visitor.page.wait_for_selector("#redo-stage ssd-keep-line img")
+    assert made[0].name in visitor.page.locator("#redo-stage ssd-keep-line").get_attribute("src")
+
+
+def test_finish_without_paused_seeds_says_so_beside_its_button(visitor, app):
+    visitor.tab("Seeds")
+    visitor.fill("seeds-count", 2)
+    visitor.page.click("#seeds-start")
+    visitor.paused()
+    visitor.page.locator("#seeds-grid input[type=checkbox]").first.check()
+    visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
+    app.services.parked_seeds.drop_all()
+    visitor.page.click("#seeds-finish")
+    visitor.page.wait_for_selector("#seeds-status >> text=has expired")
+    assert visitor.page.locator("#trouble").inner_text().strip() == ""
 
 
 # History

@@ -171,6 +171,17 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     two_fingers_zoom_the_picture(visitor)
 
 
+def test_on_a_phone_tabs_that_draw_nothing_have_the_screen_for_themselves(visit):
+    page = visit(viewport={"width": 390, "height": 844}, has_touch=True).page
+    page.wait_for_selector(".studio-fold")
+    for tab, shown in (("history", False), ("seeds", True), ("backbones", False),
+                       ("doctor", False), ("create", True)):
+        page.locator(f"[data-tab-id={tab}]").last.click()
+        page.wait_for_selector(f"[data-tab-id={tab}][aria-selected=true]", state="attached")
+        assert page.locator("#prompt").is_visible() is shown, tab
+        assert page.locator(".studio-fold").is_visible() is shown, tab
+
+
 def two_fingers_zoom_the_picture(visitor):
     tool(visitor, "full")
     scale = "() => +document.querySelector('.ssd-zoomed').dataset.scale"

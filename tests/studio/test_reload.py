@@ -27,7 +27,7 @@ def test_a_closed_tab_does_not_end_its_run_and_what_it_parked_is_freed_after_the
     one.tab("Seeds")
     one.fill("seeds-count", 2)
     one.page.click("#seeds-start")
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    one.paused()
     one.tab("Create")
     one.fill("pictures", 2)
     with app.holding():
@@ -89,9 +89,9 @@ def test_parked_seeds_wait_through_a_reload_and_no_other_visitor_sees_them(reloa
     one.tab("Seeds")
     one.fill("seeds-count", 3)
     one.page.click("#seeds-start")
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    one.paused()
     one.page.reload()
-    one.page.wait_for_selector("#seeds-finish:not([disabled])")
+    one.paused()
     assert one.page.locator("#seeds-grid canvas.ssd-pixels").count() == 3
     other = visit()
     other.tab("Seeds")

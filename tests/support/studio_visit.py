@@ -165,6 +165,11 @@ class Visitor:
             "name => document.querySelector(`#${name} p`)?.innerText.trim()", arg=name)
         return self.text(name)
 
+    def paused(self) -> None:
+        """Wait until all seeds that were started are paused."""
+        self.page.wait_for_selector("#seeds-grid [data-state=paused]")
+        self.page.wait_for_selector("#seeds-start:not([disabled])")
+
     def state(self, stage: str = "create-stage") -> str:
         return self.page.locator(f"#{stage} .ssd-run").first.get_attribute("data-state")
 
