@@ -177,13 +177,23 @@ def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
     visitor.fill("pictures", 1)
     visitor.expert()
     visitor.choose("method", "ssd")
+    picked = place_on_stage(visitor, ".ssd-field")
     visitor.page.click("#redo")
     assert "Saved as" in visitor.told("redo-status")
+    redone = place_on_stage(visitor, ".ssd-picture")
+    assert redone == pytest.approx(picked, abs=1), "it is redone in the same place"
     made = read_recipe(app.pictures[-1])
     assert made["keep_rows"] == rows > 0
     kept = max(app.pictures, key=lambda path: "partial" in path.name)
     assert "partial" in top.name or "partial" in kept.name
     assert recipe_tokens(made)[:rows].equal(tokens_of(kept)[:rows])
+
+
+def place_on_stage(visitor, element):
+    """x, y, width and height in px, from the corner of Redo's stage."""
+    stage = visitor.page.locator("#redo-stage").bounding_box()
+    box = visitor.page.locator(f"#redo-stage {element}").bounding_box()
+    return [box["x"] - stage["x"], box["y"] - stage["y"], box["width"], box["height"]]
 
 
 # Race
