@@ -185,6 +185,8 @@ TABLE: dict[str, tuple[str, str]] = {
                      " 它的前 {rows} 行来自另一张图像，请在“从某行重绘”中选择那张。"),
     "other_backbone": (" It was drawn with {name}. The model in use is {now}.",
                        " 它由 {name} 绘制；当前使用的模型是 {now}。"),
+    "history_pick": ("Click a picture to see its prompt and settings, and what you can do with it.",
+                     "点击一张图像，查看它的提示词、设置和可用操作。"),
     "select_first": ("Select a picture first.", "请先选择一张图像。"),
     "nothing_yet": ("Nothing here yet. Finished pictures appear here automatically.",
                     "还没有图像。完成的图像会自动出现在这里。"),

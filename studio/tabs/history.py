@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from pathlib import Path
 
 import gradio as gr
@@ -142,7 +143,7 @@ class HistoryTab:
     def chosen(self, selected: str | None, language: str) -> list:
         """Set `selected`, show its details, and reset the delete buttons."""
         return [selected, *self.settled(),
-                self.details_of(selected, language) if selected else "",
+                self.details_of(selected, language) if selected else pick_one(language),
                 self.star_now(selected, language)]
 
     def settled(self) -> tuple[dict, dict, dict]:
@@ -230,3 +231,8 @@ class HistoryTab:
         for copy in copies:
             copy.unlink()
         return line(say(language, "deleted", name=Path(selected).name))
+
+
+def pick_one(language: str) -> str:
+    """Where the details will be: that a click on a picture shows them."""
+    return f'<p class="studio-pick">{escape(say(language, "history_pick"))}</p>'

@@ -171,6 +171,20 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     two_fingers_zoom_the_picture(visitor)
 
 
+def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(visit):
+    visitor = visit(viewport={"width": 1366, "height": 768})
+    drawn_by(visitor, lambda: visitor.page.click("#draw"))
+    visitor.tab("History")
+    first = visitor.page.locator("#history img").first
+    visitor.page.wait_for_selector(".studio-pick")
+    assert not visitor.page.locator("#history-restore").is_visible(), "there is none to restore"
+    before = first.bounding_box()
+    first.click()
+    visitor.page.wait_for_selector(".studio-details img")
+    assert first.bounding_box() == before
+    assert visitor.page.locator("#history-restore").is_visible()
+
+
 def test_on_a_phone_tabs_that_draw_nothing_have_the_screen_for_themselves(visit):
     page = visit(viewport={"width": 390, "height": 844}, has_touch=True).page
     page.wait_for_selector(".studio-fold")
