@@ -171,6 +171,17 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     two_fingers_zoom_the_picture(visitor)
 
 
+def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
+    visitor = visit(viewport={"width": 1366, "height": 768})
+    drawn_by(visitor, lambda: visitor.page.click("#draw"))
+    visitor.expert()
+    visitor.page.locator("#temperature").scroll_into_view_if_needed()
+    visitor.page.wait_for_function("() => scrollY > 500")
+    for there in ("#draw", "#create-stage .ssd-picture"):
+        box = visitor.page.locator(there).bounding_box()
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
+
+
 def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(visit):
     visitor = visit(viewport={"width": 1366, "height": 768})
     drawn_by(visitor, lambda: visitor.page.click("#draw"))
