@@ -130,23 +130,22 @@ class Controls:
     def _expert(self, t: gr.I18n, start: Settings) -> None:
         self._add("method", gr.Dropdown(method_choices(t), value=start.method, label=t("method"),
                                         elem_id="method"))
-        sampling = [one for one in sampling_knobs() if one.name != "seed"]
-        for knobs in (list(all_knobs().values()), sampling):
-            for pair in (knobs[n : n + 2] for n in range(0, len(knobs), 2)):
-                with gr.Row():
-                    for one in pair:
-                        self._add(one.name, self._knob(t, one, start))
+        with gr.Row(elem_id="knobs"):
+            for one in (*all_knobs().values(), *sampling_knobs()):
+                if one.name != "seed":
+                    self._add(one.name, self._knob(t, one, start))
         # Never visible: the noise version of a restored picture, with its seed.
         self._add("noise_version", gr.Textbox("", visible=False))
 
     def _knob(self, t: gr.I18n, one: Described, start: Settings) -> gr.components.Component:
         """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
-        value, own = getattr(start, one.name), {"label": t(one.name), "elem_id": one.name}
+        value = getattr(start, one.name)
+        own = {"label": t(one.name), "elem_id": one.name, "visible": applies(one, start.method)}
         if one.kind is bool:
-            return gr.Checkbox(value, min_width=110, **own)
+            return gr.Checkbox(value, **own)
         if one.knob.choices:
-            return gr.Dropdown(list(one.knob.choices), value=value, min_width=110, **own)
-        return gr.Number(OWN_NUMBER if value is None else value, min_width=110,
+            return gr.Dropdown(list(one.knob.choices), value=value, **own)
+        return gr.Number(OWN_NUMBER if value is None else value,
                          precision=0 if one.kind is int else None, **own)
 
     def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
@@ -189,6 +188,10 @@ class Controls:
               show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
         gr.on([part.input for part in (self.speed, *self.inputs)], None, None, self.trouble,
               js="() => ''", **private)  # what was wrong with the last run is being mended
+        knobs = all_knobs().values()
+        self.parts["method"].change(
+            lambda method: [gr.update(visible=applies(one, method)) for one in knobs],
+            self.parts["method"], [self.parts[one.name] for one in knobs], **private)
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
@@ -313,6 +316,11 @@ class Controls:
         if locked:
             return settings
         return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
+
+
+def applies(knob: Described, method: str) -> bool:
+    """Whether a knob matters with this method; those of sampling matter with each."""
+    return not knob.methods or method in knob.methods
 
 
 def at_stop(settings: Settings, now: int) -> object:

@@ -143,8 +143,8 @@ def test_the_plan_follows_the_knobs(visitor):
     }""", arg=plain.element_handle(), polling=200)
     visitor.expert()
     assert visitor.page.locator("#method input").input_value() == "ar (identical)"
-    assert visitor.page.locator("#drafter input").input_value() == "heads"
     visitor.choose("method", "ssd")
+    assert visitor.page.locator("#drafter input").input_value() == "heads"
     visitor.page.wait_for_function("() => plan.innerText.includes('37 forward passes instead')")
     assert plain.is_checked(), "ssd is no stop"
     assert "none of the choices" in visitor.text("plan")

@@ -172,7 +172,7 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
 
 
 def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
-    visitor = visit(viewport={"width": 1366, "height": 768})
+    visitor = visit(**DESK)
     drawn_by(visitor, lambda: visitor.page.click("#draw"))
     visitor.expert()
     visitor.page.locator("#temperature").scroll_into_view_if_needed()
@@ -182,8 +182,30 @@ def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
         assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
 
 
+def test_experts_see_the_knobs_of_the_chosen_method_only(visit, app):
+    visitor = visit()
+    visitor.expert()
+
+    def seen(name):
+        return visitor.page.locator(f"#{name}").is_visible()
+
+    assert seen("window") and seen("cfg") and not seen("k_h") and not seen("group")
+    visitor.choose("method", "ssd")
+    visitor.page.locator("#k_h").wait_for()
+    assert not seen("window") and seen("rounds") and seen("cfg")
+    visitor.fill("k_h", 3)
+    visitor.choose("method", "gsd")
+    visitor.page.locator("#group").wait_for()
+    assert not seen("k_h")
+    visitor.choose("method", "ssd")
+    visitor.page.locator("#k_h").wait_for()
+    assert visitor.page.locator("#k_h input").input_value() == "3", "a hidden knob keeps its value"
+    drawn_by(visitor, lambda: visitor.page.click("#draw"))
+    assert read_recipe(app.pictures[-1])["knobs"]["k_h"] == 3
+
+
 def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(visit):
-    visitor = visit(viewport={"width": 1366, "height": 768})
+    visitor = visit(**DESK)
     drawn_by(visitor, lambda: visitor.page.click("#draw"))
     visitor.tab("History")
     first = visitor.page.locator("#history img").first
