@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.heatmap import acceptance_sheet
 from .errors import noted
 from .newer import found_by
-from .types import CATEGORY, RunStats, StatsType
+from .types import CATEGORY, RunStats, StatsType, image_of
 
 
 class AcceptanceMap(io.ComfyNode):
@@ -29,6 +27,5 @@ class AcceptanceMap(io.ComfyNode):
     @noted
     def execute(cls, stats: RunStats) -> io.NodeOutput:
         acceptance = stats.stats["acceptance"]
-        sheets = [np.asarray(acceptance_sheet(share, acceptance, picture, stats.label))
-                  for share, picture in stats.cells()]
-        return io.NodeOutput(torch.from_numpy(np.stack(sheets)).float() / 255)
+        return io.NodeOutput(image_of(acceptance_sheet(share, acceptance, picture, stats.label)
+                                      for share, picture in stats.cells()))

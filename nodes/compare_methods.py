@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
 
@@ -17,7 +16,7 @@ from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted
 from .newer import RESENT, found_by
-from .types import CATEGORY, MethodType
+from .types import CATEGORY, MethodType, image_of
 
 NONE = "none"
 PLACES = range(1, 7)
@@ -75,8 +74,8 @@ class CompareMethods(io.ComfyNode):
             return io.NodeOutput(missing, table_of(results, notes=notes), missing, ui=ui)
         images = [run.images for run in runs if run.images is not None]
         sheet = sheet_of(results, [to_bytes(image[0]) for image in images], notes=notes)
-        return io.NodeOutput(torch.from_numpy(np.array(sheet)).float()[None] / 255,
-                             table_of(results, notes=notes), torch.cat(images), ui=ui)
+        return io.NodeOutput(image_of([sheet]), table_of(results, notes=notes),
+                             torch.cat(images), ui=ui)
 
 
 def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:

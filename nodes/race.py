@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
 
@@ -14,7 +13,7 @@ from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, report, requests, running, schedules, weights
 from .errors import noted
 from .newer import RESENT, found_by
-from .types import CATEGORY, MethodType
+from .types import CATEGORY, MethodType, image_of
 
 
 class Race(io.ComfyNode):
@@ -67,4 +66,4 @@ def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
         return missing
     image = sheet_of([run.result for run in runs],
                      [to_bytes(run.images[0]) for run in runs if run.images is not None])
-    return torch.from_numpy(np.array(image)).float()[None] / 255
+    return image_of([image])

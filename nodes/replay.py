@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import folder_paths
-import numpy as np
-import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
@@ -16,7 +14,7 @@ from ..ssd_core.front.film import FILMS
 from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
 from .errors import noted
 from .newer import found_by
-from .types import CATEGORY, RunStats, StatsType
+from .types import CATEGORY, RunStats, StatsType, image_of
 
 NO_FILE = "frames only"
 
@@ -57,7 +55,7 @@ class Replay(io.ComfyNode):
     def execute(cls, stats: RunStats, overlay: bool, seconds: float, format: str,
                 filename_prefix: str) -> io.NodeOutput:
         film = list(film_of(stats, overlay, seconds or None))
-        frames = torch.from_numpy(np.stack([one.picture for one in film])).float() / 255
+        frames = image_of(one.picture for one in film)
         fps = len(film) / sum(one.seconds for one in film)
         if format == NO_FILE:
             return io.NodeOutput(frames, fps)

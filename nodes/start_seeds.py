@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
 
@@ -14,7 +13,7 @@ from ..ssd_core.front.sheet import Tile, contact_sheet
 from . import inputs, previews, requests, running, weights
 from .errors import noted
 from .newer import RESENT, found_by
-from .types import CATEGORY, StartedPictures, StartedType
+from .types import CATEGORY, StartedPictures, StartedType, image_of
 
 
 class StartSeeds(io.ComfyNode):
@@ -70,4 +69,4 @@ def overview(run: running.Run, images: torch.Tensor) -> torch.Tensor:
              for n, (image, seed) in enumerate(zip(images, run.request.seeds, strict=True), 1)]
     below = f"{run.result.rows} of {run.request.grid.rows} rows are drawn"
     image = contact_sheet(tiles, run.request.prompt, below, run.notes)
-    return torch.from_numpy(np.array(image)).float()[None] / 255
+    return image_of([image])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
+from PIL import Image
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
@@ -19,6 +20,11 @@ MethodType = io.Custom("SSD_METHOD")
 TokensType = io.Custom("SSD_TOKENS")
 StatsType = io.Custom("SSD_STATS")
 StartedType = io.Custom("SSD_STARTED")
+
+
+def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
+    """IMAGE, float 0..1 [B, H, W, 3], of pictures of one size, uint8."""
+    return torch.from_numpy(np.stack([np.asarray(one) for one in pictures])).float() / 255
 
 
 @dataclass(frozen=True)
