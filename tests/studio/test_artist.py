@@ -182,6 +182,15 @@ def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
         assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
 
 
+def test_the_verdict_of_a_race_is_in_sight(visit):
+    page = visit(**DESK).page
+    page.locator("[data-tab-id=race]").last.click()
+    page.click("#race")
+    page.wait_for_function("() => document.querySelector('#race-status p')?.innerText.trim()")
+    told = page.locator("#race-status").bounding_box()
+    assert page.evaluate("scrollY") == 0 and told["y"] + told["height"] <= 768
+
+
 def test_experts_see_the_knobs_of_the_chosen_method_only(visit, app):
     visitor = visit()
     visitor.expert()
