@@ -137,9 +137,13 @@ TABLE: dict[str, tuple[str, str]] = {
     "pick_first": ("Pick a finished picture or drop a PNG first.", "请先选择一张图像或拖入 PNG。"),
     # Seeds
     "seeds": ("Seeds", "选种子"),
-    "seeds_hint": ("Draws the top third of each seed, then pauses. Tick the ones you like, and "
-                   "they continue from there.",
-                   "每个种子先画上面三分之一，然后暂停。勾选喜欢的，从暂停处继续完成。"),
+    "seeds_hint": ("Draws the top of each seed, then pauses. Tick the ones you like, and they "
+                   "continue from there.",
+                   "每个种子先画上面一部分，然后暂停。勾选喜欢的，从暂停处继续完成。"),
+    "part": ("How much of each first", "先画多少"),
+    "part_third": ("A third", "三分之一"),
+    "part_half": ("Half", "一半"),
+    "part_most": ("Two thirds", "三分之二"),
     "how_many": ("How many seeds", "种子数量"),
     "start_seeds": ("Start", "开始"),
     "finish": ("Finish selected", "完成所选"),

@@ -1,4 +1,4 @@
-"""The Seeds tab: draw the first third of many seeds, then finish the ticked ones."""
+"""The Seeds tab: draw the top of many seeds, then finish the ticked ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .controls import Controls, takes_knobs
 from .redo import Redo
 from .stopped import Stopped
 
-PART = 1 / 3
+PARTS = {"third": 1 / 3, "half": 1 / 2, "most": 2 / 3}  # how much of each is drawn first
 # In the browser: by the time the server answered, the ticks would be others.
 FINISHABLE = """(ticked, idle) => (
   {__type__: "update", interactive: idle && ticked.length > 0})"""
@@ -39,8 +39,11 @@ class Seeds:
         with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_seeds"), variant="primary", elem_id="seeds-start")
             self.stop = stop_button(services, t, "seeds-stop", self.running)
-        self.count = gr.Slider(2, 16, 8, step=1, label=t("how_many"), info=t("seeds_hint"),
-                               elem_id="seeds-count", buttons=[])
+        with gr.Row(elem_id="seeds-wish"):
+            self.count = gr.Slider(2, 16, 8, step=1, label=t("how_many"), info=t("seeds_hint"),
+                                   elem_id="seeds-count", buttons=[], scale=3)
+            self.part = gr.Radio([(t(f"part_{part}"), part) for part in PARTS], value="third",
+                                 label=t("part"), elem_id="seeds-part", scale=2)
         self.status = gr.HTML(elem_id="seeds-status", js_on_load=None)
         self.grid = gr.HTML(elem_id="seeds-grid", js_on_load=None)
         self.ticks = gr.CheckboxGroup([], label=t("ticked"), visible=False, elem_id="seeds-ticks")
@@ -56,12 +59,12 @@ class Seeds:
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls, self.tabs = self.controls, tabs
         self.start.click(
-            self.begin, [self.count, self.held, controls.lock, *controls.inputs],
+            self.begin, [self.count, self.part, self.held, controls.lock, *controls.inputs],
             [controls.parts["seed"], *self.shown], api_name="seeds_start",
             show_progress="hidden")
         wish = controls.wishes["vary"]
         wish.change(
-            self.vary, [wish, self.count, self.held, *controls.inputs],
+            self.vary, [wish, self.count, self.part, self.held, *controls.inputs],
             [tabs, *controls.inputs, *self.shown], **PRIVATE)
         gr.on([self.ticks.change, self.idle.change], None, [self.ticks, self.idle], self.finish,
               js=FINISHABLE, **PRIVATE)
@@ -71,20 +74,21 @@ class Seeds:
         self.stopped.wire(self.status, controls, redo, tabs)
 
     @takes_knobs
-    async def begin(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
-                    *values: object) -> AsyncIterator[dict]:
+    async def begin(self, request: gr.Request, count: int, part: str, held: dict[str, str],
+                    locked: bool, *values: object) -> AsyncIterator[dict]:
         """Draw the top of `count` seeds, one after the other, and pause each."""
-        async for told in self.started(request, count, held, locked, values):
+        async for told in self.started(request, count, part, held, locked, values):
             yield told
 
-    async def started(self, request: gr.Request, count: int, held: dict[str, str], locked: bool,
-                      values: Sequence[object], kept: Kept = NOTHING) -> AsyncIterator[dict]:
+    async def started(self, request: gr.Request, count: int, part: str, held: dict[str, str],
+                      locked: bool, values: Sequence[object],
+                      kept: Kept = NOTHING) -> AsyncIterator[dict]:
         """Updates of the page while tops are drawn, below the rows that all of them keep."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(locked, values)
-            works = services.parked_seeds.start(settings, int(count), PART, owner, kept)
+            works = services.parked_seeds.start(settings, int(count), PARTS[part], owner, kept)
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
@@ -94,15 +98,15 @@ class Seeds:
         async for told in self.drawing_tops(jobs, language):
             yield told
 
-    async def vary(self, request: gr.Request, wish: str, count: int, held: dict[str, str],
-                   *values: object) -> AsyncIterator[dict]:
+    async def vary(self, request: gr.Request, wish: str, count: int, part: str,
+                   held: dict[str, str], *values: object) -> AsyncIterator[dict]:
         """A tool of a stage: start the seeds around a picture's own, with its settings."""
         picture = json.loads(wish)["value"]
         first = (int(picture["seed"]) - int(count) // 2) % 2**64
         around = self.controls.with_seed(self.settings_of(picture["id"], values), first)
         yield {self.tabs: gr.update(selected="seeds"),
                **dict(zip(self.controls.inputs, around, strict=True))}
-        async for told in self.started(request, count, held, True, around,
+        async for told in self.started(request, count, part, held, True, around,
                                        self.kept_by(picture["id"])):
             yield told
 

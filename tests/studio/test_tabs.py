@@ -290,7 +290,7 @@ def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width(page):
 
 def test_variations_are_the_seeds_around_a_picture_s_own(page):
     wish = json.dumps({"value": {"id": "gone.png", "seed": str(2**64 - 1)}, "wish": 1})
-    shown = told(page.seeds.vary, REQUEST, wish, 4, {}, *values(page))
+    shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page))
     assert shown[page.tabs]["selected"] == "seeds"
     assert page.controls.lock not in shown, "whether seeds are kept is the visitor's choice"
     assert list(shown[page.seeds.held]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
@@ -300,7 +300,8 @@ def test_variations_of_a_saved_picture_have_its_settings(page):
     draw(page)
     picture = {"id": page.services.history.entries(1)[0].id, "seed": "7"}
     wish = json.dumps({"value": picture, "wish": 1})
-    shown = told(page.seeds.vary, REQUEST, wish, 4, {}, *values(page, prompt="a tent", rounds=3))
+    shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {},
+                 *values(page, prompt="a tent", rounds=3))
     assert list(shown[page.seeds.held]) == ["5", "6", "7", "8"]
     own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
     assert own == ["a red house", values(page)[KNOBS.index("rounds")], "5"]
@@ -314,7 +315,7 @@ def test_variations_of_a_redone_picture_keep_what_it_kept(page):
         services.library, services.history, Settings(prompt="a tent", seed=3), first.path, 12))
     assert redo.wait(30) and redo.state == "done", redo.error
     wish = json.dumps({"value": {"id": redo.result.entries[0].id, "seed": "3"}, "wish": 1})
-    shown = told(page.seeds.vary, REQUEST, wish, 2, {}, *values(page))
+    shown = told(page.seeds.vary, REQUEST, wish, 2, "third", {}, *values(page))
     parked = [services.parked_seeds._parked[id_].run for id_ in shown[page.seeds.held].values()]
     top = redo.result.tokens[:, :12].cpu()
     assert [run.result.rows for run in parked] == [16, 16]
@@ -416,8 +417,8 @@ def test_a_stopped_race_only_says_so(page, every_message, stopped_at):
 # Seeds
 
 
-def start(page, count=4, **options):
-    return told(page.seeds.begin, REQUEST, count, {}, True, *values(page), **options)
+def start(page, count=4, part="third", **options):
+    return told(page.seeds.begin, REQUEST, count, part, {}, True, *values(page), **options)
 
 
 def finish(page, ticked, shown, **options):
@@ -473,6 +474,12 @@ def test_stop_leaves_the_seeds_that_wait(page, hanging):
     done = finish(page, ["8"], shown)
     assert "1 finished" in done[page.seeds.status] and len(done[page.seeds.result]) == 1
     require_rest(page, done, ["7"])
+
+
+@pytest.mark.parametrize(("part", "row"), [("third", 8), ("half", 12), ("most", 16)])
+def test_as_much_of_each_seed_is_drawn_first_as_was_asked(page, part, row):
+    shown = start(page, 2, part)
+    assert re.search(rf"2 paused at row ({row}|{row + 1}) of 24", shown[page.seeds.status])
 
 
 def test_seeds_stopped_before_any_waits_are_just_stopped(page, stopped_at):
@@ -548,7 +555,7 @@ def test_a_failed_seed_is_told_beside_those_that_were_finished(page, monkeypatch
 
 def test_a_start_that_is_refused_leaves_what_waits(page):
     shown = start(page, 2)
-    refused = told(page.seeds.begin, REQUEST, 2, shown[page.seeds.held], True,
+    refused = told(page.seeds.begin, REQUEST, 2, "third", shown[page.seeds.held], True,
                    *values(page, k_h=0))
     assert "k_h" in refused[page.controls.trouble]
     require_rest(page, refused, ["7", "8"])
