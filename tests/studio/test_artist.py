@@ -198,7 +198,8 @@ def test_experts_see_the_knobs_of_the_chosen_method_only(visit, app):
     def seen(name):
         return visitor.page.locator(f"#{name}").is_visible()
 
-    assert seen("window") and seen("cfg") and not seen("k_h") and not seen("group")
+    visitor.page.locator("#window").wait_for()
+    assert seen("cfg") and not seen("k_h") and not seen("group")
     visitor.choose("method", "ssd")
     visitor.page.locator("#k_h").wait_for()
     assert not seen("window") and seen("rounds") and seen("cfg")

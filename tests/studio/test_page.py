@@ -27,7 +27,7 @@ from studio.tabs.backbones import switch  # noqa: E402
 from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_stop  # noqa: E402
 from studio.tabs.examples import CHINESE_EXAMPLES, EXAMPLES  # noqa: E402
 from studio.tabs.guard import guarded  # noqa: E402
-from studio.words import TABLE  # noqa: E402
+from studio.words import TABLE, say  # noqa: E402
 
 SKIP = gr.skip()
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
@@ -246,7 +246,8 @@ def test_nothing_is_selected_in_a_list_that_is_shown_anew(services, history_tab)
     _, gallery, ids, _, selected, delete, spare, sure, details, _ = history_tab.show(
         24, "", False, ENGLISH)
     assert set(ids) == {entry.id for entry in entries} and len(gallery) == 2
-    assert (selected, details) == (None, "") and delete["visible"]
+    assert selected is None and "<img" not in details and delete["visible"]
+    assert say("en", "history_pick") in details, "it says what a click does"
     assert not spare["visible"] and not sure["visible"]
     assert all(path.endswith(".jpg") for path, _ in gallery), "thumbnails, not whole PNGs"
 

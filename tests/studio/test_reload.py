@@ -126,7 +126,7 @@ def test_pictures_and_settings_survive_a_reload(reloading, app):
     one.fill("prompt", PROMPT)
     one.lock(11)
     one.expert()
-    one.fill("rounds", 1)
+    one.fill("window", 24)
     one.unfold("metadata")
     one.page.locator("#metadata input").uncheck()
     one.draw()
@@ -139,6 +139,9 @@ def test_pictures_and_settings_survive_a_reload(reloading, app):
     one.page.wait_for_selector("#lock input:checked")
     one.unfold("metadata")
     one.page.wait_for_selector("#metadata input:not(:checked)")
+    one.expert()
+    one.page.locator("#window").wait_for()
+    assert one.page.locator("#window input").input_value() == "24"
     one.tab("History")
     shown = one.page.locator("#history img")
     shown.first.wait_for()
