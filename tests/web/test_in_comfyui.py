@@ -194,6 +194,10 @@ class Frontend:
         self.page.wait_for_function("([i, least]) => ssdTest.painted(i) >= least",
                                     arg=[picture, least], timeout=SLOW, polling=30)
 
+    def wait_upper_half(self):
+        """Wait for a run that has rows and is far from its end, which pictures are saved after."""
+        self.until(lambda: 1 <= self.painted() <= 12)
+
     def wait_figures(self, text, count=1):
         self.page.wait_for_function(
             "([text, count]) => ssdTest.shown('.ssd-figures')"
@@ -394,7 +398,7 @@ def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     tab.ready()
     tab.build(fresh())
     assert tab.server.get("/queue")["queue_running"], "the runs ended before the page was back"
-    tab.wait_painted(1)
+    tab.wait_upper_half()
     assert tab.page.locator(".ssd-heading:visible").inner_text() == "ar"
     tab.server.post("/queue", {"clear": True})
     tab.server.post("/interrupt", {})
@@ -500,10 +504,13 @@ def test_a_reload_in_mid_run_goes_on_where_it_is(open_frontend):
     tab = open_frontend()
     tab.open(batch_size=24)
     tab.draw_by_ar()
-    tab.queue()
+    for _ in range(4):  # so that one is running whenever the page is back
+        tab.change("(node, values) => ssdTest.set(node, values)", fresh())
+        tab.queue()
     tab.wait_painted(2)
     tab.reload()
-    assert tab.server.get("/queue")["queue_running"], "the run ended before the page was back"
+    assert tab.server.get("/queue")["queue_running"], "the runs ended before the page was back"
+    tab.server.post("/queue", {"clear": True})
     tab.wait_painted(2)
     assert tab.page.locator(".ssd-heading:visible").inner_text() == "ar"
     for picture in range(24):
