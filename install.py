@@ -43,7 +43,7 @@ WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 # About how much is downloaded, in MB, on Linux with Python 3.11.
 SIZES = {"app": 100, "app,dev": 310}
 TORCH_MB, TORCH_CUDA_MB = 200, 3500
-PROMPT = "a red house in the middle , on a lake , at sunset"
+PROMPT = "a red house in the middle, on a lake, at sunset"
 SEED = "8"
 
 

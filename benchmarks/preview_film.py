@@ -27,7 +27,7 @@ from ssd_core.cli.specs import parse_methods
 from ssd_core.front.preview import Preview
 from ssd_core.front.race import race
 
-PROMPT = "a red house on the left , a lake , at sunset"
+PROMPT = "a red house on the left, a lake, at sunset"
 FEED = """async (messages) => {
   for (const message of messages) preview.feed(message);
   await preview.settled();

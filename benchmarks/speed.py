@@ -26,7 +26,7 @@ from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 
-PROMPT = "a red house on the left , a yellow boat on the right , on a lake , at sunset ."
+PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 METHODS = [
     ("AR", methods.AR()), ("1-D MTP", methods.MTP(k_h=5)), ("strict", methods.Strict()),
     ("rows, r = 2", methods.Rows(rounds=2)), ("exact", methods.Exact()),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROMPT = "a red house on the left , a lake , at sunset"
-SNOW = "a yellow tent in the middle , in the snow , at night"
+PROMPT = "a red house on the left, a lake, at sunset"
+SNOW = "a yellow tent in the middle, in the snow, at night"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage"}
 
@@ -101,7 +101,7 @@ def keep_the_top() -> Graph:
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
     graph.sampler("second", 2, "Its top, another ground", seed=21,
-                  prompt="a purple tree in the middle , on the sand , at sunset")
+                  prompt="a purple tree in the middle, on the sand, at sunset")
     graph.link("first", 1, "second", "keep")
     graph.link("rows", 0, "second", "keep_rows")
     graph.show("first_picture", "first", 0, 3, "First picture")
@@ -192,7 +192,7 @@ def replay() -> Graph:
                "repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video nodes "
                "you use.")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt="a white lighthouse on the right , by the sea , at night",
+    graph.sampler("sampler", 1, prompt="a white lighthouse on the right, by the sea, at night",
                   seed=5)
     graph.add("film", "SSD_Replay", 2, overlay=True, seconds=6.0)
     graph.link("sampler", 2, "film", "stats")

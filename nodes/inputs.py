@@ -78,7 +78,7 @@ def prompts() -> list[io.Input]:
     """prompt, negative."""
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                        default="a red house on the left , a lake , at sunset",
+                        default="a red house on the left, a lake, at sunset",
                         tooltip="What the picture should show. The report lists words that the "
                                 "backbone does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",

@@ -25,7 +25,7 @@ class Course:
 
     methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
                         "Separated by commas; knobs as in ssd:rounds=1. AR always runs.")
-    prompt: str = flag("a red house on a lake , before the hills", "Text prompt.")
+    prompt: str = flag("a red house on a lake, before the hills", "Text prompt.")
     repeats: int = flag(3, "Measured runs of every method, interleaved.")
     warmup: int = flag(1, "Unmeasured runs of every method before that.")
     batch: int = flag(1, "Pictures per run.")

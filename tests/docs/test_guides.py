@@ -73,7 +73,7 @@ def test_the_method_works_at_once_and_obeys_the_laws(copy):
     put(copy, "add_a_method.md")
     passes(copy, "tests/test_lookup.py", "tests/test_methods.py", "tests/test_knobs.py",
            "-k", "lookup or under_test or knob")
-    prompt = "a red house on the left , a lake , at sunset"
+    prompt = "a red house on the left, a lake, at sunset"
     told = [json.loads(run(copy, "ssd_core", "generate", prompt, "--method", *method, "--json",
                            "--out", str(copy / "x.png")).splitlines()[-1])
             for method in (("ar",), ("lookup", "--window", "12"))]
@@ -89,7 +89,7 @@ def test_the_knob_works_in_three_files_and_one_script(copy):
     named, = (block.code.split()[3:] for block in blocks(DOCS / "add_a_knob.md")
               if block.code.startswith("python -m pytest"))
     passes(copy, "tests/test_guess.py", *named)
-    prompt = "a red house on the left , a lake , at sunset"
+    prompt = "a red house on the left, a lake, at sunset"
     out = run(copy, "ssd_core", "generate", prompt, "--guess", "above", "--json",
               "--out", str(copy / "x.png"))
     assert json.loads(out.splitlines()[-1])["method"].startswith("exact")

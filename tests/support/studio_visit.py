@@ -27,7 +27,7 @@ from .small_bundle import SIDE
 PATIENCE = 60_000  # ms
 HELD = 3  # rows
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
-PROMPT = "a red house on the left , on a lake , at sunset"
+PROMPT = "a red house on the left, on a lake, at sunset"
 
 
 @dataclass
