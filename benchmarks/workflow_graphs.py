@@ -194,7 +194,7 @@ def replay() -> Graph:
     graph.loaders()
     graph.sampler("sampler", 1, prompt="a white lighthouse on the right, by the sea, at night",
                   seed=5)
-    graph.add("film", "SSD_Replay", 2, overlay=True, seconds=6.0)
+    graph.add("film", "SSD_Replay", 2, seconds=6.0)
     graph.link("sampler", 2, "film", "stats")
     return graph
 

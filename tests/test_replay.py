@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from ssd_core.errors import SSDError
-from ssd_core.front import film, replay
+from ssd_core.front import film, preview, replay
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "tests" / "web" / "samples"
@@ -35,6 +35,45 @@ def test_rows_stay_once_painted_and_the_last_moment_is_the_finished_picture(shot
         messages("sampler")[-2]["strips"][0]))).convert("RGB")
     assert (plain[-1].picture == np.asarray(final)).all()
     assert (shots[-1].picture != plain[-1].picture).any(), "the overlay is still there at the end"
+
+
+def there(moment):
+    """Where something is drawn at a moment, [H, W], without the pen's line."""
+    return ((moment.picture != replay.GROUND) & (moment.picture != replay.PEN)).any(-1)
+
+
+def test_what_is_drawn_at_a_moment_looks_as_in_the_finished_picture():
+    told = messages("sampler")
+    assert sum(one["kind"] == "rows" and not one["refined"] for one in told) > 20, "none is coarse"
+    shots = list(replay.moments(told))
+    assert len({int(there(one).sum()) for one in shots}) > 5
+    for one in shots:
+        assert (one.picture[there(one)] == shots[-1].picture[there(one)]).all()
+
+
+def test_cells_of_a_row_in_flight_look_as_in_the_finished_picture():
+    *told, finished_rows, _ = messages("sampler")
+    whole = replay.rgba(finished_rows["strips"][0])
+    cells = np.zeros((8, 192, 4), np.uint8)
+    cells[:, 80:96] = 200, 10, 10, 255
+    strip = {**finished_rows, "kind": "cells", "strips": [preview.png(cells)], "top": 40}
+    early = [told[0], strip, {**finished_rows, "seconds": 1.0}]
+    first = next(replay.moments(early)).picture
+    assert (first[40:48, 80:96] == whole[40:48, 80:96, :3]).all()
+    assert (first[48:] == replay.GROUND).all() and (first[:, :80] == replay.GROUND).all()
+
+
+def test_a_stopped_run_looks_as_it_was_decoded_and_coarse_below():
+    *told, finished_rows, _ = messages("sampler")
+    whole = replay.rgba(finished_rows["strips"][0])[..., :3]
+    half = {**finished_rows, "last": 12, "strips": [preview.png(whole[:96])], "seconds": None}
+    stopped = list(replay.moments([*told[:-10], half]))
+    plain = list(replay.moments(told[:-10]))
+    coarse = [shots[len(shots) // 2].picture for shots in (stopped, plain)]
+    assert (coarse[0] != coarse[1]).any()
+    mask = there(stopped[-1])
+    assert (stopped[-1].picture[:96] == whole[:96]).all() and mask[96:].any()
+    assert (stopped[-1].picture[96:] == plain[-1].picture[96:]).all()
 
 
 def test_a_film_takes_as_long_as_its_run_and_stays_at_the_end(shots):

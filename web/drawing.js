@@ -88,9 +88,12 @@ export class StripQueue {
     this.decode = decode;
   }
 
-  /** Paint a strip on a canvas with its first line at `top` px. */
-  add(strip, canvas, top) {
-    this.#tail = this.#tail.then(() => this.#paint(strip, canvas, top)).catch((error) => {
+  /**
+   * Paint a strip on a canvas with its first line at `top` px. `finished`: the picture at its end,
+   * if that is known (a bitmap, or the promise of one); its pixels take the place of the strip's.
+   */
+  add(strip, canvas, top, finished = null) {
+    this.#tail = this.#tail.then(() => this.#paint(strip, canvas, top, finished)).catch((error) => {
       console.warn("SSD preview: a strip could not be painted:", error);
     });
   }
@@ -100,10 +103,14 @@ export class StripQueue {
     this.#tail = this.#tail.then(() => this.#closed || done());
   }
 
-  async #paint(strip, canvas, top) {
+  async #paint(strip, canvas, top, finished) {
     if (this.#closed) return;
-    const bitmap = await this.decode(strip);
-    if (!this.#closed) canvas.getContext("2d").drawImage(bitmap, 0, top);
+    const [bitmap, whole] = await Promise.all([this.decode(strip), finished]);
+    if (!this.#closed) {
+      const context = canvas.getContext("2d");
+      context.drawImage(bitmap, 0, top);
+      if (whole) drawWhereOpaque(context, whole);
+    }
     bitmap.close();
   }
 
@@ -115,6 +122,12 @@ export class StripQueue {
   close() {
     this.#closed = true;
   }
+}
+
+function drawWhereOpaque(context, bitmap) {
+  context.globalCompositeOperation = "source-atop";
+  context.drawImage(bitmap, 0, 0);
+  context.globalCompositeOperation = "source-over";
 }
 
 const LEGIBLE = { phone: 150, screen: 240 }; // px that a panel needs for its figures

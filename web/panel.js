@@ -15,11 +15,12 @@ export class Panel {
   #observer;
   #painted = 0; // rows whose pixels stand; the state may be ahead of them
 
-  /** `fills`: the host gives a height, into which the pictures must fit. */
-  constructor(words, fills, onPainted) {
-    this.words = words;
-    this.fills = fills;
-    this.onPainted = onPainted;
+  /**
+   * `fills`: the host gives a height, into which the pictures must fit. `finished`: by run, its
+   * pictures at the end as bitmaps, if it is an old run.
+   */
+  constructor(words, fills, onPainted, finished = new Map()) {
+    Object.assign(this, { words, fills, onPainted, finished });
     this.heading = make("div", "ssd-heading");
     this.area = make("div", "ssd-pictures");
     this.figures = make("div", "ssd-figures");
@@ -55,7 +56,9 @@ export class Panel {
   }
 
   #paint({ strips, top }) {
-    strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top));
+    const finished = this.finished.get(this.state.run) ?? [];
+    strips.forEach((strip, i) => this.#queue.add(strip, this.#pictures[i].pixels, top,
+      finished[i]));
   }
 
   #addStrips({ strips, top, last }) {

@@ -24,12 +24,14 @@ export class Preview {
   /**
    * language: the host's, such as "zh-CN". fills: the host gives the element a height, else it
    * takes the height it needs. words: texts of the host's own in place of some of ours. teach: show
-   * the overlay until the first run is over, where nobody has chosen yet.
+   * the overlay until the first run is over, where nobody has chosen yet. finished: for runs that
+   * are over, by run, bitmaps of their pictures: each strip then looks as the picture did at last.
    */
-  constructor({ language = "en", fills = false, words = {}, teach = false } = {}) {
+  constructor({ language = "en", fills = false, words = {}, teach = false, finished } = {}) {
     addStyleSheet();
     this.state = IDLE;
     this.fills = fills;
+    this.finished = finished;
     this.words = { ...stringsFor(language), ...words };
     this.teaching = teach && recall() === null;
     this.overlay = this.teaching || recall() === "on";
@@ -80,7 +82,7 @@ export class Preview {
   }
 
   #newPanel(number) {
-    const panel = new Panel(this.words, this.fills, () => this.#schedule());
+    const panel = new Panel(this.words, this.fills, () => this.#schedule(), this.finished);
     this.#panels.get(number)?.dispose();
     this.#panels.set(number, panel);
     this.panels.append(panel.element);

@@ -1,7 +1,8 @@
 """A run played again from its preview messages: the pictures at every moment. Knows no host.
 
-Whoever kept the messages of front/preview.py can replay the run: nothing is decoded again. film.py
-turns the moments into a file.
+Whoever kept the messages of front/preview.py can replay the run: nothing is decoded again. What was
+final at a moment has the pixels that the finished picture has there, where the live preview may
+have had time for plain colours only. film.py turns the moments into a file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 from PIL import Image
@@ -24,6 +26,7 @@ SHORTEST, LONGEST = 3.0, 12.0  # s of a film; in between it takes as long as the
 HOLD = 2.0  # s that the finished picture stays
 FPS = 12
 GROUND, PEN, GAP = 32, 255, 8  # grey of what is not drawn yet; the line of the pen; px
+NONE_FINISHED: Mapping[str, np.ndarray] = MappingProxyType({})
 TILE = 8  # px of the patterns below; the same as web/drawing.js, which a test compares
 SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
 BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
@@ -53,11 +56,12 @@ def moments(messages: Sequence[Mapping], overlay: bool = False, length: float | 
     frames = max(2, math.ceil(length * fps))
     cuts = np.searchsorted([seconds for seconds, _ in told],
                            np.linspace(0, ran, frames), side="right").tolist()
+    finished = finished_pictures(messages)
     screens: dict[int, Screen] = {}
     held, done = 0.0, 0
     for upto, after in pairwise([*cuts, None]):
         for _, message in told[done:upto]:
-            take(screens, message)
+            take(screens, message, finished)
         done, held = upto, held + length / frames
         if upto != after:  # else nothing new is seen in the next frame
             yield Moment(seen(screens, overlay), held + (HOLD if after is None else 0))
@@ -95,20 +99,36 @@ def timed(messages: Sequence[Mapping]) -> list[tuple[float, Mapping]]:
     return sorted(told, key=itemgetter(0))
 
 
-class Screen:
-    """One run's pictures: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C]."""
+def finished_pictures(messages: Sequence[Mapping]) -> dict[str, np.ndarray]:
+    """The pictures of each run as they were decoded last, uint8 [B, h, W, 3], by the run's id.
 
-    def __init__(self, started: Mapping) -> None:
+    h is less than the picture's height if the run was stopped.
+    """
+    last = {message["run"]: message["strips"] for message in messages
+            if message["kind"] == "rows" and message["refined"] and message["first"] == 0}
+    return {run: np.stack([rgba(strip)[..., :3] for strip in strips])
+            for run, strips in last.items()}
+
+
+class Screen:
+    """One run's pictures: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C].
+
+    finished: the pictures as far as they are known from the run's end, uint8 [B, h, W, 3].
+    """
+
+    def __init__(self, started: Mapping, finished: np.ndarray | None = None) -> None:
         self.rows, self.columns = started["rows"], started["columns"]
         width, height, pictures = (started[key] for key in ("width", "height", "pictures"))
         self.pixels = np.full((pictures, height, width, 3), GROUND, np.uint8)
+        self.finished = self.pixels[:, :0] if finished is None else finished
         self.marks = np.full((pictures, self.rows * self.columns), UNTOUCHED, np.uint8)
         self.row = 0  # rows whose pixels are final
 
     def take(self, message: Mapping) -> None:
         if message["kind"] in ("rows", "cells"):
-            for pixels, strip in zip(self.pixels, message["strips"], strict=True):
-                paste(pixels, strip, message["top"])
+            for pixels, finished, strip in zip(self.pixels, self.finished, message["strips"],
+                                               strict=True):
+                paste(pixels, strip, message["top"], finished)
         if message["kind"] == "rows":
             self.row = max(self.row, message["last"])
             first, last = (message[key] * self.columns for key in ("first", "last"))
@@ -149,21 +169,31 @@ def settled(marks: np.ndarray, final: np.ndarray | int) -> np.ndarray:
     return np.where(np.isin(marks, (UNTOUCHED, DRAFT)), final, marks)
 
 
-def paste(pixels: np.ndarray, strip: str, top: int) -> None:
-    """Paint a strip (a PNG in base64) over the lines from `top` on, where it is opaque."""
+def paste(pixels: np.ndarray, strip: str, top: int, finished: np.ndarray) -> None:
+    """Paint over the lines from `top` on where a strip (a PNG in base64) is opaque.
+
+    The colours are those of the finished picture uint8 [h, W, 3], below its last line the strip's.
+    """
+    colours = rgba(strip)
+    known = finished[top : top + len(colours)]
+    lines, opaque = pixels[top : top + len(colours)], colours[..., 3:] > 0
+    lines[:] = np.where(opaque, np.concatenate((known, colours[len(known) :, :, :3])), lines)
+
+
+def rgba(strip: str) -> np.ndarray:
+    """A PNG in base64 -> uint8 [h, W, 4]."""
     with Image.open(io.BytesIO(base64.b64decode(strip)), formats=["PNG"]) as image:
-        colours = np.asarray(image.convert("RGBA"))
-    lines = pixels[top : top + len(colours)]
-    lines[:] = np.where(colours[..., 3:] > 0, colours[..., :3], lines)
+        return np.asarray(image.convert("RGBA"))
 
 
 def draw_pen(picture: np.ndarray, top: int) -> None:
     picture[top : top + max(1, len(picture) // 256)] = PEN
 
 
-def take(screens: dict[int, Screen], message: Mapping) -> None:
+def take(screens: dict[int, Screen], message: Mapping,
+         finished: Mapping[str, np.ndarray] = NONE_FINISHED) -> None:
     if message["kind"] == "started":
-        screens[message["panel"]] = Screen(message)
+        screens[message["panel"]] = Screen(message, finished.get(message["run"]))
     else:
         screens[message["panel"]].take(message)
 

@@ -70,14 +70,15 @@ class HistoryTab:
         self.asking = [self.delete, self.spare, self.sure]
         selected = [self.selected, *self.asking, self.details, self.star]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
-        asked = [self.limit, self.search, self.only]
+        filters = [self.limit, self.search, self.only]
+        asked = [*filters, self.selected]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
         tab.select(self.show, asked, listed, **PRIVATE)
         load(self.show, asked, listed, **PRIVATE)
         gr.on([self.search.change, self.only.change], self.show, asked, listed,
               trigger_mode="always_last", **PRIVATE)
         self.star.click(self.mark, self.selected, [self.status, self.details, self.star],
-                        **PRIVATE).then(self.listed, asked, listed[:4], **PRIVATE)
+                        **PRIVATE).then(self.listed, filters, listed[:4], **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
             self.show, asked, listed, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
@@ -92,10 +93,12 @@ class HistoryTab:
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
                 self.show, asked, listed, **PRIVATE)
 
-    def show(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
-        """Refresh the list of pictures that match, with nothing selected."""
+    def show(self, limit: int, search: str, only: bool, selected: str | None,
+             request: gr.Request) -> tuple:
+        """Refresh the list of pictures that match; one that is no longer listed is unselected."""
         language = language_of(request, self.services.language)
-        return (*self.listed(limit, search, only, request), *self.chosen(None, language))
+        listed = self.listed(limit, search, only, request)
+        return (*listed, *self.chosen(selected if selected in listed[2] else None, language))
 
     def listed(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
         """The pictures that match: hint, thumbnails with captions, ids, whether there are more."""

@@ -14,6 +14,13 @@ export function timed(messages) {
   return told.sort((a, b) => a[0] - b[0]); // stable
 }
 
+/** The pictures of each run as they were decoded last (strips from the top down), by run. */
+export function finishedStrips(messages) {
+  return new Map(messages
+    .filter(({ kind, refined, first }) => kind === "rows" && refined && first === 0)
+    .map(({ run, strips }) => [run, strips]));
+}
+
 /** How many of these had come by then. */
 export function upTo(told, seconds) {
   return told.filter(([time]) => time <= seconds).length;

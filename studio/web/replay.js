@@ -3,9 +3,10 @@
  * file, which the server makes.
  */
 
+import { decodePng } from "./core/drawing.js";
 import { make, setText } from "./core/elements.js";
 import { say } from "./core/strings.js";
-import { filmSeconds, timed, upTo } from "./moments.js";
+import { filmSeconds, finishedStrips, timed, upTo } from "./moments.js";
 
 const STEPS = 1000; // of the slider
 
@@ -15,9 +16,14 @@ export class Replay {
   #frame = null;
   #disposed = false;
 
-  /** newPreview(): an empty preview that fills the room it gets. mp4: can the server write one? */
+  /**
+   * newPreview(options): an empty preview that fills the room it gets. mp4: can the server write
+   * one?
+   */
   constructor(job, messages, { words, overlay, mp4, newPreview }) {
     Object.assign(this, { job, words, newPreview, told: timed(messages) });
+    this.finished = new Map([...finishedStrips(messages)].map(
+      ([run, strips]) => [run, strips.map((strip) => decodePng(strip).catch(() => null))]));
     this.length = this.told.at(-1)?.[0] ?? 0; // s of the run
     this.#build(mp4);
     this.preview = this.#fresh(overlay);
@@ -50,7 +56,7 @@ export class Replay {
 
   /** An empty preview; its overlay is in the film, too. */
   #fresh(overlay) {
-    const preview = this.newPreview();
+    const preview = this.newPreview({ finished: this.finished });
     preview.overlay = overlay;
     preview.toggle.addEventListener("click", () => this.#link(preview));
     this.bar.replaceChildren(this.play, this.slider, this.moment, preview.toggle, this.webp,
@@ -138,6 +144,7 @@ export class Replay {
     this.#stop();
     this.preview.dispose();
     this.element.remove();
+    for (const bitmap of [...this.finished.values()].flat()) bitmap.then((one) => one?.close());
   }
 }
 

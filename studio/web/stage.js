@@ -65,7 +65,7 @@ export class Run {
     } else {
       this.#replay = new Replay(this.id, this.#messages, {
         words: this.words, overlay: this.preview.overlay, mp4: this.options.mp4,
-        newPreview: () => this.#newPreview(),
+        newPreview: (options) => this.#newPreview(options),
       });
       this.preview.bar.remove();
       this.main.replaceChildren(this.#replay.element);

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -20,6 +21,17 @@ FORGOTTEN = """() => {
   window.fetch = (address, ...rest) => String(address).includes("/studio/replay/")
     ? Promise.resolve(new Response("nothing to replay", { status: 404 }))
     : known(address, ...rest);
+}"""
+
+# The lines of pixels that a replay shows whole, from the top down.
+REPLAYED = """() => {
+  const canvas = document.querySelector('.ssd-replayed .ssd-pixels');
+  const context = canvas.getContext('2d');
+  const lines = Array.from({ length: canvas.height },
+    (_, y) => context.getImageData(0, y, canvas.width, 1).data);
+  const drawn = (line) => line.every((value, i) => i % 4 !== 3 || value === 255);
+  const end = lines.findIndex((line) => !drawn(line));
+  return lines.slice(0, end < 0 ? undefined : end).map((line) => [...line]);
 }"""
 
 
@@ -115,6 +127,11 @@ def tools_of_the_stage(visitor, app):
     page.locator(".ssd-scrub").fill("400")
     page.wait_for_function("""() => /row [1-9]\\d* of 24/.test(
         document.querySelector('.ssd-replayed .ssd-figures')?.textContent)""")
+    early = page.evaluate(REPLAYED)
+    assert 0 < len(early) < 384, "not a part of the picture"
+    with Image.open(app.pictures[-1]) as picture:
+        whole = np.asarray(picture.convert("RGBA"))
+    assert (np.array(early) == whole.reshape(384, -1)[: len(early)]).all(), "rows look coarse"
     with Image.open(film_saved(page, "Save as WebP", "replay.webp")) as moving:
         assert moving.n_frames > 3 and moving.size == (384, 384)
     if can_write_mp4():

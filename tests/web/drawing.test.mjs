@@ -91,8 +91,11 @@ test("a committed cell is tinted until its pixels are there", () => {
 /** A canvas that notes what is drawn on it, and bitmaps that take their given time to decode. */
 function bench(delays) {
   const painted = [], closed = [];
-  const drawImage = (bitmap, x, y) => painted.push([bitmap.name, y]);
-  const canvas = { getContext: () => ({ drawImage }) };
+  const context = {
+    globalCompositeOperation: "source-over",
+    drawImage: ({ name }, x, y) => painted.push([name, y, context.globalCompositeOperation]),
+  };
+  const canvas = { getContext: () => context };
   const decode = async (name) => {
     await new Promise((resolve) => setTimeout(resolve, delays[name]));
     if (delays[name] === undefined) throw new Error("no PNG");
@@ -107,8 +110,16 @@ test("strips are painted in the order they came, however long each takes to deco
   queue.add("quick", canvas, 8);
   queue.add("middling", canvas, 16);
   await queue.settled();
-  assert.deepEqual(painted, [["slow", 0], ["quick", 8], ["middling", 16]]);
+  assert.deepEqual(painted.map(([name, top]) => [name, top]),
+    [["slow", 0], ["quick", 8], ["middling", 16]]);
   assert.deepEqual(closed, ["slow", "quick", "middling"]);
+});
+
+test("a strip of a run that is over looks as the finished picture where it is opaque", async () => {
+  const { queue, painted, canvas } = bench({ strip: 1 });
+  queue.add("strip", canvas, 8, Promise.resolve({ name: "whole" }));
+  await queue.settled();
+  assert.deepEqual(painted, [["strip", 8, "source-over"], ["whole", 0, "source-atop"]]);
 });
 
 test("a closed queue paints nothing more, not even what is being decoded", async () => {
@@ -127,7 +138,7 @@ test("a strip that is no PNG is warned of and stops no other", async (t) => {
   queue.add("broken", canvas, 0);
   queue.add("good", canvas, 8);
   await queue.settled();
-  assert.deepEqual(painted, [["good", 8]]);
+  assert.deepEqual(painted.map(([name]) => name), ["good"]);
   assert.equal(warn.mock.callCount(), 1);
 });
 
