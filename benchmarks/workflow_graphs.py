@@ -131,7 +131,7 @@ def seeds() -> Graph:
 
 
 def schedules_compared() -> Graph:
-    graph = Graph(["map_0", "map_1", "map_2"])
+    graph = Graph(["picture_0", "picture_2"])
     graph.note("More verification rounds repair more and take more forward passes. r = 0 only "
                "drafts; r = 1 and r = 2 verify every row once and twice. Preset *custom* uses your "
                "numbers as they are, so r may be 0. Bright cells were accepted, dark ones were "
@@ -148,6 +148,7 @@ def schedules_compared() -> Graph:
         graph.add(f"accepted_{rounds}", "SSD_AcceptanceMap", 5)
         graph.link(f"sampler_{rounds}", 2, f"accepted_{rounds}", "stats")
         graph.show(f"map_{rounds}", f"accepted_{rounds}", 0, 5, f"Acceptance, r = {rounds}")
+        graph.show(f"picture_{rounds}", f"sampler_{rounds}", 0, 6, f"Picture, r = {rounds}")
         graph.tell(f"plan_{rounds}", f"schedule_{rounds}", 2, 1, f"Plan, r = {rounds}")
     return graph
 
