@@ -195,8 +195,10 @@ class Frontend:
                                     arg=[picture, least], timeout=SLOW, polling=30)
 
     def wait_upper_half(self):
-        """Wait for a run that has rows and is far from its end, which pictures are saved after."""
-        self.until(lambda: 1 <= self.painted() <= 12)
+        """Wait for a run that is far from its end, by its figures: strips may be painted later."""
+        self.page.wait_for_function(
+            "() => ssdTest.shown('.ssd-figures')"
+            ".some((line) => /row ([1-9]|1[0-2]) of 24/.test(line.textContent))", timeout=SLOW)
 
     def wait_figures(self, text, count=1):
         self.page.wait_for_function(
@@ -398,6 +400,7 @@ def test_a_tab_that_is_reloaded_meets_the_run_in_its_middle(open_frontend):
     tab.ready()
     tab.build(fresh())
     assert tab.server.get("/queue")["queue_running"], "the runs ended before the page was back"
+    tab.wait_painted(1)
     tab.wait_upper_half()
     assert tab.page.locator(".ssd-heading:visible").inner_text() == "ar"
     tab.server.post("/queue", {"clear": True})
