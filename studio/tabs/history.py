@@ -73,14 +73,14 @@ class HistoryTab:
         filters = [self.limit, self.search, self.only]
         asked = [*filters, self.selected]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
-        tab.select(self.show, asked, listed, **PRIVATE)
-        load(self.show, asked, listed, **PRIVATE)
-        gr.on([self.search.change, self.only.change], self.show, asked, listed,
+        tab.select(self.show, filters, listed, **PRIVATE)
+        load(self.show, filters, listed, **PRIVATE)
+        gr.on([self.search.change, self.only.change], self.keep, asked, listed,
               trigger_mode="always_last", **PRIVATE)
         self.star.click(self.mark, self.selected, [self.status, self.details, self.star],
                         **PRIVATE).then(self.listed, filters, listed[:4], **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.show, asked, listed, **PRIVATE)
+            self.keep, asked, listed, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
@@ -91,14 +91,20 @@ class HistoryTab:
             self.delete.click(self.ask, self.selected, [self.status, *self.asking], **PRIVATE)
             self.spare.click(self.settled, None, self.asking, **PRIVATE)
             self.sure.click(self.remove, self.selected, self.status, **PRIVATE).then(
-                self.show, asked, listed, **PRIVATE)
+                self.show, filters, listed, **PRIVATE)
 
-    def show(self, limit: int, search: str, only: bool, selected: str | None,
+    def show(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
+        """Refresh the list of pictures that match, with nothing selected."""
+        return self.keep(limit, search, only, None, request)
+
+    def keep(self, limit: int, search: str, only: bool, selected: str | None,
              request: gr.Request) -> tuple:
-        """Refresh the list of pictures that match; one that is no longer listed is unselected."""
+        """The same, but the selected picture stays so if it is listed."""
         language = language_of(request, self.services.language)
-        listed = self.listed(limit, search, only, request)
-        return (*listed, *self.chosen(selected if selected in listed[2] else None, language))
+        hint, pictures, ids, more = self.listed(limit, search, only, request)
+        kept = selected if selected in ids else None
+        marked = gr.update(value=pictures, selected_index=ids.index(kept) if kept else None)
+        return hint, marked, ids, more, *self.chosen(kept, language)
 
     def listed(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
         """The pictures that match: hint, thumbnails with captions, ids, whether there are more."""

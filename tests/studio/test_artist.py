@@ -245,6 +245,26 @@ def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(visit):
     assert visitor.page.locator("#history-restore").is_visible()
 
 
+def test_a_search_keeps_the_picture_that_is_looked_at(visit):
+    visitor = visit(**DESK)
+    page, pictures = visitor.page, visitor.page.locator("#history .thumbnail-item")
+    for seed in (7101, 7102):
+        visitor.lock(seed)
+        drawn_by(visitor, lambda: page.click("#draw"))
+    visitor.tab("History")
+    pictures.nth(1).click()
+    page.wait_for_selector(".studio-details h3:has-text('-7101-')")
+    for search, place in (("7101", 0), ("", 1)):
+        visitor.fill("history-search", search)
+        page.wait_for_function(
+            "(n) => document.querySelectorAll('#history .thumbnail-item')[n]"
+            "?.classList.contains('selected')", arg=place)
+        assert page.locator("#history .selected").count() == 1
+        assert "-7101-" in page.locator(".studio-details h3").inner_text()
+    visitor.fill("history-search", "7102")
+    page.wait_for_selector(".studio-details", state="detached")
+
+
 def test_on_a_phone_tabs_that_draw_nothing_have_the_screen_for_themselves(visit):
     page = visit(viewport={"width": 390, "height": 844}, has_touch=True).page
     page.wait_for_selector(".studio-fold")

@@ -244,20 +244,23 @@ def test_only_a_model_whose_size_was_asked_for_is_downloaded(services, demo, mon
 def test_at_first_nothing_is_selected_in_the_list(services, history_tab):
     entries = saved(services, 2)
     _, gallery, ids, _, selected, delete, spare, sure, details, _ = history_tab.show(
-        24, "", False, None, ENGLISH)
-    assert set(ids) == {entry.id for entry in entries} and len(gallery) == 2
+        24, "", False, ENGLISH)
+    assert set(ids) == {entry.id for entry in entries} and len(gallery["value"]) == 2
     assert selected is None and "<img" not in details and delete["visible"]
     assert say("en", "history_pick") in details, "it says what a click does"
     assert not spare["visible"] and not sure["visible"]
-    assert all(path.endswith(".jpg") for path, _ in gallery), "thumbnails, not whole PNGs"
+    assert all(path.endswith(".jpg") for path, _ in gallery["value"]), "thumbnails, not whole PNGs"
 
 
 def test_a_picture_stays_selected_while_it_is_in_the_list(services, history_tab):
     entry, other = saved(services, 2)
 
     def shown(search, selected):
-        return history_tab.show(24, search, False, selected, ENGLISH)[4:-1:4]
+        return history_tab.keep(24, search, False, selected, ENGLISH)[4:-1:4]
 
+    ids = history_tab.keep(24, "", False, None, ENGLISH)[2]
+    gallery = history_tab.keep(24, "", False, entry.id, ENGLISH)[1]
+    assert gallery["selected_index"] == ids.index(entry.id)
     selected, details = shown("", entry.id)
     assert selected == entry.id and f"/studio/picture/{entry.id}" in details
     selected, details = shown("a zebra", entry.id)
@@ -271,12 +274,12 @@ def test_the_history_is_searched_and_favourites_are_kept(services, history_tab, 
     other, = saved(services)
 
     def listed(search, only=False):
-        _, gallery, ids, *_ = history_tab.show(24, search, only, None, ENGLISH)
-        return ids, [caption for _, caption in gallery]
+        _, gallery, ids, *_ = history_tab.show(24, search, only, ENGLISH)
+        return ids, [caption for _, caption in gallery["value"]]
 
     assert listed("RED house faithful") == ([entry.id], ["a red house · Faithful"])
     assert listed(str(settings.seed))[0] == [entry.id] and listed("a zebra")[0] == []
-    assert "No picture matches" in history_tab.show(24, "a zebra", False, None, ENGLISH)[0]
+    assert "No picture matches" in history_tab.show(24, "a zebra", False, ENGLISH)[0]
     *_, button = history_tab.mark(other.id, ENGLISH)
     assert button["value"] == "Remove from favourites"
     assert listed("", only=True) == ([other.id], [f"★ {other.path.stem}"])
@@ -309,7 +312,7 @@ def test_a_picture_is_deleted_only_after_its_name_was_asked_for(services, histor
 def test_what_cannot_be_listed_is_told_under_the_hint(services, history_tab):
     entry = saved(services)[0]
     (entry.path.parent / "000000.png").write_bytes(b"no picture")
-    hint, *_ = history_tab.show(24, "", False, None, ENGLISH)
+    hint, *_ = history_tab.show(24, "", False, ENGLISH)
     assert "cannot be listed: 1" in hint and "000000.png" in hint
 
 
