@@ -110,8 +110,8 @@ test("strips are painted in the order they came, however long each takes to deco
   queue.add("quick", canvas, 8);
   queue.add("middling", canvas, 16);
   await queue.settled();
-  assert.deepEqual(painted.map(([name, top]) => [name, top]),
-    [["slow", 0], ["quick", 8], ["middling", 16]]);
+  assert.deepEqual(painted, [["slow", 0, "source-over"], ["quick", 8, "source-over"],
+    ["middling", 16, "source-over"]]);
   assert.deepEqual(closed, ["slow", "quick", "middling"]);
 });
 
@@ -138,7 +138,7 @@ test("a strip that is no PNG is warned of and stops no other", async (t) => {
   queue.add("broken", canvas, 0);
   queue.add("good", canvas, 8);
   await queue.settled();
-  assert.deepEqual(painted.map(([name]) => name), ["good"]);
+  assert.deepEqual(painted, [["good", 8, "source-over"]]);
   assert.equal(warn.mock.callCount(), 1);
 });
 
