@@ -19,6 +19,7 @@ from torch import nn
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
+from ..model.products import product
 from ..model.transformer import Decoder
 from ..postcards.captions import fresh_prompt
 from ..postcards.chinese import fresh_chinese_prompt
@@ -189,7 +190,7 @@ class Backbone(nn.Module):
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; h may be exact or estimated."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
-        return F.linear(hidden, self.head).float()
+        return product(hidden, self.head).float()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
         return self.awake(self.decoder).new_cache(rows, slots)

@@ -9,6 +9,15 @@ and `move` takes the chosen ones to their place. Knows nothing about pictures or
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
+
+KEYS = 64  # with keys by columns, passes read a multiple of so many slots: see `two_products`
+WHOLE_MASK = 1 << 21  # numbers; up to so many, the masks of all slots are made once
+
+
+def stored_by_columns(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether attention on this device is computed by two products (transformer.two_products)."""
+    return device.type == "cpu" and dtype == torch.bfloat16
 
 
 class KVCache:
@@ -16,13 +25,19 @@ class KVCache:
 
     mask: additive [rows or 1, 1, group * n, slots], repeated for the `group` query heads that share
     a key head. None if the pass attends to every slot, or if it is `causal` from slot 0.
+    by_columns: keys are stored column by column, as the products of `attention` read them, and
+    passes read a multiple of KEYS slots.
     """
 
     def __init__(self, layers: int, rows: int, kv_heads: int, slots: int, head_dim: int,
                  dtype: torch.dtype, device: torch.device, group: int = 1) -> None:
+        self.by_columns = stored_by_columns(dtype, device)
+        self._step = KEYS if self.by_columns else 1
+        slots = self._rounded(slots)
         shape = (layers, rows, kv_heads, slots, head_dim)
-        self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
+        self.keys = (torch.zeros((*shape[:3], head_dim, slots), dtype=dtype, device=device).mT
+                     if self.by_columns else torch.zeros_like(self.values))
         self._every_row = torch.arange(rows, device=device)[:, None]
         self._layers = tuple(zip(self.keys, self.values, strict=True))
         self.slots: slice | torch.Tensor = slice(0, 0)
@@ -31,6 +46,11 @@ class KVCache:
         self.causal = False
         self._group = group
         self._visible_from: torch.Tensor | None = None
+        self._triangle = self._additive_of_all() if slots * slots <= WHOLE_MASK else None
+
+    def _rounded(self, stop: int) -> int:
+        """The slots that a pass reads which needs those before `stop`."""
+        return -(-stop // self._step) * self._step
 
     @property
     def nbytes(self) -> int:
@@ -45,12 +65,16 @@ class KVCache:
 
     def seek(self, start: int, count: int) -> None:
         """The next pass feeds slots start..start+count-1 of every row, by plain slices."""
-        self.slots = self.positions = slice(start, start + count)
-        self._end = start + count
+        self.slots = self.positions = fed = slice(start, start + count)
+        self._end = self._rounded(fed.stop)
         all_seen = self._visible_from is None
         self.causal = all_seen and start == 0
-        self.mask = None if all_seen and (count == 1 or self.causal) else self._at_or_before(
-            torch.arange(start, self._end, device=self.keys.device)[None])
+        if self.causal or (all_seen and count == 1 and self._end == fed.stop):
+            self.mask = None
+        elif all_seen and self._triangle is not None:
+            self.mask = self._grouped(self._triangle[None, None, fed, : self._end])
+        else:
+            self.mask = self._at_or_before(torch.arange(start, fed.stop, device=self.keys.device)[None])
 
     def seek_each(self, slots: torch.Tensor, stop: int, visible: torch.Tensor | None = None,
                   positions: torch.Tensor | None = None) -> None:
@@ -61,7 +85,9 @@ class KVCache:
         trees). positions [rows, n] int64: places in the sequence, where they are not the slots.
         """
         self.positions = slots if positions is None else positions
-        self.slots, self._end, self.causal = slots, stop, False
+        self.slots, self._end, self.causal = slots, self._rounded(stop), False
+        if visible is not None:
+            visible = F.pad(visible, (0, self._end - stop))
         self.mask = self._at_or_before(self.positions) if visible is None else self._additive(
             self._unhidden(visible, slots)[:, None])
 
@@ -81,8 +107,15 @@ class KVCache:
             v[self._every_row, :, self.slots] = values.transpose(1, 2)
         return k[:, :, : self._end], v[:, :, : self._end]
 
+    def _additive_of_all(self) -> torch.Tensor:
+        """Row s of [slots, slots] is the mask of a query in slot s, if nothing is hidden."""
+        slots = self.keys.shape[3]
+        return self.values.new_full((slots, slots), float("-inf")).triu_(1)
+
     def _at_or_before(self, slots: torch.Tensor) -> torch.Tensor:
         """The mask with which positions [rows or 1, n] attend to slots at or before themselves."""
+        if self._triangle is not None and self._visible_from is None:
+            return self._grouped(self._triangle[slots, : self._end][:, None])
         seen = torch.arange(self._end, device=slots.device) <= slots[..., None]
         return self._additive(self._unhidden(seen, slots)[:, None])
 
@@ -96,5 +129,8 @@ class KVCache:
     def _additive(self, visible: torch.Tensor) -> torch.Tensor:
         """A float mask, made once per pass: SDPA would convert a bool mask in every layer."""
         mask = torch.zeros(visible.shape, dtype=self.keys.dtype, device=visible.device)
-        mask.masked_fill_(~visible, float("-inf"))
+        return self._grouped(mask.masked_fill_(~visible, float("-inf")))
+
+    def _grouped(self, mask: torch.Tensor) -> torch.Tensor:
+        """The mask [rows or 1, 1, n, slots] for the query heads that share a key head."""
         return mask if self._group == 1 else mask.repeat(1, 1, self._group, 1)

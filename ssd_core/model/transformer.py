@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from .kv_cache import KVCache
+from .processor import cpu_has_bf16
+from .products import Int8Matrix, product
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,35 @@ def paired(x: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
-              causal: bool) -> torch.Tensor:
+              causal: bool, by_products: bool = False) -> torch.Tensor:
     """Attend from q [rows, heads, n, D] to k and v [rows, kv_heads, slots, D].
 
     With a mask [..., n, slots], query heads that share a key head are folded into one head with
     more queries. SDPA's kernels that take a mask cannot share keys and would copy keys and values
-    for every head. The causal kernels can share them.
+    for every head. The causal kernels can share them. by_products: see `two_products`.
     """
-    group = q.shape[1] // k.shape[1]
-    if causal or group == 1:
+    group, q = q.shape[1] // k.shape[1], q.to(k.dtype)
+    if causal or (group == 1 and not by_products):
         return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal,
                                               enable_gqa=group > 1)
     q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [rows, kv_heads, group * n, D]
-    y = F.scaled_dot_product_attention(q, k, v, mask)
+    y = two_products(q, k, v, mask) if by_products else F.scaled_dot_product_attention(q, k, v, mask)
     return y.unflatten(2, (group, -1)).flatten(1, 2)
+
+
+def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+                 mask: torch.Tensor | None) -> torch.Tensor:
+    """softmax(q k^T / sqrt(D) + mask) v, as written; all [rows, heads, n or slots, D].
+
+    On CPUs this is faster in bf16 than SDPA's kernel, and a query's result has the same bits at any
+    number of queries and slots (`backbones/invariance.py` checks it on the machine at hand).
+    """
+    rows, heads, n, width = q.shape
+    if mask is None:  # every slot is seen
+        mask = q.new_zeros(1, 1, 1, 1)
+    mask = mask[0] if len(mask) == 1 else mask.expand(-1, heads, -1, -1).flatten(0, 1)
+    scores = torch.baddbmm(mask, q.reshape(-1, n, width), k.flatten(0, 1).mT, alpha=width**-0.5)
+    return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).unflatten(0, (rows, heads))
 
 
 class DecoderLayer(nn.Module):
@@ -89,25 +106,27 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:
-        x = x + self.attend(F.rms_norm(x, x.shape[-1:], self.attention_norm, self.shape.eps),
-                            angles, index, cache)
+        y = F.rms_norm(x, x.shape[-1:], self.attention_norm, self.shape.eps)
+        x = product(self.attend(y, angles, index, cache), self.out, x)
         y = F.rms_norm(x, x.shape[-1:], self.ffn_norm, self.shape.eps)
-        gate, up = F.linear(y, self.gate_up).chunk(2, dim=-1)
-        return x + F.linear(F.silu(gate) * up, self.down)
+        gate, up = product(y, self.gate_up).chunk(2, dim=-1)
+        return product(F.silu(gate) * up, self.down, x)
 
     def attend(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
                cache: KVCache | None) -> torch.Tensor:
+        """What the heads gathered [rows, n, heads * D], for x [rows, n, d] after its norm."""
         s = self.shape
-        qkv = F.linear(x, self.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
+        qkv = product(x, self.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
         qk, v = qkv.split((s.heads + s.kv_heads, s.kv_heads), dim=1)  # [rows, heads, n, D]
         qk = self.normed(qk) if s.qk_norm else qk
         qk = qk if angles is None else rotate(qk, angles)
         q, k = qk.split((s.heads, s.kv_heads), dim=1)
-        mask, causal = None, True
-        if cache is not None:
-            (k, v), mask, causal = cache.update(index, k, v), cache.mask, cache.causal
-        y = attention(q, k, v, mask, causal)
-        return F.linear(y.transpose(1, 2).flatten(2), self.out)
+        if cache is None:
+            y = attention(q, k, v, None, True)
+        else:
+            k, v = cache.update(index, k, v)
+            y = attention(q, k, v, cache.mask, cache.causal, cache.by_columns)
+        return y.transpose(1, 2).flatten(2)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
         """LayerNorm of each head, before the rotation (Chameleon)."""
@@ -161,10 +180,16 @@ class Decoder(nn.Module):
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
-        weight = self.layers[0].get_parameter("qkv")
-        s = self.shape
-        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, weight.dtype, weight.device,
+        s, norm = self.shape, self.layers[0].get_parameter("attention_norm")
+        dtype = self.cache_dtype(norm.dtype, norm.device)
+        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, dtype, norm.device,
                        group=s.heads // s.kv_heads)
+
+    def cache_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:
+        """bf16 beside integer matrices where a CPU computes in it, else the dtype of the states."""
+        integers = isinstance(self.layers[0].qkv, Int8Matrix)
+        in_bf16 = integers and device.type == "cpu" and cpu_has_bf16()
+        return torch.bfloat16 if in_bf16 else dtype
 
 
 def frequencies(pairs: int, theta: float = 10_000.0) -> torch.Tensor:

@@ -1,0 +1,142 @@
+"""Products of activations with weight matrices, in floating point or in 8-bit integers (W8A8).
+
+`Int8Matrix` quantises a matrix by row (one scale per output channel) and each row of activations by
+its own largest value, so that a cell's numbers never depend on the other cells of a pass. Sums of
+integers are exact, so a row has the same bits at any width of the pass. torchao 0.18 has the same
+scheme, but takes 9 to 48 times as long in eager mode, because it multiplies in fp32
+(benchmarks/low_precision.py measures both).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+LARGEST = 127  # of an 8-bit integer, symmetric about 0
+EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
+CARD_ROWS = 32  # CUDA's kernel takes more than 16 rows
+HELD = 1 << 20  # without a kernel, matrices of up to so many numbers are kept as fp32 integers
+QUANTISED_AT_ONCE = 1 << 22  # numbers, so that a large matrix needs little memory besides its own
+
+
+class Int8Matrix(nn.Module):
+    """A frozen matrix [out, in] as int8 `values` and fp32 `scales` [out].
+
+    On a device without an integer kernel that is correct and fast, the same integers are multiplied
+    in fp32, in pieces short enough for the sums to be exact: the results are the same bits.
+    """
+
+    def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
+        super().__init__()
+        self.shape = values.shape
+        if values.numel() <= HELD and not has_kernel(values.device):
+            values = values.float()
+        self.values = nn.Parameter(values, requires_grad=False)
+        self.scales = nn.Parameter(scales, requires_grad=False)
+
+    @classmethod
+    def of(cls, weight: torch.Tensor) -> Int8Matrix:
+        """Quantise a floating-point matrix [out, in], some rows at a time."""
+        values = torch.empty(weight.shape, dtype=torch.int8, device=weight.device)
+        scales = torch.empty(len(weight), dtype=torch.float32, device=weight.device)
+        step = max(1, QUANTISED_AT_ONCE // weight.shape[1])
+        for start in range(0, len(weight), step):
+            part = slice(start, start + step)
+            values[part], scale = quantised(weight.detach()[part])
+            scales[part] = scale[:, 0]
+        return cls(values, scales)
+
+    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """residual + x @ weight.T for x [..., in]; the result [..., out] has x's dtype."""
+        rows = x.reshape(-1, x.shape[-1])
+        integers, scale = quantised(rows)
+        y = self.summed(integers) * self.scales
+        if residual is None:
+            y = y.mul_(scale).to(x.dtype)
+        else:
+            y = torch.addcmul(residual.reshape(-1, y.shape[-1]), y, scale).to(residual.dtype)
+        return y.view(*x.shape[:-1], y.shape[-1])
+
+    def summed(self, integers: torch.Tensor) -> torch.Tensor:
+        """integers [rows, in] int8 times the values: whole numbers [rows, out], int32 or fp32."""
+        if self.values.dtype == torch.int8 and has_kernel(self.values.device):
+            return integer_product(integers, self.values)
+        return exact_product(integers.float(), self.values)
+
+
+Matrix = torch.Tensor | Int8Matrix
+
+
+def product(x: torch.Tensor, weight: Matrix, residual: torch.Tensor | None = None) -> torch.Tensor:
+    """residual + x @ weight.T for x [..., in] and a matrix [out, in] of either kind."""
+    if isinstance(weight, Int8Matrix):
+        return weight(x, residual)
+    if residual is None:
+        return F.linear(x, weight)
+    if type(weight) is not nn.Parameter:  # torchao's tensors, which know F.linear only
+        return residual + F.linear(x, weight)
+    flat = residual.reshape(-1, residual.shape[-1])
+    return torch.addmm(flat, x.reshape(-1, x.shape[-1]), weight.t()).view_as(residual)
+
+
+def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows [n, d] -> int8 [n, d] and the fp32 scale [n, 1] of each row: its largest value / 127."""
+    scale = rows.abs().amax(-1, keepdim=True).float() * (1 / LARGEST)
+    return (rows / scale).round_().to(torch.int8), scale
+
+
+def integer_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """x [rows, in] @ values [out, in].T, both int8 -> int32; rows are padded for CUDA's kernel."""
+    if x.is_cuda and (padding := CARD_ROWS - len(x)) > 0:
+        return torch._int_mm(F.pad(x, (0, 0, 0, padding)), values.t())[: len(x)]
+    return torch._int_mm(x, values.t())
+
+
+def exact_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """The same sums by fp32 products of whole numbers, x [rows, in] float32, in exact pieces."""
+    parts = zip(x.split(EXACT, dim=1), values.split(EXACT, dim=1), strict=True)
+    sums = [F.linear(piece, part.float()) for piece, part in parts]
+    return sums[0] if len(sums) == 1 else sum(piece.to(torch.int32) for piece in sums)
+
+
+@cache
+def has_kernel(device: torch.device) -> bool:
+    """Whether `torch._int_mm` multiplies correctly on a device and faster than fp32 would."""
+    with torch.inference_mode(False), torch.no_grad():
+        try:
+            return all(sums_agree(device, *sizes) for sizes in ((1, 64, 64), (33, 1048, 128))) \
+                and kernel_is_faster(device)
+        except (RuntimeError, NotImplementedError, AttributeError):
+            return False
+
+
+def sums_agree(device: torch.device, rows: int, inner: int, out: int) -> bool:
+    """Whether the kernel gives the exact sums of integers as large as they can be."""
+    x = (torch.arange(rows * inner, device=device).view(rows, inner) * 37 % 255 - 127).char()
+    values = (torch.arange(out * inner, device=device).view(out, inner) * 59 % 255 - 127).char()
+    x[0], values[0] = LARGEST, -LARGEST
+    exact = exact_product(x.float(), values).to(torch.int32)
+    return torch.equal(integer_product(x, values), exact)
+
+
+def kernel_is_faster(device: torch.device) -> bool:
+    """Compared with an fp32 product of one layer's size, best of a few."""
+    if device.type != "cpu":
+        return True
+    x, values = torch.ones(32, 512, dtype=torch.int8), torch.ones(512, 512, dtype=torch.int8)
+    floats, weight = x.float(), values.float()
+    return best_of(lambda: integer_product(x, values)) < best_of(lambda: F.linear(floats, weight))
+
+
+def best_of(work, repeats: int = 5) -> float:
+    """Seconds of the fastest of some runs, the first one left out."""
+    seconds = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds[1:])
