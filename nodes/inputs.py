@@ -98,7 +98,8 @@ def sampling() -> list[io.Input]:
     """cfg, temperature, top_k, top_p and the other sampling knobs, all advanced."""
     known = [one for one in sampling_knobs() if one.name != "seed"]
     folded = {one.name: ADVANCED for one in known}
-    return [*first(known, **folded), *later(known, **folded), numerics()]
+    min_p, *newer = later(known, **folded)
+    return [*first(known, **folded), min_p, numerics(), *newer]
 
 
 def numerics() -> io.Input:

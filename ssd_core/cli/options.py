@@ -24,8 +24,8 @@ from ..weights.quantize import ABOUT
 from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
-NO_NUMERICS = ("--numerics has no effect any more: a picture is called identical wherever passes of "
-               "any width give AR's")
+NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
+               "'identical'")
 MODELS = "models"  # default folder of downloads and of searches
 
 Json = Annotated[bool, typer.Option(
