@@ -78,7 +78,7 @@ def race() -> Graph:
     graph = Graph(["both"])
     graph.note("AR (left) and SSD (right) draw the same prompt with the same seed. Each is timed "
                "separately. Replace *SSD Schedule* with *Baseline Method* set to **exact** to see "
-               "AR's picture in fewer forward passes (identical in fp32).")
+               "AR's picture in fewer forward passes.")
     graph.loaders()
     graph.add("ssd", "SSD_Schedule", 0, "SSD", preset="postcard")
     graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")  # last: the tallest
@@ -207,9 +207,8 @@ you press **Run** without them, the message shows a command that downloads them 
 Python. It prints size and licence and asks before it starts. Or put all files of \
 [Janus-Pro-1B]({JANUS}) there by hand; then press R and Run.
 
-*Faithful* gives the picture of normal decoding in fewer forward passes; in bf16, the default \
-here, rounding can change some of its tokens. *Balanced* and *Fast* are quicker and \
-change the picture.
+*Faithful* gives the picture of normal decoding in fewer forward passes; where rounding can \
+change it, the report says so. *Balanced* and *Fast* are quicker and change the picture.
 
 If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
 

@@ -16,6 +16,7 @@ from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.front.knobs import described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
+from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .newer import ADVANCED
 from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
@@ -96,8 +97,17 @@ def seed() -> list[io.Input]:
 def sampling() -> list[io.Input]:
     """cfg, temperature, top_k, top_p and the other sampling knobs, all advanced."""
     known = [one for one in sampling_knobs() if one.name != "seed"]
-    hidden = {one.name: ADVANCED for one in known}
-    return [*first(known, **hidden), *later(known, **hidden)]
+    folded = {one.name: ADVANCED for one in known}
+    min_p, *newer = later(known, **folded)
+    return [*first(known, **folded), min_p, numerics(), *newer]
+
+
+def numerics() -> io.Input:
+    """A widget of earlier versions, which saved workflows and prompts still have."""
+    made = io.Combo.Input("numerics", options=list(NUMERICS), default=NUMERICS[0], optional=True,
+                          tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
+    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 takes it here alone
+    return made
 
 
 def subject() -> list[io.Input]:

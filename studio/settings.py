@@ -76,7 +76,8 @@ class Wish:
         return kind(**{name: value for name, value in known.items() if value is not None})
 
     def sampling(self) -> Sampling:
-        return Sampling(**{f.name: getattr(self, f.name) for f in fields(Sampling)})
+        return Sampling(**{f.name: getattr(self, f.name) for f in fields(Sampling)
+                           if hasattr(self, f.name)})
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None for the backbone's own."""

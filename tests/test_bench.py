@@ -7,7 +7,7 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, Sampling
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, SSD, Exact, Rows, Strict
-from ssd_core.front.compare import identical_share, verdict
+from ssd_core.front.compare import identical_share, promise_holds, verdict
 from ssd_core.front.labels import claim
 from ssd_core.front.request import Request
 from ssd_core.measure import bench as bench_module
@@ -62,32 +62,46 @@ def test_every_event_is_watched(order):
 FP32, BF16 = torch.float32, torch.bfloat16
 
 
-@pytest.mark.parametrize(("method", "dtype", "share", "expected"), [
-    (AR(), BF16, None, "identical"), (AR(), FP32, 1.0, "identical"),
-    (Exact(), FP32, 1.0, "identical"), (Exact(), FP32, None, "identical"),
-    (Exact(), BF16, 1.0, "identical"), (Exact(), BF16, None, "same distribution"),
-    (Exact(), BF16, 0.34, "same distribution"), (Exact(), FP32, 0.99, "same distribution"),
-    (Strict(), FP32, 0.1, "same distribution"), (SSD(), FP32, 0.4, "approximate"),
-    (SSD(), FP32, None, "approximate"), (SSD(acceptance="coupled"), BF16, 1.0, "identical")])
-def test_identical_is_said_where_measured_or_where_fp32_makes_it_so(method, dtype, share,
-                                                                    expected):
-    assert verdict(method, dtype, share) == expected
-    assert claim(method, dtype, share).startswith(
+def loaded(dtype, invariant=False):
+    backbone = MockBackbone(Grid(2, 2)).to(dtype)
+    backbone.batch_invariant = invariant
+    return backbone
+
+
+@pytest.mark.parametrize(("dtype", "invariant", "holds"), [
+    (FP32, False, True), (FP32, True, True), (BF16, True, True), (BF16, False, False),
+    (torch.float16, False, False)])
+def test_the_promise_holds_in_fp32_and_where_passes_of_any_width_give_the_same_bits(
+        dtype, invariant, holds):
+    assert promise_holds(loaded(dtype, invariant)) == holds
+    assert promise_holds(loaded(dtype, invariant).resized(None)) == holds
+
+
+@pytest.mark.parametrize(("method", "holds", "share", "expected"), [
+    (AR(), False, None, "identical"), (AR(), True, 1.0, "identical"),
+    (Exact(), True, 1.0, "identical"), (Exact(), True, None, "identical"),
+    (Exact(), False, 1.0, "identical"), (Exact(), False, None, "same distribution"),
+    (Exact(), False, 0.34, "same distribution"), (Exact(), True, 0.99, "same distribution"),
+    (Strict(), True, 0.1, "same distribution"), (SSD(), True, 0.4, "approximate"),
+    (SSD(), True, None, "approximate"), (SSD(acceptance="coupled"), False, 1.0, "identical")])
+def test_identical_is_said_where_measured_or_where_the_promise_holds(method, holds, share,
+                                                                     expected):
+    assert verdict(method, holds, share) == expected
+    assert claim(method, loaded(BF16, holds), share).startswith(
         "AR itself" if isinstance(method, AR) else expected)
 
 
-def test_matched_numerics_keep_the_promise_of_methods_that_make_it():
-    assert verdict(Exact(), BF16, None, matched=True) == "identical"
-    assert claim(Exact(), BF16, matched=True).startswith("identical: in bf16 with matched numerics")
-    assert claim(Exact(), FP32, matched=True).startswith("identical: in fp32 this is AR's own")
-    assert verdict(Exact(), BF16, 0.9, matched=True) == "same distribution"  # measured is measured
-    assert verdict(SSD(), BF16, None, matched=True) == "approximate"
+@pytest.mark.parametrize(("dtype", "invariant"), [(FP32, False), (BF16, True)])
+def test_a_promise_that_holds_is_claimed_without_conditions(dtype, invariant):
+    assert claim(Exact(), loaded(dtype, invariant)) == (
+        "identical: this is AR's own picture for this seed")
 
 
 def test_a_claim_names_the_dtype_where_that_decides():
-    assert "fp32 this is AR's own" in claim(Exact(), FP32)
-    assert claim(Exact(), BF16).startswith("same distribution as AR: in bf16 rounding")
-    assert claim(Exact(), BF16, 0.996) == (
+    assert claim(Exact(), loaded(BF16)) == (
+        "same distribution as AR: rounding in bf16 on this device may make it differ from AR's own "
+        "picture for this seed (Race measures it)")
+    assert claim(Exact(), loaded(BF16), 0.996) == (
         "same distribution, 99% of tokens are AR's (measured, bf16)")
 
 

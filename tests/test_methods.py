@@ -298,17 +298,6 @@ def test_keeping_ones_own_rows_continues_as_before(subject, name):
         assert again.equal(whole)
 
 
-@pytest.mark.slow
-@small_subject
-@every_method
-def test_passes_of_one_width_give_the_same_tokens(name, subject):
-    """In fp32; tests/test_matched.py has the half precisions."""
-    backbone, heads = loaded(subject)
-    sampling = Sampling(seed=1, cfg=SUBJECTS[subject], numerics="matched")
-    matched = tokens(backbone, UNDER_TEST[name], WORDS[:2], heads=heads, sampling=sampling)
-    assert matched.equal(run(subject, name, 1, WORDS[:2])[-1].tokens)
-
-
 # AR's picture, token for token
 
 

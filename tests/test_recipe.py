@@ -73,13 +73,23 @@ def test_a_recipe_comes_back(tmp_path):
 
 def test_a_recipe_of_version_1_is_drawn_again_with_the_noise_of_its_time(png):
     old = {key: value for key, value in recipe(version=1).items()
-           if key not in ("noise_version", "min_p", "numerics")}
+           if key not in ("noise_version", "min_p")}
     assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1, min_p=0.0)
     assert sampling_of(read_recipe(png({**old, "noise_version": 2}))).noise_version == 1
     assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, min_p=0.0)
     again = make_recipe(BACKBONE, None, SSD(), sampling_of(read_recipe(png(old))), TOKENS, STATS,
                         index=0, prompt="x")
     assert sampling_of(read_recipe(png(again))).noise_version == 1
+
+
+@pytest.mark.parametrize("numerics", ["fast", "matched"])
+def test_numerics_of_an_older_recipe_are_read_and_mean_nothing(png, numerics):
+    assert "numerics" not in recipe()
+    old = read_recipe(png(recipe(numerics=numerics)))
+    assert sampling_of(old) == sampling_of(read_recipe(png(recipe())))
+    again = make_recipe(BACKBONE, None, SSD(), sampling_of(old), TOKENS, STATS, index=0, prompt="x")
+    assert "numerics" not in again
+    assert from_recipe(old) == from_recipe(read_recipe(png(recipe())))
 
 
 def test_no_recipe_leaves_no_chunk(tmp_path):

@@ -73,7 +73,7 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
         "numerics", "size", "batch_size", "control_after_generate")} == {
         "prompt": "a red house\nat night", "negative": "fog", "seed": 2**64 - 1, "cfg": 2.5,
         "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
-        "numerics": "matched", "size": "384x384", "batch_size": 1,
+        "numerics": "fast", "size": "384x384", "batch_size": 1,
         "control_after_generate": "fixed"}
     assert widgets(graph, "SSD_LoadBackbone")["backbone"] == "postcard"
 

@@ -24,15 +24,17 @@ from ..weights.quantize import ABOUT
 from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
+NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
+               "'identical'")
 MODELS = "models"  # default folder of downloads and of searches
 
 Json = Annotated[bool, typer.Option(
     "--json", help="Print one JSON object as the last line; all else goes to stderr.")]
 
 
-def flag(default: Any, text: str) -> Any:
-    """A dataclass field that becomes an option with this help text."""
-    return dataclasses.field(default=default, metadata={"help": text})
+def flag(default: Any, text: str, hidden: bool = False) -> Any:
+    """A dataclass field that becomes an option with this help text; hidden: `--help` omits it."""
+    return dataclasses.field(default=default, metadata={"help": text, "hidden": hidden})
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,13 @@ class Knobs:
 class Drawing:
     """Sampling."""
 
+    numerics: str | None = flag(None, "Has no effect any more.", hidden=True)
+
     def sampling(self) -> Sampling:
-        return Sampling(**asdict(self))
+        values = asdict(self)
+        if values.pop("numerics") is not None:
+            typer.echo(NO_NUMERICS, err=True)
+        return Sampling(**values)
 
 
 def takes_groups(command: Callable) -> Callable:
@@ -161,7 +168,7 @@ def as_parameter(f: Field, group: type) -> inspect.Parameter:
     written = said and not said.startswith(f"{group.__name__}(")  # dataclasses generates one
     panel = said.splitlines()[0].rstrip(".") if written else None
     option = typer.Option(*f.metadata.get("names", ()), help=f.metadata.get("help"),
-                          rich_help_panel=panel)
+                          rich_help_panel=panel, hidden=f.metadata.get("hidden", False))
     default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[get_type_hints(group)[f.name], option])

@@ -22,7 +22,6 @@ from .events import Event, Finished, Started
 from .graphs import runner
 from .heads import DraftHeads
 from .methods import Method, Resolved
-from .methods.window import cheapest_window
 from .plan import Plan
 from .state import DecodeState
 from .usual import usual_passes
@@ -54,11 +53,10 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     sampling = settled(sampling, backbone.preset)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, cfg)
-    width = pass_width(method, backbone, sampling)
 
     def state() -> DecodeState:
         return DecodeState(backbone, branches, len(prompts), sampling, cfg, heads,
-                           method.scratch(backbone.grid), width, runner(backbone))
+                           method.scratch(backbone.grid), runner(backbone))
 
     planned = plan(backbone, method, keep_rows, heads is not None)
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
@@ -73,7 +71,6 @@ def check(backbone: Backbone, prompts: Sequence[str], method: Method, heads: Dra
     resolved = method.resolved(backbone.preset)
     check_needs(resolved, backbone, heads)
     prompt_branches(backbone, list(prompts), negative, guidance_of(sampling, backbone.preset))
-    pass_width(resolved, backbone, settled(sampling, backbone.preset))
 
 
 @contextmanager
@@ -168,23 +165,6 @@ def check_needs(method: Resolved, backbone: Backbone, heads: DraftHeads | None) 
         raise SSDError(f"method {method.name} drafts with heads and none are loaded: load heads, "
                        "or use rows or exact, which need none")
     heads.require(*needed, method.needs_row_drafter())
-
-
-def pass_width(method: Resolved, backbone: Backbone, sampling: Sampling) -> int | None:
-    """Cells of every pass with matched numerics: as many as the device takes cheaply.
-
-    Matrix products round by the size of the matrix, but in one size each row has the same bits
-    wherever it stands. None: passes have the size they need.
-    """
-    if sampling.numerics == "fast":
-        return None
-    device = backbone.device.type
-    one = cheapest_window(backbone.grid, device)
-    widest = method.widest_pass(backbone.grid, device)
-    if widest > one and method.verdict == "identical":
-        raise SSDError(f"numerics matched: every pass has {one} cells here, so a wider window does "
-                       f"not fit; set window to {one} or less")
-    return -(-widest // one) * one
 
 
 def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -48,11 +48,8 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, cfg: float, heads: DraftHeads | None, scratch: int = 0,
-                 width: int | None = None, run: Run = Eager()) -> None:  # noqa: B008
-        """width: the cells of every pass after the prefill; None: as many as it needs.
-
-        run: does the work that graphs can replay; the caller closes it.
-        """
+                 run: Run = Eager()) -> None:  # noqa: B008
+        """run: does the work that graphs can replay; the caller closes it."""
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
@@ -64,7 +61,7 @@ class DecodeState:
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
                                 sampling.noise_version)
         self.longest = max(len(ids) for ids in prompts)
-        self.width, self.run = width, run
+        self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
         if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
@@ -113,21 +110,17 @@ class DecodeState:
         needed = self.longest + self.grid.slots + scratch
         if self.run.padded:
             return rounded(needed + 1, SLOTS)
-        return needed if self.width is None else needed + 1
+        return needed
 
     def keys(self, stop: int) -> int:
         """How many cache slots a pass over image slots before `stop` reads."""
-        slots = self.cache.keys.shape[3]
-        if self.width is not None:
-            return slots
         stop += self.longest
-        return rounded_keys(stop, slots) if self.run.padded else stop
+        return rounded_keys(stop, self.cache.keys.shape[3]) if self.run.padded else stop
 
     def _padded(self, slots: torch.Tensor) -> torch.Tensor:
         """Slots [B, n] with surplus cells, -1, up to the size of a pass."""
-        n, size = slots.shape[1], self.width
-        if size is None:
-            size = rounded_cells(n, self.grid.width) if self.run.padded else n
+        n = slots.shape[1]
+        size = rounded_cells(n, self.grid.width) if self.run.padded else n
         return F.pad(slots, (0, size - n), value=-1)
 
     def slots_between(self, start: int, stop: int) -> torch.Tensor:
@@ -141,7 +134,7 @@ class DecodeState:
         context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
-        if self.offset is None or self.width is not None or self.run.padded:
+        if self.offset is None or self.run.padded:
             self.feed_each(self.slots_between(start, stop), stop)
             return
         x = self.both(self.backbone.embed(self.tokens[:, start:stop]))
@@ -219,13 +212,8 @@ class DecodeState:
         return self.run(self._target_probs, slots)
 
     def _target_probs(self, slots: torch.Tensor) -> torch.Tensor:
-        """Static: `target_probs_at`; with matched numerics, computed in the width of all passes."""
-        count = slots.shape[1]
-        if self.width is not None:
-            surplus = slots[:, :1].expand(-1, self.width - count)
-            slots = torch.cat((slots, surplus), dim=1)
-        logits = self.backbone.logits(self.hidden_at(slots))
-        return self.probs(logits[:, :count], slots[:, :count])
+        """Static: `target_probs_at`."""
+        return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
     def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""

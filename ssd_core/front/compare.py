@@ -6,7 +6,6 @@ import torch
 
 from ..backbones.base import Backbone
 from ..engine.methods import AR, Method
-from ..model.sampling import Sampling
 
 
 def identical_share(tokens: torch.Tensor, others: torch.Tensor) -> float:
@@ -14,23 +13,24 @@ def identical_share(tokens: torch.Tensor, others: torch.Tensor) -> float:
     return (tokens == others).float().mean().item()
 
 
-def rounds_alike(backbone: Backbone, sampling: Sampling) -> bool:
-    """Whether a pass rounds as AR's would: with matched numerics, where that was proved (CPUs)."""
-    return sampling.numerics == "matched" and backbone.device.type == "cpu"
+def promise_holds(backbone: Backbone) -> bool:
+    """Whether methods that promise AR's picture keep the promise on this backbone, as loaded.
+
+    They do where a pass gives the same bits at any width; in fp32 AR's own passes decide near ties.
+    """
+    return backbone.batch_invariant or backbone.dtype == torch.float32
 
 
-def verdict(method: Method, dtype: torch.dtype, identical: float | None,
-            matched: bool = False) -> str:
+def verdict(method: Method, holds: bool, identical: float | None) -> str:
     """What can be claimed of a picture, as one word for previews, sheets and reports.
 
-    "identical" if all tokens were compared with AR's, or if fp32 or matched numerics guarantee it.
+    "identical" if all tokens were compared with AR's, or if the promise of AR's picture holds.
     Otherwise rounding can decide between two nearly even tokens; AR could have chosen either.
-    identical: measured share of tokens equal to AR's, None if AR did not run. matched: see
-    `rounds_alike`.
+    holds: see `promise_holds`. identical: measured share of tokens equal to AR's, None if AR did
+    not run.
     """
     if identical == 1 or isinstance(method, AR):
         return "identical"
     if method.verdict != "identical":
         return method.verdict
-    certain = identical is None and (matched or dtype == torch.float32)
-    return "identical" if certain else "same distribution"
+    return "identical" if holds and identical is None else "same distribution"

@@ -118,10 +118,6 @@ KNOB_WORDS: dict[str, Words] = {
                      "heads：草稿头，各单元格互不相干。row：行草稿器，单元格看得见相邻的单元格。"),
     "min_p": Words("Min-p (0: off; -1: the model's own)", "Min-p（0：关闭；-1：主干模型自己的值）",
                    "舍弃概率不到最可能词元这一比例的词元；0 保留全部。"),
-    "numerics": Words("Numerics (matched: AR's picture in bf16, too)",
-                      "数值方式（matched：bf16 下也是 AR 的图像）",
-                      "fast：每次前向只算所需的大小。matched：所有前向大小相同，"
-                      "承诺与 AR 相同的方法在 bf16 和 fp16 下也守住承诺；普通解码会变慢。"),
     "tolerance": Words("Tolerance: rejected cells per row that end the rounds (ssd, rows)",
                        "容差：每行至多拒绝多少单元格就结束检查（ssd、rows）",
                        "某一轮预计每行拒绝的单元格不超过此数时，跳过该块余下的轮次；"

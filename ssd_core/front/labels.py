@@ -7,10 +7,11 @@ from dataclasses import fields
 
 import torch
 
+from ..backbones.base import Backbone
 from ..engine.methods import AR, Method
 from ..engine.methods.ssd import RowSchedule
 from ..engine.plan import Plan
-from .compare import verdict
+from .compare import promise_holds, verdict
 
 DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
@@ -51,23 +52,22 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     return "\n".join(lines)
 
 
-def claim(method: Method, dtype: torch.dtype, share: float | None = None,
-          matched: bool = False) -> str:
+def claim(method: Method, backbone: Backbone, share: float | None = None) -> str:
     """What can be claimed of a run, in a sentence that names the dtype if it matters.
 
-    share: of tokens equal to AR's, None if AR did not run. matched: see `rounds_alike`.
+    share: of tokens equal to AR's, None if AR did not run.
     """
     if isinstance(method, AR):
         return "AR itself"
-    word, kind = verdict(method, dtype, share, matched), DTYPE_NAMES.get(dtype, str(dtype))
+    kind = DTYPE_NAMES.get(backbone.dtype, str(backbone.dtype))
+    word = verdict(method, promise_holds(backbone), share)
     if share is not None:
         return f"{word}{equal_tokens(share)} (measured, {kind})"
     if word == "identical":
-        kind += " with matched numerics" * (matched and dtype != torch.float32)
-        return f"identical: in {kind} this is AR's own picture for this seed"
+        return "identical: this is AR's own picture for this seed"
     if method.verdict == "identical":
-        return (f"{word} as AR: in {kind} rounding may make it differ from AR's own picture for "
-                "this seed, which fp32 or matched numerics give (Race measures it)")
+        return (f"{word} as AR: rounding in {kind} on this device may make it differ from AR's "
+                "own picture for this seed (Race measures it)")
     return word
 
 

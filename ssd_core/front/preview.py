@@ -25,7 +25,7 @@ from ..engine.events import Event, Pass, RowsDone, Started
 from ..engine.methods import Method
 from ..engine.plan import Plan
 from ..model.grid import Grid
-from .compare import verdict
+from .compare import promise_holds, verdict
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
 from .pixels import lengthened, pixels
@@ -110,14 +110,13 @@ class Preview:
     def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
                  label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
                  keep: torch.Tensor | None = None, keep_rows: int = 0,
-                 notes: Sequence[str] = (), matched: bool = False) -> None:
+                 notes: Sequence[str] = ()) -> None:
         """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
 
-        notes: sentences about this run to show beside the picture. matched: see `rounds_alike`.
+        notes: sentences about this run to show beside the picture.
         """
         grid = backbone.grid
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
-        self.matched = matched
         self.palette = palette(backbone)
         self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
@@ -192,7 +191,7 @@ class Preview:
         self._send_rows(0, kept, refined=self.refined > 0, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, self.backbone.dtype, identical, self.matched)
+        return verdict(self.method, promise_holds(self.backbone), identical)
 
     def _tell_pass(self, event: Pass) -> None:
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),

@@ -35,7 +35,7 @@ from ..engine.methods import METHODS, Method
 from ..errors import SSDError
 from ..files import written_whole
 from ..model.knobs import LARGEST
-from ..model.sampling import Sampling
+from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
 from .workflow import workflow_of
 
@@ -56,9 +56,11 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's."""
     from .. import __version__
 
+    known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
+                     negative=negative, keep_rows=keep_rows)
+    del known["numerics"]  # says nothing any more
     return {
-        **settings(backbone, heads, method, sampling, index=index, prompt=prompt,
-                   negative=negative, keep_rows=keep_rows),
+        **known,
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
         "passes": stats["passes"], "seconds": dict(stats["seconds"])}
 
@@ -272,7 +274,8 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 def upgraded(recipe: dict) -> dict:
     """The recipe in the current version's format."""
-    recipe = {"min_p": 0.0, "numerics": "fast", **recipe}  # older than these knobs
+    # older than min_p, or older or newer than numerics, which had an effect between the two
+    recipe = {"min_p": 0.0, "numerics": NUMERICS[0], **recipe}
     return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
 
 
@@ -356,8 +359,8 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
     "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
     "tokens": is_mapping,
-    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "numerics",
-                     "noise_version"), is_given)}
+    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
+                    is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text}

@@ -15,7 +15,6 @@ from ..engine.decode import (
     check_needs,
     check_size,
     generate,
-    pass_width,
     plan,
     prompt_branches,
 )
@@ -31,7 +30,7 @@ from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..weights.fit import run_bytes
 from . import labels
-from .compare import identical_share, rounds_alike, verdict
+from .compare import identical_share, promise_holds, verdict
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, recipe_tokens, sampling_of
@@ -168,27 +167,20 @@ class Request:
         return [note for note in (self.note, ignored) if note]
 
     @property
-    def matched(self) -> bool:
-        """Whether half precision keeps the promise of AR's picture, too."""
-        return rounds_alike(self.backbone, self.sampling)
-
-    @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         cfg = guidance_of(self.sampling, self.backbone.preset)
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
-        width = pass_width(method, self.sized, self.sampling) or 0
-        return run_bytes(self.sized, self.pictures, cfg != 1,
-                         width or method.widest_pass(self.grid), self.keep_rows, longest,
-                         method.scratch(self.grid) + width)
+        return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
+                         self.keep_rows, longest, method.scratch(self.grid))
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
         """A preview panel for the run; notes: sentences to show beside the pictures."""
         return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
                        pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
-                       notes=notes, matched=self.matched)
+                       notes=notes)
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
@@ -288,14 +280,12 @@ class Result:
     @property
     def verdict(self) -> str:
         """What can be claimed of the pictures, as a word of docs/contract.md."""
-        return verdict(self.request.method, self.request.backbone.dtype, self.share,
-                       self.request.matched)
+        return verdict(self.request.method, promise_holds(self.request.backbone), self.share)
 
     @property
     def claim(self) -> str:
         """The same as a sentence."""
-        return labels.claim(self.request.method, self.request.backbone.dtype, self.share,
-                            self.request.matched)
+        return labels.claim(self.request.method, self.request.backbone, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:

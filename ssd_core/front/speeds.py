@@ -21,7 +21,8 @@ class Speed:
 SPEEDS = {
     "plain": Speed("Normal decoding", "普通解码", AR(), "token by token, the slowest"),
     "faithful": Speed("Faithful", "忠实", Exact(),
-                      "the picture of normal decoding in fewer forward passes, identical in fp32"),
+                      "the picture of normal decoding in fewer forward passes, identical where the "
+                      "report says so"),
     "balanced": Speed("Balanced", "均衡", Rolling(fewer=8.0),
                       "a similar picture in at most an eighth of the passes"),
     "fast": Speed("Fast", "快速", Rolling(fewer=12.0),

@@ -14,6 +14,8 @@ import torch
 from .knobs import check_knobs, knob
 from .noise import NEWEST
 
+# What `numerics` could be in earlier versions; the first is what stands there now.
+NUMERICS = ("fast", "matched")
 COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
 
 
@@ -22,7 +24,8 @@ class Sampling:
     """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
 
     cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, since dividing by
-    it could overflow. noise_version reproduces pictures of old recipes.
+    it could overflow. noise_version reproduces pictures of old recipes. numerics, of earlier
+    versions, is accepted and has no effect.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
@@ -39,15 +42,13 @@ class Sampling:
     min_p: float | None = knob(None, "Leave out tokens less likely than this share of the "
                                      "likeliest one; 0 keeps all.",
                                low=0, high=1, step=0.01, own="the backbone's own")
-    numerics: str = knob("fast", "fast: every pass has the size it needs. matched: all passes have "
-                                 "one size, so that methods that promise AR's picture keep the "
-                                 "promise in bf16 and fp16, too; plain decoding takes longer.",
-                         choices=("fast", "matched"))
+    numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS, shown="never")
     noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
                               shown="never")
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        object.__setattr__(self, "numerics", NUMERICS[0])  # equal pictures: equal samplings
 
     def seeds(self, count: int) -> list[int]:
         return [(self.seed + i) % (1 << 64) for i in range(count)]

@@ -9,10 +9,10 @@ from dataclasses import fields, replace
 from html import escape
 
 import gradio as gr
-import torch
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
+from ssd_core.front.compare import promise_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.model.noise import NEWEST
 
@@ -281,10 +281,9 @@ class Controls:
         if stop is None:
             return say(language, "speed_custom")
         about = say(language, f"about_{STOPS[stop].name}")
-        dtype = self.services.library.current.backbone.dtype
-        if STOPS[stop].name == "faithful" and dtype != torch.float32 and (
-                settings.numerics != "matched"):
-            name = str(dtype).removeprefix("torch.")
+        backbone = self.services.library.current.backbone
+        if STOPS[stop].name == "faithful" and not promise_holds(backbone):
+            name = str(backbone.dtype).removeprefix("torch.")
             about += " " + say(language, "about_rounding", dtype=name)
         return about
 

@@ -84,12 +84,13 @@ def test_the_table_of_the_readme_is_as_measured(mode, shown):
 def test_what_is_said_of_exact_is_as_measured():
     exact = RESULTS / "exact.md"
     means = {tuple(name.split("/")): mean for name, mean, *_ in table(exact, "window, drafter")}
-    equal = {row[0]: row[1:] for row in table(exact, "dtype")}["bf16"]
+    equal = {row[0]: row[1:] for row in table(exact, "dtype")}["fp16"]
     share = equal[2].replace("%", " %")
     for page in (ROOT / "README.md", DOCS / "methods.md"):
         text = " ".join(page.read_text(encoding="utf-8").split())
         assert f"{equal[0]} pictures" in text
         assert re.search(rf"in the worst one {share}|{share} in the worst picture", text)
+    assert f"{equal[1].replace('%', ' %')} of the tokens were equal on average" in text
     assert f"48 cells and {means['48', 'heads']} passes" in " ".join(
         (ROOT / "README.md").read_text(encoding="utf-8").split())
     heads, none = ([means[window, kind] for window in ("24", "48", "96")]

@@ -77,7 +77,8 @@ def test_execute_takes_exactly_the_inputs(pack, node):
     inputs = [i.id for i in pack.schemas[node].inputs]
     knobs = set()
     if "widgets" in taken:
-        knobs = knob_widgets(pack) | {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
+        knobs = knob_widgets(pack) | {"numerics"}
+        knobs |= {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
     assert named - {"cls"} <= set(inputs) and not named & knobs
     assert set(inputs) - named == knobs & set(inputs)
 
@@ -117,6 +118,16 @@ def test_lists_of_methods_have_all_and_say_what_each_promises(pack, node, slots,
 def test_every_sampling_knob_can_be_reached(pack, node):
     knobs = pack.module("ssd_core.front.knobs").sampling_knobs()
     assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_StartSeeds", "SSD_Race",
+                                  "SSD_CompareMethods"])
+def test_numerics_of_older_workflows_are_taken_without_being_shown(pack, node):
+    numerics = next(slot for slot in pack.schemas[node].inputs if slot.id == "numerics")
+    assert numerics.optional and numerics.options == ["fast", "matched"]
+    assert numerics.extra_dict == {"hidden": True}
+    sampling = pack.module("nodes.requests").sampling_of
+    assert sampling({"cfg": 2.0, "numerics": "matched"}) == sampling({"cfg": 2.0})
 
 
 def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):

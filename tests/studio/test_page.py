@@ -130,14 +130,15 @@ def test_where_no_stop_is_chosen_the_plan_says_so(controls):
     assert TABLE["speed_custom"][0].split("'")[0] in plan and speed == SKIP
 
 
-@pytest.mark.parametrize("dtype, numerics, told", [
-    (torch.float32, "fast", False), (torch.bfloat16, "fast", True),
-    (torch.bfloat16, "matched", False)])
+@pytest.mark.parametrize("dtype, invariant, told", [
+    (torch.float32, False, False), (torch.bfloat16, False, True),
+    (torch.bfloat16, True, False)])
 def test_rounding_is_mentioned_where_it_may_change_the_picture(
-        services, controls, monkeypatch, dtype, numerics, told):
+        services, controls, monkeypatch, dtype, invariant, told):
     backbone = services.library.current.backbone
     monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
-    faithful = replace(Settings(numerics=numerics), **STOPS[1].knobs)
+    monkeypatch.setattr(type(backbone), "batch_invariant", invariant)
+    faithful = replace(Settings(), **STOPS[1].knobs)
     assert ("Rounding in bfloat16" in controls.about_speed(faithful, "en")) is told
 
 
