@@ -16,8 +16,8 @@ import torch.nn.functional as F
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..model.noise import NoiseField
-from ..model.sampling import Sampling, choose, guide, probabilities
+from ..model.noise import NoiseField, Slots
+from ..model.sampling import Sampling, choose, guide, probabilities, race_weights
 from .clock import Stopwatch
 from .events import Pass, RowsDone
 from .graphs import Eager, Run
@@ -83,6 +83,7 @@ class DecodeState:
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
+        self.fed: slice | None = None  # the last pass's slots, if all pictures fed the same ones
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
         self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
@@ -123,6 +124,10 @@ class DecodeState:
         size = rounded_cells(n, self.grid.width) if self.run.padded else n
         return F.pad(slots, (0, size - n), value=-1)
 
+    def span(self, start: int, stop: int) -> Slots:
+        """Slots start..stop-1 of every picture, in the form that is cheapest for this run."""
+        return self.slots_between(start, stop) if self.run.padded else slice(start, stop)
+
     def slots_between(self, start: int, stop: int) -> torch.Tensor:
         """Slots start..stop-1 of every picture, int64 [B, n]."""
         return self.noise.slots[start:stop].expand(self.pictures, -1)
@@ -134,6 +139,7 @@ class DecodeState:
         context. A method that changes a token already fed must move `stale` back to that slot.
         """
         start, self.stale = self.stale, stop
+        self.fed = slice(start, stop) if not self.run.padded else None
         if self.offset is None or self.run.padded:
             self.feed_each(self.slots_between(start, stop), stop)
             return
@@ -151,7 +157,14 @@ class DecodeState:
             self.stale = starts[0]
             self.feed(self.stale + slots.shape[1])
         else:
+            self.fed = None
             self.feed_each(slots, max(starts) + slots.shape[1])
+
+    def behind_fed(self, slots: torch.Tensor) -> Slots:
+        """The slots [B, n] that the last pass, over `slots`, predicted: each one further on."""
+        if self.fed is None:
+            return slots + 1
+        return slice(self.fed.start + 1, self.fed.stop + 1)
 
     def feed_each(self, slots: torch.Tensor, stop: int) -> None:
         """Run one forward pass over slots [B, n] before `stop`, in raster order, with gaps."""
@@ -205,45 +218,59 @@ class DecodeState:
 
     def target_probs(self, start: int, stop: int) -> torch.Tensor:
         """p [B, stop - start, V] from the hidden states of the last pass."""
-        return self.target_probs_at(self.slots_between(start, stop))
+        return self.target_probs_at(self.span(start, stop))
 
-    def target_probs_at(self, slots: torch.Tensor) -> torch.Tensor:
+    def target_probs_at(self, slots: Slots) -> torch.Tensor:
         """p [B, n, V] for slots [B, n], which may differ per picture."""
         return self.run(self._target_probs, slots)
 
-    def _target_probs(self, slots: torch.Tensor) -> torch.Tensor:
+    def _target_probs(self, slots: Slots) -> torch.Tensor:
         """Static: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
-    def embedding_at(self, slots: torch.Tensor) -> torch.Tensor:
-        """e [rows, n, d] of the tokens in slots [B, n]."""
-        return self.both(self.backbone.embed(self.tokens.gather(1, slots)))
+    def target_weights_at(self, slots: Slots) -> torch.Tensor:
+        """Static: weights [B, n, V] in proportion to p, for choosing with the slots' noise."""
+        logits = guide(self.backbone.logits(self.hidden_at(slots)), self.cfg)
+        return self._with_forced(race_weights(logits, self.sampling), slots)
 
-    def hidden_at(self, slots: torch.Tensor) -> torch.Tensor:
+    def chosen_at(self, slots: Slots) -> torch.Tensor:
+        """Static: the tokens [B, n] that AR would sample here, with the slots' fixed noise."""
+        return choose(self.target_weights_at(slots), self.noise.choosing_at(slots))
+
+    def embedding_at(self, slots: Slots) -> torch.Tensor:
+        """e [rows, n, d] of the tokens in slots [B, n]."""
+        return self.both(self.backbone.embed(self._tokens_at(slots)))
+
+    def hidden_at(self, slots: Slots) -> torch.Tensor:
         """h [rows, n, d] for slots [B, n]."""
+        if isinstance(slots, slice):
+            return self.hidden[:, slots]
         both = slots.repeat(self.branches, 1)[..., None]
         return self.hidden.gather(1, both.expand(-1, -1, self.hidden.shape[2]))
 
-    def draft_probs(self, estimate: torch.Tensor, slots: slice | torch.Tensor,
+    def draft_probs(self, estimate: torch.Tensor, slots: Slots,
                     temperature: float = 1.0) -> torch.Tensor:
         """q [B, n, V] from estimates [rows, n, d]; `temperature` scales the sampling's own."""
         if isinstance(slots, slice):
-            slots = self.slots_between(slots.start, slots.stop)
+            slots = self.span(slots.start, slots.stop)
         return self.run(self._draft_probs, estimate, slots, temperature)
 
-    def _draft_probs(self, estimate: torch.Tensor, slots: torch.Tensor,
+    def _draft_probs(self, estimate: torch.Tensor, slots: Slots,
                      temperature: float) -> torch.Tensor:
         """Static: `draft_probs`."""
         logits = self.draft_heads.space.logits(self.backbone, estimate)
         return self.probs(logits, slots, temperature)
 
-    def probs(self, logits: torch.Tensor, slots: torch.Tensor,
-              sharpen: float = 1.0) -> torch.Tensor:
+    def probs(self, logits: torch.Tensor, slots: Slots, sharpen: float = 1.0) -> torch.Tensor:
         """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
         probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
-        if self.forced is not None:
-            probs = torch.where(self.forced[slots][..., None], self.certain, probs)
-        return probs
+        return self._with_forced(probs, slots)
+
+    def _with_forced(self, probs: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The probabilities or weights [B, n, V] with all of it on code 0 in forced slots."""
+        if self.forced is None:
+            return probs
+        return torch.where(self.forced[slots][..., None], self.certain, probs)
 
     @cached_property
     def code_vectors(self) -> torch.Tensor:
@@ -267,35 +294,41 @@ class DecodeState:
 
     def write(self, start: int, tokens: torch.Tensor) -> None:
         """Set tokens [B, n] from slot `start` on; forced slots keep their row-end token."""
-        stop = start + tokens.shape[1]
-        self.tokens[:, start:stop] = self.with_row_ends(tokens, slice(start, stop))
+        self.write_at(slice(start, start + tokens.shape[1]), tokens)
 
-    def write_at(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
-        self.tokens.scatter_(1, slots, self.with_row_ends(tokens, slots))
+    def write_at(self, slots: Slots, tokens: torch.Tensor) -> None:
+        """Set tokens [B, n] in slots; forced slots keep their row-end token."""
+        tokens = self.with_row_ends(tokens, slots)
+        if isinstance(slots, slice):
+            self.tokens[:, slots] = tokens
+        else:
+            self.tokens.scatter_(1, slots, tokens)
 
     def codes(self, start: int, stop: int) -> torch.Tensor:
         """Tokens [B, n] for acceptance: a row end is given as code 0, which has probability 1."""
-        return self._as_codes(self.tokens[:, start:stop], slice(start, stop))
+        return self.codes_at(slice(start, stop))
 
-    def codes_at(self, slots: torch.Tensor) -> torch.Tensor:
-        return self._as_codes(self.tokens.gather(1, slots), slots)
+    def codes_at(self, slots: Slots) -> torch.Tensor:
+        """The same for a slice, whose result may be a view, or slots [B, n] of each picture."""
+        return self._as_codes(self._tokens_at(slots), slots)
 
-    def with_row_ends(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
+    def _tokens_at(self, slots: Slots) -> torch.Tensor:
+        return self.tokens[:, slots] if isinstance(slots, slice) else self.tokens.gather(1, slots)
+
+    def with_row_ends(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
         return tokens if self.forced is None else tokens.masked_fill(
             self.forced[slots], self.backbone.codes)
 
-    def _as_codes(self, tokens: torch.Tensor, slots: slice | torch.Tensor) -> torch.Tensor:
+    def _as_codes(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
         return tokens if self.forced is None else tokens.masked_fill(self.forced[slots], 0)
 
-    def choose(self, slot: int) -> torch.Tensor:
-        """Sample a slot with the fixed noise, as AR does, and return its p [B, 1, V]."""
-        return self.run(self._choose, self.slots_between(slot, slot + 1))
+    def choose(self, slot: int) -> None:
+        """Sample a slot with the fixed noise, as AR does."""
+        self.run(self._choose, self.span(slot, slot + 1))
 
-    def _choose(self, slots: torch.Tensor) -> torch.Tensor:
-        """Static: `choose` for slots [B, n]."""
-        probs = self._target_probs(slots)
-        self.write_at(slots, choose(probs, self.noise.choosing_at(slots)))
-        return probs
+    def _choose(self, slots: Slots) -> None:
+        """Static: `choose` for a slice of slots, or slots [B, n]."""
+        self.write_at(slots, self.chosen_at(slots))
 
     # Bookkeeping
 
@@ -321,7 +354,7 @@ class DecodeState:
                     stood)
 
     def note_acceptance(self, key: str, accepted: torch.Tensor,
-                        slots: slice | torch.Tensor) -> None:
+                        slots: Slots) -> None:
         """Record the mean of accepted [B, n] under `key`; forced slots do not count."""
         counted = torch.ones_like(accepted)
         if self.forced is not None:

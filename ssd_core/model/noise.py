@@ -27,6 +27,9 @@ MOST_ROUNDS = 64
 _WORD = 0xFFFFFFFF
 
 
+Slots = slice | torch.Tensor  # the same slots of every picture, or slots [B, n] of each
+
+
 class Purpose(IntEnum):
     """What a number decides. Numbers for different purposes are independent."""
 
@@ -109,19 +112,22 @@ class NoiseField:
 
     def choosing(self, start: int, stop: int) -> torch.Tensor:
         """E [B, stop - start, codes] of the fixed field that chooses tokens."""
-        if self.held is not None:
-            return self.held[:, start:stop]
-        return self.exponential(Purpose.CHOOSE, 0, self.slots[start:stop])
+        return self.choosing_at(slice(start, stop))
 
-    def choosing_at(self, slots: torch.Tensor) -> torch.Tensor:
-        """The same for slots [B, n], which may differ per picture."""
+    def choosing_at(self, slots: Slots) -> torch.Tensor:
+        """The same for a slice of slots, or for slots [B, n], which may differ per picture."""
+        if isinstance(slots, slice):
+            if self.held is not None:
+                return self.held[:, slots]
+            slots = self.slots[slots]
         if self.held is not None:
             return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
-    def drawing(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
+    def drawing(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
         """Noise for `choose` to draw drafts or repairs with: U [B, n, 1], or E in old versions."""
         if self.version < 3:
+            slots = self.slots[slots] if isinstance(slots, slice) else slots
             return self.exponential(purpose, round_, slots)
         return self.uniform(purpose, round_, slots)[..., None]
 
@@ -130,8 +136,8 @@ class NoiseField:
         keys = self._keys(purpose, self.rounds[:1] + round_, slots)[:, 0]
         return self._exponential(mix(keys[..., :1] ^ self.code_words).add_(keys[..., 1:]))
 
-    def uniform(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
-        """U float32 [B, n] in [0, 1) in steps of 2^-24, for slots [n] or [B, n] int64.
+    def uniform(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
+        """U float32 [B, n] in [0, 1) in steps of 2^-24, for a slice, or slots [n] or [B, n] int64.
 
         Slots behind the field's last one get the last one's numbers.
         """
@@ -140,6 +146,8 @@ class NoiseField:
         if held is None or held[0] != block:
             held = block, self._uniform(purpose, self.rounds + block * len(self.rounds))
             self._uniforms[purpose] = held
+        if isinstance(slots, slice):
+            return held[1][:, place, slots]
         index = slots.clamp(max=len(self.slots) - 1).expand(len(self.seeds), -1)
         return held[1][:, place].gather(1, index)
 

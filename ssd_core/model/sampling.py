@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 
 from .knobs import check_knobs, knob
 from .noise import NEWEST
@@ -80,6 +81,21 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
     if sampling.top_p != 1:
         probs = nucleus(probs, sampling.top_p)
     return without_unlikely(probs, sampling.min_p) if sampling.min_p else probs
+
+
+def race_weights(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Guided logits [..., V] -> weights in proportion to `probabilities`, for the race to choose by.
+
+    They are not normalised, which the race does not need, and the likeliest token weighs 1.
+    """
+    if sampling.temperature < COLD or sampling.top_k or sampling.top_p != 1:
+        return probabilities(logits, sampling)
+    if sampling.temperature != 1:
+        logits = logits / sampling.temperature
+    weights = (logits - logits.amax(-1, keepdim=True)).exp_()
+    if not sampling.min_p:
+        return weights
+    return F.threshold_(weights, sampling.min_p * (1 - 1e-6), 0.0)  # 1 must pass where min_p is 1
 
 
 def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -19,7 +19,7 @@ from ...backbones.base import Backbone, Preset
 from ...errors import SSDError
 from ...model.grid import Grid
 from ...model.knobs import check_knobs
-from ...model.noise import Purpose
+from ...model.noise import Purpose, Slots
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
@@ -207,10 +207,13 @@ class Block:
 
     def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
         """Accept or repair slots, then set q to the p of those judged. [B, n] bool: which stood."""
-        slots = state.slots_between(self.start, self.stop)
-        before = state.codes_at(slots) if self.tolerance else None
+        slots = state.span(self.start, self.stop)
+        before = state.codes_at(slots).clone() if self.tolerance else None
         if self.acceptance == "coupled":
-            stood, target_probs = state.run(judged_again, state, slots)
+            stood = state.run(judged_again, state, slots)
+            if before is None:
+                return stood
+            target_probs = state.target_probs_at(slots)
         else:
             stood, target_probs = state.run(
                 judged, state, slots, self.draft_probs,
@@ -251,24 +254,24 @@ class Block:
         self.draft_probs.copy_(torch.where(judged[..., None], target_probs, self.draft_probs))
 
 
-def judged(state: DecodeState, slots: torch.Tensor, draft_probs: torch.Tensor,
+def judged(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
            uniforms: torch.Tensor, noise: torch.Tensor,
            acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Static: judge slots [B, n] by p/q; which stood [B, n] bool, and their p [B, n, V]."""
     tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
     rule = accept.prefix if acceptance == "prefix" else accept.residual
     verdict = rule(tokens, draft_probs, target_probs, uniforms, noise)
-    state.write_at(slots, verdict.tokens)
     stood = verdict.accepted if acceptance == "prefix" else verdict.tokens == tokens
+    state.write_at(slots, verdict.tokens)
     return stood, target_probs
 
 
-def judged_again(state: DecodeState, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Static: choose slots [B, n] again with their fixed noise; returns what `judged` does."""
-    tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
-    verdict = accept.coupled(tokens, target_probs, state.noise.choosing_at(slots))
+def judged_again(state: DecodeState, slots: Slots) -> torch.Tensor:
+    """Static: choose slots [B, n] again with their fixed noise. [B, n] bool: which stood."""
+    verdict = accept.coupled(state.codes_at(slots), state.target_weights_at(slots),
+                             state.noise.choosing_at(slots))
     state.write_at(slots, verdict.tokens)
-    return verdict.accepted, target_probs
+    return verdict.accepted
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:

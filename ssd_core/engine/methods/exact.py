@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import torch
 
+from ...model.noise import Slots
 from ...model.sampling import choose
 from ..events import Pass
 from ..state import DecodeState
@@ -97,24 +98,24 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
     At least so many that the frontier moves on by `least`: those stay as they were fed. With
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
-    right, same, tokens, settled = state.run(rechosen, state, slots, frontier, least)
-    ahead = slots + 1
+    ahead = state.behind_fed(slots)
+    right, same, tokens, settled = state.run(rechosen, state, slots, ahead, frontier, least)
     if by_row:  # nothing before the first change needs a second thought
+        ahead = slots + 1
         carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
     else:
         state.write_at(ahead, tokens)
     return right, same
 
 
-def rechosen(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
+def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: torch.Tensor,
              least: int) -> tuple[torch.Tensor, ...]:
     """Static part of `rechoose`: how many guesses are right [B] and which are [B, n - 1] bool.
 
     Also tokens [B, n] for slots + 1, and which of them stay whatever is changed before them.
     """
-    ahead = slots + 1
-    held, final = state.codes_at(ahead), known(ahead, frontier)
-    chosen = choose(state.target_probs_at(ahead), state.noise.choosing_at(ahead))
+    held, final = state.codes_at(ahead), slots < frontier[:, None]
+    chosen = state.chosen_at(ahead)
     tokens = torch.where(final, held, chosen)
     same = (tokens == held)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)

@@ -169,7 +169,7 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             state.clock.lap("verify")
             settled = torch.ones_like(fed, dtype=torch.bool)
             yield state.passed_at(fed, settled, settled, refed=2)
-        tokens = choose(state.target_probs_at(slot), state.noise.choosing_at(slot))
+        tokens = state.run(state.chosen_at, slot)
         state.write_at(slot, torch.where(live[:, None], tokens, state.codes_at(slot)))
     if most:
         state.stale = first

@@ -168,7 +168,9 @@ class ResolvedSchedule(Resolved, RowSchedule):
         start, stop = rows.start * width, rows.stop * width
         state.converged.fill_(False)
         draft_probs = self.draft_rows(state, start, len(rows))
-        draft_probs[:, :1] = state.choose(start)
+        state.choose(start)
+        if self.acceptance != "coupled":
+            draft_probs[:, :1] = state.target_probs(start, start + 1)
         state.clock.lap("draft")
         # The first slot was sampled from an exact h, unless a fused commit is still pending.
         judged = start if state.stale < start else start + 1
