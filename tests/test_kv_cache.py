@@ -41,7 +41,7 @@ class Rehearsal:
         slots = torch.tensor(starts)[:, None] + torch.arange(n)
         if per_row:
             self.cache.seek_each(slots, int(slots.max()) + 1)
-            out = DECODER(x, ANGLES[slots][:, None], self.cache)
+            out = DECODER(x, ANGLES[slots], self.cache)
         else:
             self.cache.seek(starts[0], n)
             out = DECODER(x, ANGLES[starts[0] : starts[0] + n], self.cache)
@@ -91,7 +91,7 @@ def test_rows_of_their_own_equal_common_slots_where_they_agree():
         common.seek(start, n)
         own.seek_each(slots.expand(ROWS, -1), start + n)
         assert torch.allclose(DECODER(x, ANGLES[slots], common),
-                              DECODER(x, ANGLES[slots].expand(ROWS, 1, -1, -1), own), **CLOSE)
+                              DECODER(x, ANGLES[slots].expand(ROWS, -1, -1), own), **CLOSE)
 
 
 def test_a_first_pass_needs_no_mask_and_equals_one_that_has_it():
@@ -117,7 +117,7 @@ def test_a_visibility_does_not_reveal_hidden_slots():
         cache = DECODER.new_cache(ROWS, SLOTS)
         cache.hide(torch.tensor([0, 3]))
         cache.seek_each(slots, 6, visible)
-        outs.append(DECODER(x, ANGLES[slots][:, None], cache))
+        outs.append(DECODER(x, ANGLES[slots], cache))
     assert outs[0].equal(outs[1])
 
 

@@ -187,7 +187,7 @@ def test_angles_of_each_row_equal_common_angles():
     decoder = random_decoder(rotary="split", qk_norm=False, kv_heads=2)
     x = torch.randn(2, N, D, generator=torch.Generator().manual_seed(8))
     angles = sequence_angles(N, WIDTH)
-    assert torch.allclose(decoder(x, angles), decoder(x, angles.expand(2, 1, -1, -1)), atol=1e-6)
+    assert torch.allclose(decoder(x, angles), decoder(x, angles.expand(2, -1, -1)), atol=1e-6)
 
 
 def test_hidden_states_are_those_before_the_final_norm():

@@ -183,8 +183,6 @@ class Backbone(nn.Module):
         """
         at = slice(0, x.shape[1]) if cache is None else cache.positions
         angles = None if self.angles is None else self.angles[at]
-        if angles is not None and angles.dim() == 3:
-            angles = angles[:, None]
         if self.positions is not None:
             x = x + self.positions[at]
         return self.awake(self.decoder)(x, angles, cache)

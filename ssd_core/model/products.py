@@ -32,8 +32,8 @@ class Int8Matrix(nn.Module):
 
     def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
         super().__init__()
-        self.shape = values.shape
-        if values.numel() <= HELD and not has_kernel(values.device):
+        self.shape, self.by_kernel = values.shape, has_kernel(values.device)
+        if values.numel() <= HELD and not self.by_kernel:
             values = values.float()
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
@@ -50,43 +50,40 @@ class Int8Matrix(nn.Module):
             scales[part] = scale[:, 0]
         return cls(values, scales)
 
-    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-        """residual + x @ weight.T for x [..., in]; the result [..., out] has x's dtype."""
-        rows = x.reshape(-1, x.shape[-1])
-        integers, scale = quantised(rows)
-        y = self.summed(integers) * self.scales
+    def of_rows(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """residual + x @ weight.T for x [rows, in]; the result has the residual's or x's dtype."""
+        integers, scale = quantised(x)
+        values = self.values
+        y = (integer_product(integers, values) if self.by_kernel
+             else exact_product(integers.float(), values)) * self.scales
         if residual is None:
-            y = y.mul_(scale).to(x.dtype)
-        else:
-            y = torch.addcmul(residual.reshape(-1, y.shape[-1]), y, scale).to(residual.dtype)
-        return y.view(*x.shape[:-1], y.shape[-1])
-
-    def summed(self, integers: torch.Tensor) -> torch.Tensor:
-        """integers [rows, in] int8 times the values: whole numbers [rows, out], int32 or fp32."""
-        if self.values.dtype == torch.int8 and has_kernel(self.values.device):
-            return integer_product(integers, self.values)
-        return exact_product(integers.float(), self.values)
+            return y.mul_(scale).to(x.dtype)
+        return torch.addcmul(residual, y, scale).to(residual.dtype)
 
 
 Matrix = torch.Tensor | Int8Matrix
 
 
-def product(x: torch.Tensor, weight: Matrix, residual: torch.Tensor | None = None) -> torch.Tensor:
-    """residual + x @ weight.T for x [..., in] and a matrix [out, in] of either kind."""
+def product(x: torch.Tensor, weight: Matrix) -> torch.Tensor:
+    """x @ weight.T for x [..., in] and a matrix [out, in] of either kind."""
     if isinstance(weight, Int8Matrix):
-        return weight(x, residual)
-    if residual is None:
-        return F.linear(x, weight)
-    if type(weight) is not nn.Parameter:  # torchao's tensors, which know F.linear only
-        return residual + F.linear(x, weight)
-    flat = residual.reshape(-1, residual.shape[-1])
-    return torch.addmm(flat, x.reshape(-1, x.shape[-1]), weight.t()).view_as(residual)
+        return weight.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], weight.shape[0])
+    return F.linear(x, weight)
+
+
+def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tensor:
+    """residual [rows, out] + x [rows, in] @ weight.T, for a matrix of either kind."""
+    if isinstance(weight, Int8Matrix):
+        return weight.of_rows(x, residual)
+    if type(weight) is nn.Parameter:
+        return torch.addmm(residual, x, weight.t())
+    return residual + F.linear(x, weight)  # torchao's tensors know F.linear only
 
 
 def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows [n, d] -> int8 [n, d] and the fp32 scale [n, 1] of each row: its largest value / 127."""
-    scale = rows.abs().amax(-1, keepdim=True).float() * (1 / LARGEST)
-    return (rows / scale).round_().to(torch.int8), scale
+    scale = rows.abs().amax(-1, True).float().mul(1 / LARGEST)
+    return rows.div(scale).round_().to(torch.int8), scale
 
 
 def integer_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from torch import nn
 
 from .kv_cache import KVCache
 from .processor import cpu_has_bf16
-from .products import Int8Matrix, product
+from .products import Int8Matrix, added, product
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class DecoderShape:
 
 
 def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate neighbouring pairs of x [rows, heads, n, D] by complex angles [n, D/2]."""
-    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-    return torch.view_as_real(pairs * angles).flatten(-2).to(x.dtype)
+    """Rotate neighbouring pairs of x [rows, n, heads, D] by complex angles [n or 1, 1, D/2]."""
+    pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * angles).flatten(-2)
 
 
 def paired(x: torch.Tensor, dim: int) -> torch.Tensor:
@@ -56,13 +56,14 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     more queries. SDPA's kernels that take a mask cannot share keys and would copy keys and values
     for every head. The causal kernels can share them. by_products: see `two_products`.
     """
-    group, q = q.shape[1] // k.shape[1], q.to(k.dtype)
-    if causal or (group == 1 and not by_products):
-        return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal,
-                                              enable_gqa=group > 1)
+    group = q.shape[1] // k.shape[1]
+    if causal:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)
+    attend = two_products if by_products else F.scaled_dot_product_attention
+    if group == 1:
+        return attend(q, k, v, mask)
     q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [rows, kv_heads, group * n, D]
-    y = two_products(q, k, v, mask) if by_products else F.scaled_dot_product_attention(q, k, v, mask)
-    return y.unflatten(2, (group, -1)).flatten(1, 2)
+    return attend(q, k, v, mask).unflatten(2, (group, -1)).flatten(1, 2)
 
 
 def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
@@ -77,7 +78,7 @@ def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
         mask = q.new_zeros(1, 1, 1, 1)
     mask = mask[0] if len(mask) == 1 else mask.expand(-1, heads, -1, -1).flatten(0, 1)
     scores = torch.baddbmm(mask, q.reshape(-1, n, width), k.flatten(0, 1).mT, alpha=width**-0.5)
-    return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).unflatten(0, (rows, heads))
+    return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).view(rows, heads, n, width)
 
 
 class DecoderLayer(nn.Module):
@@ -104,34 +105,39 @@ class DecoderLayer(nn.Module):
                     parameter = nn.Parameter(fill(heads, width))
                     self.register_parameter(f"{name}_norm_{kind}", parameter)
 
-    def forward(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
+    def forward(self, x: torch.Tensor, rows: int, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:
-        y = F.rms_norm(x, x.shape[-1:], self.attention_norm, self.shape.eps)
-        x = product(self.attend(y, angles, index, cache), self.out, x)
-        y = F.rms_norm(x, x.shape[-1:], self.ffn_norm, self.shape.eps)
-        gate, up = product(y, self.gate_up).chunk(2, dim=-1)
-        return product(F.silu(gate) * up, self.down, x)
+        """x [rows * n, d] -> [rows * n, d]."""
+        s, width = self.shape, (self.shape.hidden,)
+        y = F.rms_norm(x, width, self.attention_norm, s.eps)
+        qkv = product(y, self.qkv).view(rows, -1, s.heads + 2 * s.kv_heads, s.head_dim)
+        x = added(x, self.attend(qkv, angles, index, cache), self.out)
+        y = F.rms_norm(x, width, self.ffn_norm, s.eps)
+        gate, up = product(y, self.gate_up).split(s.ffn, dim=-1)
+        return added(x, F.silu(gate) * up, self.down)
 
-    def attend(self, x: torch.Tensor, angles: torch.Tensor | None, index: int,
+    def attend(self, qkv: torch.Tensor, angles: torch.Tensor | None, index: int,
                cache: KVCache | None) -> torch.Tensor:
-        """What the heads gathered [rows, n, heads * D], for x [rows, n, d] after its norm."""
+        """What the heads gathered [rows * n, heads * D], from qkv [rows, n, all heads, D]."""
         s = self.shape
-        qkv = product(x, self.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
-        qk, v = qkv.split((s.heads + s.kv_heads, s.kv_heads), dim=1)  # [rows, heads, n, D]
+        turned = s.heads + s.kv_heads
+        qk = qkv[:, :, :turned]
         qk = self.normed(qk) if s.qk_norm else qk
         qk = qk if angles is None else rotate(qk, angles)
-        q, k = qk.split((s.heads, s.kv_heads), dim=1)
+        q, k, v = (part.transpose(1, 2) for part in (
+            qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, turned:]))
         if cache is None:
-            y = attention(q, k, v, None, True)
+            y = attention(q.to(v.dtype), k.to(v.dtype), v, None, True)
         else:
             k, v = cache.update(index, k, v)
+            q = q.to(k.dtype, memory_format=torch.contiguous_format)
             y = attention(q, k, v, cache.mask, cache.causal, cache.by_columns)
-        return y.transpose(1, 2).flatten(2)
+        return y.transpose(1, 2).reshape(-1, s.heads * s.head_dim)
 
     def normed(self, qk: torch.Tensor) -> torch.Tensor:
         """LayerNorm of each head, before the rotation (Chameleon)."""
-        weight = torch.cat((self.q_norm_weight, self.k_norm_weight))[:, None]
-        bias = torch.cat((self.q_norm_bias, self.k_norm_bias))[:, None]
+        weight = torch.cat((self.q_norm_weight, self.k_norm_weight))
+        bias = torch.cat((self.q_norm_bias, self.k_norm_bias))
         return torch.addcmul(bias, F.layer_norm(qk, qk.shape[-1:], eps=1e-5), weight)
 
     def arranged(self, name: str, value: torch.Tensor) -> torch.Tensor:
@@ -158,17 +164,20 @@ class Decoder(nn.Module):
         self.shape = shape
         self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.layers))
 
-    def forward(self, x: torch.Tensor, angles: torch.Tensor | None,
-                cache: KVCache | None = None) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, angles: torch.Tensor | None, cache: KVCache | None = None,
+                layers: int | None = None) -> torch.Tensor:
         """Embeddings [rows, n, d] -> hidden states [rows, n, d] before the final norm.
 
-        angles: complex64 [n, D/2], or [rows, 1, n, D/2] if rows differ, or None without rotary.
+        angles: complex64 [n, D/2], or [rows, n, D/2] if rows differ, or None without rotary.
+        layers: only so many, from the first one on.
         cache: call its `seek` first; without a cache this is a plain causal forward pass from slot
         0.
         """
-        for index, layer in enumerate(self.layers):
-            x = layer(x, angles, index, cache)
-        return x
+        angles = None if angles is None else angles[..., None, :]  # the same for all heads
+        y = x.reshape(-1, x.shape[-1])
+        for index, layer in enumerate(self.layers[:layers]):
+            y = layer(y, len(x), angles, index, cache)
+        return y.view_as(x)
 
     def store_by_column(self) -> None:
         """Store the matrices column by column; their values stay the same.

@@ -114,9 +114,7 @@ def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
     """Ids [B, P] -> the state [B, d] of the last prompt slot after the reading layers."""
     angles, positions = backbone.tables()
     x = backbone.embed_prompt(prompts) + positions[:PROMPT_LENGTH]
-    for index, layer in enumerate(backbone.decoder.layers[:reading_layers(backbone)]):
-        x = layer(x, angles[:PROMPT_LENGTH], index, None)
-    return x[:, -1]
+    return backbone.decoder(x, angles[:PROMPT_LENGTH], layers=reading_layers(backbone))[:, -1]
 
 
 def reading_layers(backbone: Postcard) -> int:
