@@ -60,7 +60,7 @@ def test_the_predictors_of_table_3_read_and_guess_what_they_say(source, target, 
     post = h / (h.square().mean(-1, keepdim=True) + 1e-6).sqrt()
     told = {"h_pre": h, "h_post": post, "e": e}
     expected = torch.cat([told[name] for name in source.split("+")], dim=-1)
-    assert torch.allclose(space.gathered(h, e), expected, atol=1e-5)
+    assert torch.allclose(torch.cat(space.parts(h, e), -1), expected, atol=1e-5)
     assert torch.allclose(space.goal(h, e), told[target], atol=1e-5)
     head = DraftHead(backbone.hidden_size, space)
     head.initialise(generator)

@@ -19,7 +19,7 @@ from torch import nn
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.kv_cache import KVCache
-from ..model.products import product
+from ..model.products import Int8Matrix, product
 from ..model.transformer import Decoder
 from ..postcards.captions import fresh_prompt
 from ..postcards.chinese import fresh_chinese_prompt
@@ -186,6 +186,11 @@ class Backbone(nn.Module):
         if self.positions is not None:
             x = x + self.positions[at]
         return self.awake(self.decoder)(x, angles, cache)
+
+    @property
+    def in_int8(self) -> bool:
+        """Whether the decoder's matrices are 8-bit integers (model/products.py)."""
+        return isinstance(self.decoder.layers[0].qkv, Int8Matrix)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """GenHead(RMSNorm(h)): [..., d] -> float32 [..., codes]; h may be exact or estimated."""

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..model.products import product
 from ..model.transformer import Decoder, DecoderShape, sequence_angles
 from . import presets
 from .base import Backbone, empty
@@ -91,8 +92,8 @@ class Janus(Backbone):
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The MLP image head applied to the normalised state."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)
-        hidden = F.gelu(F.linear(hidden, self.projection, self.projection_bias))
-        return F.linear(hidden, self.head, self.head_bias).float()
+        hidden = F.gelu(product(hidden, self.projection, self.projection_bias))
+        return product(hidden, self.head, self.head_bias).float()
 
 
 class Aligner(nn.Module):

@@ -20,6 +20,7 @@ from ..backbones.base import Backbone
 from ..backbones.postcard import EARLIER
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
+from ..model.products import Int8Matrix, product, put
 from .row_drafter import RowDrafter
 
 FORMAT = "ssd-heads/1"
@@ -50,10 +51,9 @@ class Space:
         """How many vectors of size d a head takes as input."""
         return 1 + ("+" in self.source)
 
-    def gathered(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
-        """The input z [..., inputs * d], from h_pre and e [..., d] of the same cells."""
-        parts = [seen_as(name, hidden, embedding) for name in self.source.split("+")]
-        return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+    def parts(self, hidden: torch.Tensor, embedding: torch.Tensor) -> list[torch.Tensor]:
+        """The vectors [..., d] that make up z, from h_pre and e [..., d] of the same cells."""
+        return [seen_as(name, hidden, embedding) for name in self.source.split("+")]
 
     def goal(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """The training target, from h_pre and e [..., d] at the head's offset."""
@@ -102,9 +102,27 @@ class DraftHead(nn.Module):
 
     def forward(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """h, e [..., d] of a cell -> the estimate at this head's offset [..., d]."""
-        z = F.linear(self.space.gathered(hidden, embedding), self.w0)
+        z = self.gathered(self.space.parts(hidden, embedding))
         n = F.rms_norm(z, z.shape[-1:], self.norm.to(z.dtype), 1e-6)
-        return z + F.linear(F.silu(F.linear(n, self.w1)) * F.linear(n, self.w3), self.w2)
+        return z + product(F.silu(product(n, self.w1)) * product(n, self.w3), self.w2)
+
+    def gathered(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        """W0 z [..., d]. In integers, each part of z has a matrix and scales of its own: h is so
+        much larger than e that one scale for both would round e away.
+        """
+        if not isinstance(self.w0, nn.ModuleList):
+            return F.linear(torch.cat(parts, dim=-1), self.w0)
+        products = [product(part, own) for part, own in zip(parts, self.w0, strict=True)]
+        return products[0] if len(products) == 1 else products[0] + products[1]
+
+    def to_int8(self) -> None:
+        """Replace the matrices with 8-bit integers."""
+        d = len(self.norm)
+        parts = nn.ModuleList(map(Int8Matrix.of, self.w0.split(d, dim=1)))
+        del self.w0
+        self.w0 = parts
+        for name in ("w1", "w3", "w2"):
+            put(self, name, Int8Matrix.of(getattr(self, name)))
 
 
 class DraftHeads(nn.Module):
@@ -126,6 +144,13 @@ class DraftHeads(nn.Module):
     @property
     def k_v(self) -> int:
         return len(self.vertical)
+
+    def to_int8(self) -> None:
+        """Compute with 8-bit integers, as a backbone in int8 does."""
+        for head in (*self.horizontal, *self.vertical):
+            head.to_int8()
+        if self.row is not None:
+            self.row.to_int8()
 
     def require_backbone(self, backbone: Backbone) -> None:
         """Raise SSDError if these heads were made for another backbone."""
@@ -162,7 +187,10 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
 
 def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
     """Read heads made for exactly this backbone; raise SSDError that names any mismatch."""
-    return stored_heads(path, backbone).to(backbone.device, backbone.dtype)
+    heads = stored_heads(path, backbone).to(backbone.device, backbone.dtype)
+    if backbone.in_int8:
+        heads.to_int8()
+    return heads
 
 
 def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:

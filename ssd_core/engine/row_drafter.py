@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..model.grid import Grid
+from ..model.products import Int8Matrix, product, put
 
 # (row, column) of the neighbours, relative to the cell: above from left to right, then to the left
 NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (-1, 2), (-1, 3), (0, -1), (0, -2))
@@ -37,8 +38,8 @@ class SwiGLU(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n = F.rms_norm(x, x.shape[-1:], self.norm, 1e-6)
-        gate, up = F.linear(n, self.w13).chunk(2, dim=-1)
-        return x + F.linear(F.silu(gate) * up, self.w2)
+        gate, up = product(n, self.w13).chunk(2, dim=-1)
+        return x + product(F.silu(gate) * up, self.w2)
 
 
 class RowDrafter(nn.Module):
@@ -75,11 +76,17 @@ class RowDrafter(nn.Module):
         """h, e [..., 7, d] of the neighbours, known [..., 7] bool -> the estimate [..., d]."""
         hidden, embedding = (x.masked_fill(~known[..., None], 0) for x in (hidden, embedding))
         parts = [F.rms_norm(x, x.shape[-1:], eps=1e-6) for x in (hidden, embedding)]
-        x = F.linear(torch.cat(parts, dim=-1).flatten(-2), self.w_in)
+        x = product(torch.cat(parts, dim=-1).flatten(-2), self.w_in)
         x = x + (~known).to(x.dtype) @ self.missing
         for block in self.blocks:
             x = block(x)
-        return (hidden * self.mix).sum(-2) + F.linear(x, self.out)
+        return (hidden * self.mix).sum(-2) + product(x, self.out)
+
+    def to_int8(self) -> None:
+        """Replace the matrices with 8-bit integers; mix and missing are added, not multiplied."""
+        for module, names in ((self, ("w_in", "out")), *((b, ("w13", "w2")) for b in self.blocks)):
+            for name in names:
+                put(module, name, Int8Matrix.of(getattr(module, name)))
 
 
 @lru_cache(maxsize=8)

@@ -74,7 +74,8 @@ class KVCache:
         elif all_seen and self._triangle is not None:
             self.mask = self._grouped(self._triangle[None, None, fed, : self._end])
         else:
-            self.mask = self._at_or_before(torch.arange(start, fed.stop, device=self.keys.device)[None])
+            slots = torch.arange(start, fed.stop, device=self.keys.device)
+            self.mask = self._at_or_before(slots[None])
 
     def seek_each(self, slots: torch.Tensor, stop: int, visible: torch.Tensor | None = None,
                   positions: torch.Tensor | None = None) -> None:

@@ -64,11 +64,20 @@ class Int8Matrix(nn.Module):
 Matrix = torch.Tensor | Int8Matrix
 
 
-def product(x: torch.Tensor, weight: Matrix) -> torch.Tensor:
-    """x @ weight.T for x [..., in] and a matrix [out, in] of either kind."""
-    if isinstance(weight, Int8Matrix):
-        return weight.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], weight.shape[0])
-    return F.linear(x, weight)
+def put(module: nn.Module, name: str, value: Matrix) -> None:
+    """Replace the matrix or parameter `name` of a module with a frozen one of either kind."""
+    if name in module._parameters or name in module._modules:
+        delattr(module, name)
+    setattr(module, name, value if isinstance(value, nn.Module)
+            else nn.Parameter(value, requires_grad=False))
+
+
+def product(x: torch.Tensor, weight: Matrix, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """x @ weight.T + bias for x [..., in] and a matrix [out, in] of either kind."""
+    if not isinstance(weight, Int8Matrix):
+        return F.linear(x, weight, bias)
+    y = weight.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], weight.shape[0])
+    return y if bias is None else y + bias
 
 
 def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tensor:

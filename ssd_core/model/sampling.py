@@ -84,9 +84,9 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
 
 
 def race_weights(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Guided logits [..., V] -> weights in proportion to `probabilities`, for the race to choose by.
+    """Guided logits [..., V] -> weights in proportion to `probabilities`, for the race.
 
-    They are not normalised, which the race does not need, and the likeliest token weighs 1.
+    They are not normalised, which the race does not need; the likeliest token weighs 1.
     """
     if sampling.temperature < COLD or sampling.top_k or sampling.top_p != 1:
         return probabilities(logits, sampling)

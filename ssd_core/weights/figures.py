@@ -93,12 +93,13 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
 
 def stored_dtype(backbone: Backbone) -> str:
     """The dtype in which layer weights are stored; quantised tensors report another one."""
+    if backbone.in_int8:
+        return "int8"
     weight = backbone.decoder.layers[0].get_parameter("qkv")
     each = stored_bytes(weight) / weight.numel()
     if each >= 1.5:
         return SHORT_NAMES[backbone.dtype]
-    fp8 = any(part.dtype == torch.float8_e4m3fn for part in parts_of(weight))
-    return "int4" if each < 0.75 else "fp8" if fp8 else "int8"
+    return "int4" if each < 0.75 else "fp8"
 
 
 def stored_bytes(weight: torch.Tensor) -> int:

@@ -20,7 +20,7 @@ from ..engine.heads import DraftHeads, read_heads
 from ..errors import SSDError
 from ..files import ASSETS, read_safetensors
 from ..model.processor import has_bf16
-from .quantize import KINDS, MATRICES, quantise, quantiser
+from .quantize import KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 SAMPLERS_FILE = "samplers.safetensors"
@@ -35,11 +35,11 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
     auto, fp32, bf16, fp16, fp8, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
-    without bf16 support it is fp16 on a card and fp32 on a CPU. fp8, int8 and int4 quantise the
-    decoder's matrices by torchao; the rest is as with auto, bf16 with fp8. offload: decoder and
-    picture codec take turns on the device; the other waits on the CPU. graphs: auto or off; off
-    never replays passes as CUDA graphs (engine/graphs.py). Raises SSDError naming the file and what
-    to do.
+    without bf16 support it is fp16 on a card and fp32 on a CPU. int8, fp8 and int4 quantise the
+    decoder's matrices (weights/quantize.py); the rest is as with auto, bf16 with fp8. offload:
+    decoder and picture codec take turns on the device; the other waits on the CPU. graphs: auto or
+    off; off never replays passes as CUDA graphs (engine/graphs.py). Raises SSDError naming the file
+    and what to do.
     """
     place, graphs = pick_device(device), checked_mode(graphs)
     if offload and place.type in NO_CARD:
@@ -96,6 +96,8 @@ def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dt
     checkpoint.become = lambda name, value: become(value) if is_layer_matrix(name) else value
     backbone = family.load(checkpoint, device, compute)
     quantise(backbone.decoder, become)  # matrices that `fill` did not load
+    if dtype == "int8":
+        quantise_image_head(backbone)
     return backbone
 
 

@@ -1,11 +1,11 @@
-"""The decoder's matrices in fp8, int8 or int4, by torchao.
+"""The decoder's matrices in int8, fp8 or int4.
 
-int8 and int4 save memory, not time: torchao unpacks an int8 matrix for every product, and its int4
-kernel is fast for single cells only, not for rows (benchmarks/low_precision.py). fp8 multiplies in
-fp8, each row and each cell with a scale of its own, where the card can.
-
-A quantised matrix is still a parameter that F.linear accepts. Embeddings, norms, the image head and
-the picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.
+int8 is this project's own (model/products.py): activations are quantised too, so a product is one
+of integers, which a CPU with VNNI and a card compute several times as fast as floating point. The
+image head and the draft heads take part. fp8 and int4 are torchao's: fp8 multiplies in fp8, each
+row and each cell with a scale of its own, where the card can; int4 saves memory, and its kernel is
+fast for single cells only, not for rows (benchmarks/low_precision.py). Embeddings, norms and the
+picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from ..backbones.base import Backbone
 from ..errors import SSDError
+from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder
 
 KINDS = ("fp8", "int8", "int4")
 MATRICES = ("qkv", "out", "gate_up", "down")  # names of a layer's matrices
 FP8_CAPABILITY, INT4_CAPABILITY = (8, 9), (8, 0)
 GROUPS = (128, 64, 32)  # int4 weights per scale: the largest that divides a row
-ABOUT = ("fp8, int8 and int4 store the decoder's matrices in less memory and need torchao; int8 "
-         "and int4 save memory, not time; fp8 needs an RTX 40 card or newer, L40 or H100")
-Become = Callable[[torch.Tensor], torch.Tensor]
+IMAGE_HEAD = ("projection", "head")  # Janus-Pro has both, others the last one
+ABOUT = ("int8 multiplies integers, the fastest on CPUs with VNNI; fp8 and int4 need torchao; fp8 "
+         "needs an RTX 40 card or newer, L40 or H100; int4 saves memory, not time")
+Become = Callable[[torch.Tensor], Matrix]
 
 
 def quantiser(kind: str, device: torch.device) -> Become:
@@ -33,6 +36,8 @@ def quantiser(kind: str, device: torch.device) -> Become:
     Raises SSDError if torchao is missing or does not support the device. The returned function
     raises SSDError for a matrix that cannot be quantised.
     """
+    if kind == "int8":
+        return Int8Matrix.of
     try:
         import torchao.quantization as torchao
     except ImportError as error:
@@ -85,8 +90,6 @@ def require_int4(device: torch.device) -> None:
 def config(kind: str, weight: torch.Tensor) -> object:
     """torchao's configuration for one matrix."""
     import torchao.quantization as torchao
-    if kind == "int8":
-        return torchao.Int8WeightOnlyConfig()
     if kind == "fp8":  # a scale for each row: a cell's numbers do not hang on the others of a pass
         return torchao.Float8DynamicActivationFloat8WeightConfig(
             granularity=torchao.PerRow(), set_inductor_config=False)
@@ -104,7 +107,7 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def is_quantised(weight: torch.Tensor) -> bool:
+def is_quantised(weight: Matrix) -> bool:
     return type(weight) not in (torch.Tensor, nn.Parameter)
 
 
@@ -112,5 +115,17 @@ def quantise(decoder: Decoder, become: Become) -> None:
     """Quantise the matrices that are not quantised yet, one at a time."""
     for layer in decoder.layers:
         for name in MATRICES:
-            if not is_quantised(weight := getattr(layer, name)):
-                setattr(layer, name, nn.Parameter(become(weight.data), requires_grad=False))
+            quantise_one(layer, name, become)
+
+
+def quantise_image_head(backbone: Backbone) -> None:
+    """Make the matrices between hidden state and logits integers."""
+    for name in IMAGE_HEAD:
+        if hasattr(backbone, name):
+            quantise_one(backbone, name, Int8Matrix.of)
+
+
+def quantise_one(module: nn.Module, name: str, become: Become) -> None:
+    """Quantise a matrix of a module, if it is not quantised yet."""
+    if not is_quantised(weight := getattr(module, name)):
+        put(module, name, become(weight.data))

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from ...errors import SSDError
+from ...model.products import Matrix
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
 ENDINGS = (SAFETENSORS, *TORCH)
@@ -34,7 +35,7 @@ class Checkpoint:
     def __init__(self, files: Group, root: Path | None = None) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
-        self.become: Callable[[str, torch.Tensor], torch.Tensor] = lambda name, value: value
+        self.become: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}

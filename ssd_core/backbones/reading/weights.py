@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from ...errors import SSDError
+from ...model.products import put
 from ...model.transformer import DecoderLayer, DecoderShape
 from .checkpoint import Checkpoint
 from .decoder_config import require_silu
@@ -233,7 +234,9 @@ def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoin
     fingerprint = Fingerprint()
     for name in sorted(sources, key=lambda name: first_file(checkpoint, sources[name])):
         value = gathered(checkpoint, sources[name], device, dtype, fingerprint, name)
-        put(module, name, checkpoint.become(name, arranged(module, name, value)))
+        parent, _, leaf = name.rpartition(".")
+        put(module.get_submodule(parent), leaf,
+            checkpoint.become(name, arranged(module, name, value)))
     checkpoint.close()
     return fingerprint
 
@@ -268,9 +271,3 @@ def arranged(module: nn.Module, name: str, value: torch.Tensor) -> torch.Tensor:
     parent, _, leaf = name.rpartition(".")
     layer = module.get_submodule(parent)
     return layer.arranged(leaf, value) if isinstance(layer, DecoderLayer) else value
-
-
-def put(module: nn.Module, name: str, value: torch.Tensor) -> None:
-    """Replace a parameter with a frozen one."""
-    parent, _, leaf = name.rpartition(".")
-    setattr(module.get_submodule(parent), leaf, nn.Parameter(value, requires_grad=False))

@@ -19,7 +19,6 @@ from ...backbones.base import Backbone
 from ...backbones.drafter import Drafter
 from ...errors import SSDError
 from ...model.grid import Grid
-from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
 from ..plan import Plan
