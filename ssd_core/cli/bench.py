@@ -11,7 +11,7 @@ from ..engine.methods import AR
 from ..errors import SSDError
 from ..front.request import Request
 from ..measure.bench import AR_DTYPES, Entrant, bench, dtype_name
-from ..measure.machine import OtherWork, processor
+from ..measure.machine import OtherWork, processor, waiting
 from ..weights.free import free_bytes
 from ..weights.load import DTYPES
 from ..weights.memory import WEIGHT_BYTES
@@ -71,7 +71,7 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     entrants += ar_in(others, entrants, loading)
     work = OtherWork()
     rows = bench(entrants, course.repeats, course.warmup, Bars())
-    where = {**conditions(backbone), "dtype": dtype, "processor": processor(),
+    where = {**conditions(backbone), "dtype": dtype, "processor": processor() + waiting(),
              "load": work.words()}
     tell(report, rows, where)
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,

@@ -7,6 +7,8 @@ import platform
 import time
 from pathlib import Path
 
+from .. import openmp
+
 IDLE = 0.3  # of the machine's cores taken by others: below that it is called idle
 
 
@@ -17,6 +19,12 @@ def processor() -> str:
         return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def waiting() -> str:
+    """How OpenMP's threads wait, such as " (passive)"; empty where the library decides."""
+    policy = os.environ.get(openmp.VARIABLE)
+    return f" ({policy.lower()})" if policy else ""
 
 
 def busy_seconds() -> float | None:
