@@ -30,6 +30,7 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
 from ssd_core.files import written_whole
+from ssd_core.measure.bench import dtype_name
 from ssd_core.measure.metrics import Trial
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
@@ -167,10 +168,10 @@ def run(name: str, measured: Measured) -> str:
         found, tokens = measured(row, spec.prompts)
         rows.append({"method": row.label, **found})
         shown.append((row.label, tokens[:SHOWN]))
-    dtype = str(backbone.dtype).removeprefix("torch.")
-    text = (f"# {spec.title}\n\n{conditions(backbone.device)}; {spec.prompts} held-out captions, "
-            f"{dtype}, guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, "
-            f"batches of {args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
+    where = conditions(backbone.device, dtype_name(backbone, args.dtype))
+    text = (f"# {spec.title}\n\n{where}; {spec.prompts} held-out captions, guidance "
+            f"{backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
+            f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
             f"{table(HEAD, [line(row) for row in rows])}\n![{SHOWN} of the captions]({name}.jpg)\n")
     with written_whole(RESULTS / f"{name}.jpg") as temporary:
         sheet(backbone, shown).save(temporary, format="JPEG", quality=85)
