@@ -20,11 +20,11 @@ from ssd_core import Sampling, load_backbone, load_heads
 from ssd_core.engine.methods import AR, METHODS
 from ssd_core.files import written_whole
 from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
-from ssd_core.measure.bench import dtype_name
 from ssd_core.measure.metrics import Decoded, Trial
 from ssd_core.measure.plots import plot, require_matplotlib
 from ssd_core.measure.shards import Entry, Shards
 from ssd_core.measure.tables import with_error
+from ssd_core.weights.figures import stored_dtype
 
 TITLE = "All methods at their own settings, with plots"
 PROMPTS = 256
@@ -90,7 +90,7 @@ def written(shards: Shards, rows: list[dict], found: Mapping[Entry, Decoded],
 
 def page(shards: Shards, rows: list[dict], left_out: Sequence[str], pictures: Sequence[str]) -> str:
     trial = shards.trial
-    where = conditions(trial.backbone.device, dtype_name(trial.backbone))
+    where = conditions(trial.backbone.device, stored_dtype(trial.backbone))
     gone = "".join(f"\nLeft out: {one}.\n" for one in left_out)
     return (f"# {TITLE}\n\n{where}; {len(trial.captions)} held-out captions, guidance "
             f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "

@@ -34,11 +34,11 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, SSD
 from ssd_core.files import written_whole
-from ssd_core.front.labels import DTYPE_NAMES
 from ssd_core.measure.best import fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import likes_columns
 from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Emu3-Gen")
@@ -123,7 +123,7 @@ def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeat
             compiled: bool) -> dict:
     """Seconds of every side at its best, and how far their greedy tokens agree with AR's."""
     backbone = random_backbone(row, device, dtype)
-    everyone, name = sides(backbone, compiled), DTYPE_NAMES[dtype]
+    everyone, name = sides(backbone, compiled), stored_dtype(backbone)
     greedy = {one.label: one.greedy() for one in everyone if one.greedy}  # also warms up
     own = greedy["this engine, AR"]
     timed = {one.label: settings(one.label, name, thread_counts(device),

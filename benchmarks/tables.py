@@ -30,11 +30,11 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
 from ssd_core.files import written_whole
-from ssd_core.measure.bench import dtype_name
 from ssd_core.measure.metrics import Trial
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
+from ssd_core.weights.figures import stored_dtype
 
 HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
 
@@ -168,7 +168,7 @@ def run(name: str, measured: Measured) -> str:
         found, tokens = measured(row, spec.prompts)
         rows.append({"method": row.label, **found})
         shown.append((row.label, tokens[:SHOWN]))
-    where = conditions(backbone.device, dtype_name(backbone, args.dtype))
+    where = conditions(backbone.device, stored_dtype(backbone))
     text = (f"# {spec.title}\n\n{where}; {spec.prompts} held-out captions, guidance "
             f"{backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
             f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"

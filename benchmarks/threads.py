@@ -45,7 +45,7 @@ def medians(pictures: int) -> dict[str, float]:
         heads = load_heads("postcard", backbone)
         for name, method in METHODS.items():
             request = Request(backbone, heads, method, Sampling(seed=7), "a red house by a lake")
-            draw = partial(Entrant(name, request, dtype).run, lambda label, event: None)
+            draw = partial(Entrant(name, request).run, lambda label, event: None)
             timed.append(Setting(name, dtype, torch.get_num_threads(), draw))
     take_turns(timed, pictures)
     return {f"{one.label}, {one.dtype}": one.median for one in timed}

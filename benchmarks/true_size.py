@@ -33,9 +33,9 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
 from ssd_core.files import written_whole
-from ssd_core.front.labels import DTYPE_NAMES
 from ssd_core.measure.best import in_words, thread_counts
 from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "LlamaGen-c2i-XL-384", "LlamaGen-t2i-XL-512",
@@ -203,7 +203,7 @@ def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, copied
     with using_threads(1 if device.type == "cpu" else None):
         widths = pass_by_width(backbone, args.repeats, copied)
     return {
-        "name": row.name, "grid": str(row.grid), "dtype": DTYPE_NAMES[dtype],
+        "name": row.name, "grid": str(row.grid), "dtype": stored_dtype(backbone),
         "scaled": args.scaled, "parameters": sum(w.numel() for w in backbone.parameters()),
         "head_parameters": sum(w.numel() for w in heads.parameters()),
         "k_h": preset.k_h, "k_v": preset.k_v, "rounds": preset.rounds,

@@ -16,7 +16,7 @@ BACKBONE = MockBackbone(Grid(10, 10))
 
 
 def asked(method, label):
-    return Entrant(label, Request(BACKBONE, None, method, Sampling(), "a"), "fp32")
+    return Entrant(label, Request(BACKBONE, None, method, Sampling(), "a"))
 
 
 def test_ar_runs_beside_a_method_and_only_once_when_named():

@@ -11,13 +11,16 @@ from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, Rows
 from ssd_core.engine.threads import using_threads
 from ssd_core.front.request import Request
-from ssd_core.measure.bench import Entrant, bench, dtype_name
+from ssd_core.measure.bench import Entrant, bench
 from ssd_core.measure.best import Setting, fastest, settings, take_turns, thread_counts
 from ssd_core.measure.machine import OtherWork
+from ssd_core.weights.figures import stored_dtype
 
 CPU = torch.device("cpu")
-THREADS, DTYPES = (1, 2), ("fp32", "bf16", "int8")
-BACKBONE = MockBackbone(Grid(10, 10))
+THREADS, DTYPES = (1, 2), ("fp32", "bf16", "fp16")
+BACKBONES = {name: MockBackbone(Grid(10, 10)).to(dtype)
+             for name, dtype in zip(DTYPES, (torch.float32, torch.bfloat16, torch.float16),
+                                    strict=True)}
 SLOW = 40.0
 
 
@@ -32,7 +35,7 @@ class Machine:
         return self.now
 
     def events(self, request):
-        method, dtype = request.method.name, request.prompt  # the prompt tells the dtype here
+        method, dtype = request.method.name, stored_dtype(request.backbone)
         setting = method, dtype, torch.get_num_threads()
         self.runs.append(setting)
         self.now += self.seconds.get(setting, self.default)
@@ -45,8 +48,7 @@ class Machine:
 
 
 def entrant(method, dtype="fp32", label=None):
-    request = Request(BACKBONE, None, method, Sampling(), dtype)
-    return Entrant(label or method.name, request, dtype)
+    return Entrant(label or method.name, Request(BACKBONES[dtype], None, method, Sampling(), "a"))
 
 
 SETTINGS = [(dtype, threads) for dtype in DTYPES for threads in THREADS]
@@ -134,10 +136,6 @@ def test_a_cpu_is_tried_with_one_thread_and_with_all_and_a_card_as_it_is():
         assert thread_counts(torch.device("cuda")) == (3,)
     with using_threads(1):
         assert thread_counts(CPU) == (1,)
-
-
-def test_a_quantised_backbone_has_the_name_it_was_loaded_by():
-    assert dtype_name(BACKBONE) == "fp32" and dtype_name(BACKBONE, "int8") == "int8"
 
 
 @pytest.mark.parametrize(("busy", "own", "words"), [

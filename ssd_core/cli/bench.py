@@ -10,15 +10,15 @@ from ..backbones.presets import guidance_of
 from ..engine.methods import AR
 from ..errors import SSDError
 from ..front.request import Request
-from ..measure.bench import AR_DTYPES, Entrant, bench, dtype_name
-from ..measure.machine import OtherWork, processor, waiting
+from ..measure.bench import AR_DTYPES, Entrant, bench
+from ..measure.machine import OtherWork
 from ..weights.free import free_bytes
 from ..weights.load import DTYPES
 from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import KINDS
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter, note
-from .session import Bars, conditions, load, tell_notes
+from .session import Bars, conditions, load, machine, tell_notes
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "dtype": "dtype", "threads": "threads", "passes": "passes",
@@ -61,9 +61,8 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
         raise SSDError("repeats must be at least 1 and warmup at least 0")
     pictures, others = Picture(batch=course.batch).batch, course.further_dtypes()
     backbone, heads = load(loading, [method for _, method in methods])
-    dtype = dtype_name(backbone, loading.dtype)
     entrants = [Entrant(label, Request(backbone, heads, method, sampling, course.prompt,
-                                       pictures=pictures, fall_back=False), dtype)
+                                       pictures=pictures, fall_back=False))
                 for label, method in methods]
     for one in entrants:
         one.request.check()  # before any of them runs
@@ -71,8 +70,7 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     entrants += ar_in(others, entrants, loading)
     work = OtherWork()
     rows = bench(entrants, course.repeats, course.warmup, Bars())
-    where = {**conditions(backbone), "dtype": dtype, "processor": processor() + waiting(),
-             "load": work.words()}
+    where = {**conditions(backbone), "dtype": entrants[0].dtype, **machine(work)}
     tell(report, rows, where)
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
                    "cfg": guidance_of(sampling, backbone.preset)})
@@ -94,7 +92,7 @@ def ar_in(dtypes: Sequence[str], entrants: Sequence[Entrant], loading: Loading
         except SSDError as error:
             note(f"AR in {dtype} is left out: {error}")
             continue
-        yield Entrant(AR.name, request, dtype)
+        yield Entrant(AR.name, request)
 
 
 def check_room(backbone: Backbone, dtype: str) -> None:

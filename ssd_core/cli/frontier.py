@@ -10,7 +10,7 @@ from ..errors import SSDError
 from ..workers.open import crew_of
 from .options import Drawing, Json, Loading, Workers, flag
 from .output import Reporter, note
-from .session import conditions, load_for
+from .session import conditions, load_for, machine
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
@@ -35,8 +35,8 @@ class Sweep:
 def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
             json: Json = False) -> None:
     """Sweep methods and knobs; an interrupted run goes on where it was."""
-    from ..measure.bench import dtype_name
     from ..measure.frontier import entries, timed, write
+    from ..measure.machine import OtherWork
     from ..measure.metrics import Trial, require_postcards
     from ..measure.plots import require_matplotlib
     from ..measure.shards import Entry, Shards
@@ -59,12 +59,11 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
                 note(f"left out: {shards.label(entry)}: {reason}")
                 wanted = [one for one in wanted if one != entry]
         found = shards.all(wanted, crew)
-    where = conditions(backbone, crew.place)
+    here, work = backbone.device.type != "meta", OtherWork()  # else only workers hold the weights
+    seconds = timed(shards, list(found), sweep.repeats if here else 0)
+    where = {**conditions(backbone, crew.place), **machine(work)}
     about = (f"{', '.join(f'{key} {value}' for key, value in where.items())}; {sweep.prompts} "
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
-    here = backbone.device.type != "meta"  # else only the workers hold its weights
-    seconds = timed(shards, list(found), dtype_name(backbone, loading.dtype),
-                    sweep.repeats if here else 0)
     rows = write(shards, found, seconds, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
     report.say(f"{sweep.out / 'frontier.md'}")

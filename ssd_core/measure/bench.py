@@ -13,31 +13,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..backbones.base import Backbone
 from ..engine.events import Event, Finished
 from ..engine.methods import AR
-from ..front.labels import DTYPE_NAMES
 from ..front.race import Clock
 from ..front.request import Request
-from ..weights.quantize import KINDS
+from ..weights.figures import stored_dtype
 from .best import Setting, fastest, settings, take_turns, thread_counts
 
 Watch = Callable[[str, Event], None]
 AR_DTYPES = ("fp32", "bf16", "int8")  # AR counts with the fastest of these
 
 
-def dtype_name(backbone: Backbone, asked: str = "auto") -> str:
-    """The name of a backbone's dtype; asked: the one by which it was loaded."""
-    return asked if asked in KINDS else DTYPE_NAMES.get(backbone.dtype, str(backbone.dtype))
-
-
 @dataclass(frozen=True)
 class Entrant:
-    """A request that is timed. dtype: the name of the one in which its backbone computes."""
+    """A request that is timed, and its label in the table."""
 
     label: str
     request: Request
-    dtype: str
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype in which the backbone's layers are stored."""
+        return stored_dtype(self.request.backbone)
 
     @property
     def is_ar(self) -> bool:

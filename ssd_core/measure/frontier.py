@@ -144,17 +144,17 @@ def priced(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
     return out
 
 
-def timed(shards: Shards, entries: Sequence[Entry], dtype: str, repeats: int) -> list[dict]:
+def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
     """For every entry the seconds of one picture and its best number of threads, measured in turn.
 
-    dtype: its name. Without repeats nothing is measured.
+    Without repeats nothing is measured.
     """
     if not repeats:
         return [{"median_seconds": None, "threads": None} for _ in entries]
     trial = shards.trial
     rows = bench([Entrant(shards.label(entry), Request(
                       trial.backbone, shards.heads_for(entry), entry.method,
-                      shards.sampling(entry), trial.captions[0], fall_back=False), dtype)
+                      shards.sampling(entry), trial.captions[0], fall_back=False))
                   for entry in entries], repeats)
     return [{"median_seconds": row["median_seconds"], "threads": row["threads"],
              "median_seconds_se": with_errors({"s": row["all_seconds"]})["s_se"]} for row in rows]
