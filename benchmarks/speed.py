@@ -71,7 +71,7 @@ class Loaded:
 
     def entrants(self, wanted: Sequence[tuple[str, Method]], pictures: int = 1) -> list[Entrant]:
         return [Entrant(label, Request(self.backbone, self.heads, method, Sampling(seed=7), PROMPT,
-                                       pictures=pictures))
+                                       pictures=pictures, fall_back=False))
                 for label, method in wanted]
 
     def plain(self, counts: Sequence[int]) -> list[Setting]:

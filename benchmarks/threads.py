@@ -44,7 +44,8 @@ def medians(pictures: int) -> dict[str, float]:
     for dtype, backbone in loadable("postcard", DTYPES)[0].items():
         heads = load_heads("postcard", backbone)
         for name, method in METHODS.items():
-            request = Request(backbone, heads, method, Sampling(seed=7), "a red house by a lake")
+            request = Request(backbone, heads, method, Sampling(seed=7), "a red house by a lake",
+                              fall_back=False)
             draw = partial(Entrant(name, request).run, lambda label, event: None)
             timed.append(Setting(name, dtype, torch.get_num_threads(), draw))
     take_turns(timed, pictures)

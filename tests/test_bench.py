@@ -27,6 +27,20 @@ def test_ar_runs_beside_a_method_and_only_once_when_named():
     assert [row["method"] for row in rows] == ["rows", "plain"]
 
 
+def test_every_pass_of_a_setting_has_its_number_of_threads():
+    class Watched(MockBackbone):
+        def forward(self, *given):
+            seen.append(torch.get_num_threads())
+            return super().forward(*given)
+
+    seen, before = [], torch.get_num_threads()
+    request = Request(Watched(Grid(3, 4)), None, AR(), Sampling(), "a", fall_back=False)
+    row, = bench([Entrant("ar", request)], repeats=2, warmup=0, counts=(1, 3))
+    passes = len(seen) // 4
+    assert seen == ([1] * passes + [3] * passes) * 2 and passes == 12
+    assert set(row["seconds_by_threads"]) == {1, 3} and torch.get_num_threads() == before
+
+
 def test_every_event_is_watched():
     seen = []
     bench([asked(AR(), "ar")], repeats=1, warmup=0, counts=(1,),
