@@ -1,34 +1,57 @@
-"""The conditions that belong beside every figure: machine, versions, date."""
+"""The conditions that belong beside every figure: machine, load, threads, dtype, versions, date."""
 
 from __future__ import annotations
 
 import datetime
 import platform
+from collections.abc import Collection
 from pathlib import Path
 
 import torch
 
 import ssd_core
+from ssd_core.backbones.base import Backbone
+from ssd_core.errors import SSDError
+from ssd_core.measure.best import in_words
+from ssd_core.measure.machine import OtherWork, processor, waiting
 from ssd_core.measure.tables import table
+from ssd_core.weights.load import load_backbone
 
-__all__ = ["RESULTS", "conditions", "processor", "table"]
+__all__ = ["RESULTS", "conditions", "loadable", "processor", "table"]
 
 RESULTS = Path(__file__).parent / "results"
+OTHERS = OtherWork()  # from the script's start
 
 
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+def conditions(device: torch.device, dtype: str = "", threads: Collection[int] = (),
+               alone: bool = True) -> str:
+    """One line for the head of a table.
 
-
-def conditions(device: torch.device) -> str:
-    """One line for the head of a table."""
+    threads: the numbers of threads that were tried; by default the one in use. alone: all that the
+    script does is done by this process and by children that have ended, so that the other load is
+    that of other programs.
+    """
+    counts = " and ".join(map(str, sorted(threads)[:-1]))
+    used = in_words(max(threads, default=torch.get_num_threads()))
     where = (torch.cuda.get_device_name(device) if device.type == "cuda"
-             else f"{processor()}, {torch.get_num_threads()} threads")
-    return (f"{datetime.date.today()}, {where}, {platform.system()}, Python "
-            f"{platform.python_version()}, torch {torch.__version__}, ssd-decoding "
-            f"{ssd_core.__version__}")
+             else f"{processor()}, {counts and f'{counts} and '}{used}{waiting()}")
+    parts = [str(datetime.date.today()), where, dtype, OTHERS.words() if alone else "",
+             platform.system(), f"Python {platform.python_version()}",
+             f"torch {torch.__version__}", f"ssd-decoding {ssd_core.__version__}"]
+    return ", ".join(filter(None, parts))
+
+
+def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"
+             ) -> tuple[dict[str, Backbone], list[str]]:
+    """The backbone in each of these dtypes that loads here, and lines about the others."""
+    tried = {dtype: attempted(backbone, device, dtype) for dtype in dtypes}
+    return ({dtype: one for dtype, one in tried.items() if isinstance(one, Backbone)},
+            [f"{dtype} is left out: {why}" for dtype, why in tried.items() if isinstance(why, str)])
+
+
+def attempted(backbone: str, device: str, dtype: str) -> Backbone | str:
+    """The backbone, or why it does not load."""
+    try:
+        return load_backbone(backbone, device, dtype)
+    except SSDError as error:
+        return str(error)

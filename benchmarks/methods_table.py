@@ -1,4 +1,4 @@
-"""All methods at their own settings on the same captions, with AR in the same run.
+"""The quality of all methods at their own settings on the same captions, beside AR's.
 
     python benchmarks/tables.py methods --prompts 256
 
@@ -24,10 +24,11 @@ from ssd_core.measure.metrics import Decoded, Trial
 from ssd_core.measure.plots import plot, require_matplotlib
 from ssd_core.measure.shards import Entry, Shards
 from ssd_core.measure.tables import with_error
+from ssd_core.weights.figures import stored_dtype
 
 TITLE = "All methods at their own settings, with plots"
 PROMPTS = 256
-HEAD = ["decoding", "promise", "passes", "fewer", "faster", "accepted", "captions", "objects",
+HEAD = ["decoding", "promise", "passes", "fewer", "accepted", "captions", "objects",
         "NLL", "entropy", "Frechet", "same as AR"]
 
 
@@ -45,10 +46,9 @@ def line(row: dict) -> list[str]:
     number = partial(with_error, row)
     accepted = f"{mean(row['acceptance'].values()):.2f}" if row["acceptance"] else "-"
     return [row["method"], row["verdict"], number("passes", 0),
-            number("step_acceleration", 1, "x"), number("wall_clock_acceleration", 1, "x"),
-            accepted, number("caption_accuracy", 3), number("object_accuracy", 3),
-            number("nll", 3), number("entropy", 2), number("frechet", 1),
-            f"{100 * row['identical_tokens']:.0f} %"]
+            number("step_acceleration", 1, "x"), accepted, number("caption_accuracy", 3),
+            number("object_accuracy", 3), number("nll", 3), number("entropy", 2),
+            number("frechet", 1), f"{100 * row['identical_tokens']:.0f} %"]
 
 
 # The table
@@ -81,10 +81,8 @@ def written(shards: Shards, rows: list[dict], found: Mapping[Entry, Decoded],
     (RESULTS / "methods.json").write_text(json.dumps(rows, indent=1) + "\n")
     pictures = [f"![{SHOWN} of the captions](methods.jpg)"]
     if plots:
-        for name, key, unit in (("passes", "passes", "forward passes"),
-                                ("seconds", "seconds_each", "seconds a picture")):
-            plot(rows, key, unit, RESULTS / f"methods-{name}.png")
-            pictures.append(f"![Claims obeyed against {unit}](methods-{name}.png)")
+        plot(rows, "passes", "forward passes", RESULTS / "methods-passes.png")
+        pictures.append("![Claims obeyed against forward passes](methods-passes.png)")
     text = page(shards, rows, left_out, pictures)
     (RESULTS / "methods.md").write_text(text, encoding="utf-8")
     return text
@@ -92,11 +90,11 @@ def written(shards: Shards, rows: list[dict], found: Mapping[Entry, Decoded],
 
 def page(shards: Shards, rows: list[dict], left_out: Sequence[str], pictures: Sequence[str]) -> str:
     trial = shards.trial
-    dtype = str(trial.backbone.dtype).removeprefix("torch.")
+    where = conditions(trial.backbone.device, stored_dtype(trial.backbone))
     gone = "".join(f"\nLeft out: {one}.\n" for one in left_out)
-    return (f"# {TITLE}\n\n{conditions(trial.backbone.device)}; {len(trial.captions)} held-out "
-            f"captions, {dtype}, guidance {trial.backbone.preset.cfg:g}, temperature 1 unless T is "
-            f"given, seeds from {trial.sampling.seed}, batches of {trial.batch}, ± one standard "
-            "error. `faster` compares the seconds of batches with AR's in the same run and at the "
-            "same temperature. Other columns: [README.md](README.md).\n\n"
+    return (f"# {TITLE}\n\n{where}; {len(trial.captions)} held-out captions, guidance "
+            f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "
+            f"{trial.sampling.seed}, batches of {trial.batch}, ± one standard error. Speed is in "
+            "[speed.md](speed.md), where every method and AR count with their best setting. "
+            "Columns: [README.md](README.md).\n\n"
             f"{table(HEAD, [line(row) for row in rows])}{gone}\n" + "\n\n".join(pictures) + "\n")

@@ -4,7 +4,8 @@
 
 All sides have the same random weights, in one process, and take turns. Greedy tokens are compared
 first, so that the same work is timed; then each side samples at temperature 1. On a CPU the models
-are scaled down and have one thread; on a card they have their true size.
+are scaled down, and every side counts with the number of threads that is best for it, one or all;
+on a card they have their true size.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -32,17 +34,19 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, SSD
 from ssd_core.files import written_whole
+from ssd_core.measure.best import fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import likes_columns
 from ssd_core.weights.catalogue import KnownBackbone, known
+from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
 
 NAMES = ("Janus-Pro-1B", "Emu3-Gen")
 WORDS = len(NEGATIVE.split()) - len(POSITIVE.split())  # Emu3's branches then have one length
 PROMPT = " ".join(["house"] * WORDS)
 SCALED = {"layers": 2, "heads": 4, "codes": 4096, "side": 16}
-HEAD = ["backbone", "drawn by", "passes", "seconds", "spread", "as fast as transformers",
-        "same greedy tokens"]
+HEAD = ["backbone", "drawn by", "passes", "seconds", "spread", "best setting",
+        "as fast as transformers", "as fast as the plain loop", "same greedy tokens"]
 Draw = Callable[[], torch.Tensor]
 
 
@@ -108,45 +112,51 @@ def sides(backbone: Backbone, compiled: bool) -> list[Side]:
     return [*theirs, *plain, *ours]
 
 
-def seconds_of(draw: Draw, device: torch.device) -> float:
-    begun = synchronised(device)
+def work(draw: Draw, device: torch.device) -> Mapping:
+    """Draw, until the device has done all of it."""
     draw()
-    return synchronised(device) - begun
+    synchronised(device)
+    return {}
 
 
 def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeats: int,
             compiled: bool) -> dict:
-    """Seconds of every side, taken in turn, and how far their greedy tokens agree with AR's."""
+    """Seconds of every side at its best, and how far their greedy tokens agree with AR's."""
     backbone = random_backbone(row, device, dtype)
-    everyone = sides(backbone, compiled)
+    everyone, name = sides(backbone, compiled), stored_dtype(backbone)
     greedy = {one.label: one.greedy() for one in everyone if one.greedy}  # also warms up
     own = greedy["this engine, AR"]
-    everyone[-1].sampled()
-    taken: dict[str, list[float]] = {one.label: [] for one in everyone}
-    for _ in range(repeats):
-        for one in everyone:
-            taken[one.label].append(seconds_of(one.sampled, device))
-    found = [{"label": one.label, "passes": one.passes, "seconds": taken[one.label],
+    timed = {one.label: settings(one.label, name, thread_counts(device),
+                                 partial(work, one.sampled, device)) for one in everyone}
+    take_turns([one for every in timed.values() for one in every], repeats)
+    best = {label: fastest(every) for label, every in timed.items()}
+    found = [{"label": one.label, "passes": one.passes, "seconds": best[one.label].seconds,
+              "threads": best[one.label].threads,
               "same": (greedy[one.label] == own).float().mean().item() if one.greedy else None}
              for one in everyone]
     s = row.shape
     return {"name": row.name, "grid": str(row.grid), "layers": s.layers, "hidden": s.hidden,
             "codes": row.codes, "parameters": sum(w.numel() for w in backbone.parameters()),
-            "dtype": str(dtype).removeprefix("torch."), "sides": found}
+            "dtype": name, "sides": found}
+
+
+def least(result: dict, label: str) -> float:
+    """Median seconds of the fastest side whose label begins so."""
+    return min(statistics.median(one["seconds"]) for one in result["sides"]
+               if one["label"].startswith(label))
 
 
 def lines(result: dict) -> list[list[str]]:
-    """Ratios are medians over turns, against whichever of transformers' caches is faster."""
-    theirs = min((one["seconds"] for one in result["sides"]
-                  if one["label"].startswith("transformers")), key=statistics.median)
+    """Ratios are against whichever of transformers' caches, and of the plain loops, is faster."""
+    theirs, plain = least(result, "transformers"), least(result, "plain loop")
     written = []
     for one in result["sides"]:
-        ratio = statistics.median(a / b for a, b in zip(theirs, one["seconds"], strict=True))
+        seconds = statistics.median(one["seconds"])
         same = "" if one["same"] is None else f"{100 * one['same']:.1f} %"
-        written.append([result["name"], one["label"], one["passes"],
-                        f"{statistics.median(one['seconds']):.2f}",
+        written.append([result["name"], one["label"], one["passes"], f"{seconds:.2f}",
                         f"{min(one['seconds']):.2f} to {max(one['seconds']):.2f}",
-                        f"{ratio:.2f}", same])
+                        in_words(one["threads"]), f"{theirs / seconds:.2f}",
+                        f"{plain / seconds:.2f}", same])
     return written
 
 
@@ -154,17 +164,18 @@ def text_of(results: list[dict], device: torch.device, repeats: int) -> str:
     sizes = "; ".join(f"{r['name']}: grid {r['grid']}, {r['layers']} layers of width "
                       f"{r['hidden']}, {r['codes']:,} codes, {r['parameters'] / 1e6:,.0f} M "
                       "parameters" for r in results)
-    cpu = ("One thread, seconds of the processor, so that other work does not count. Scaled down "
-           "for a CPU: the ratios hold for these sizes only. " if device.type == "cpu" else
-           "True sizes. ")
+    cpu = ("Scaled down for a CPU: the ratios hold for these sizes only. Every side was timed with "
+           "each number of threads and counts with the one that is best for it. "
+           if device.type == "cpu" else "True sizes. ")
+    where = conditions(device, results[0]["dtype"], thread_counts(device))
     return (
-        f"# Beside transformers and a plain loop\n\n{conditions(device)}, transformers "
-        f"{transformers.__version__}; {results[0]['dtype']}, SDPA attention everywhere. {cpu}One "
-        f"picture, guidance on, without pixels, medians of {repeats} turns; prompt included. "
+        f"# Beside transformers and a plain loop\n\n{where}, transformers "
+        f"{transformers.__version__}; SDPA attention everywhere. {cpu}One picture, "
+        f" guidance on, without pixels, medians of {repeats} turns; prompt included. "
         f"{sizes}.\n\n{table(HEAD, [line for r in results for line in lines(r)])}\n"
         "All sides have the same random weights. Same greedy tokens: share of equal tokens at "
         "temperature 0, compared with this engine's AR; seconds are of sampling at temperature 1. "
-        "As fast as transformers: against the faster of its two caches, turn by turn. For Emu3 "
+        "As fast as transformers: against the faster of its two caches, at its best. For Emu3 "
         "transformers' `generate` computes guidance in a second pass for each token and "
         "constrains ids by a function, as the model's documentation has it; the other sides "
         "compute both branches in one pass. The plain loop is `benchmarks/plain_loop.py`, in the "
@@ -187,8 +198,6 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     device, results = pick_device(args.device), []
     small = device.type == "cpu" if args.scaled is None else args.scaled
-    if device.type == "cpu":
-        torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     for row in map(known, args.names):
         row = scaled(row) if small else row
@@ -197,9 +206,10 @@ def main(arguments: list[str] | None = None) -> None:
         print(row.name, file=sys.stderr)
         results.append(measure(row, device, pick_dtype(args.dtype, device, small), args.repeats,
                                args.compile))
+    text = text_of(results, device, args.repeats)
     with written_whole(args.out) as temporary:
-        temporary.write_text(text_of(results, device, args.repeats))
-    print(text_of(results, device, args.repeats), json.dumps(results), sep="\n")
+        temporary.write_text(text)
+    print(text, json.dumps(results), sep="\n")
 
 
 if __name__ == "__main__":

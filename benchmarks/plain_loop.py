@@ -17,7 +17,7 @@ from ssd_core.backbones.janus import Janus
 
 
 class PlainModel:
-    """Weights of a backbone of Janus-Pro's or Emu3's kind, and a cache of `slots` for both rows."""
+    """Weights of postcard, Janus-Pro or Emu3, and a cache of `slots` for both rows."""
 
     def __init__(self, backbone: Backbone, slots: int, compiled: bool) -> None:
         self.weights, s = backbone, backbone.decoder.shape
@@ -25,30 +25,41 @@ class PlainModel:
         cache = (2, s.kv_heads, slots, s.head_dim)
         self.cache = [(backbone.norm.new_zeros(cache), backbone.norm.new_zeros(cache))
                       for _ in range(s.layers)]
-        angles = backbone.angles[:slots]
-        self.cos, self.sin = angles.real.to(backbone.dtype), angles.imag.to(backbone.dtype)
+        self.angles = backbone.angles[:slots]
+        self.cos, self.sin = (part.to(backbone.dtype)
+                              for part in (self.angles.real, self.angles.imag))
         self.step = torch.compile(self.forward, fullgraph=True) if compiled else self.forward
 
     def forward(self, x: torch.Tensor, at: torch.Tensor, seen: int) -> torch.Tensor:
         """Logits [2, codes] behind embeddings x [2, n, d] in slots at [n]; reads slots < seen."""
         s, b = self.shape, self.weights
-        cos, sin = self.cos[at], self.sin[at]
+        here = at if self.compiled else slice(seen - len(at), seen)  # a slice is copied faster
+        x = x if b.positions is None else x + b.positions[here]
         mask = None
         if len(at) > 1 or self.compiled:
             mask = torch.arange(seen, device=at.device) <= at[:, None]
         for layer, (keys, values) in zip(b.decoder.layers, self.cache, strict=True):
             y = F.rms_norm(x, x.shape[-1:], layer.attention_norm, s.eps)
             qkv = F.linear(y, layer.qkv).unflatten(-1, (-1, s.head_dim)).transpose(1, 2)
-            q, k, v = qkv.split((s.heads, s.kv_heads, s.kv_heads), dim=1)
-            keys[:, :, at], values[:, :, at] = rotated(k, cos, sin), v
-            y = F.scaled_dot_product_attention(
-                rotated(q, cos, sin), keys[:, :, :seen], values[:, :, :seen], mask,
-                enable_gqa=s.heads != s.kv_heads)
+            qk, v = qkv.split((s.heads + s.kv_heads, s.kv_heads), dim=1)
+            q, k = self.rotated(qk, here).split((s.heads, s.kv_heads), dim=1)
+            keys[:, :, here], values[:, :, here] = k, v
+            y = F.scaled_dot_product_attention(q, keys[:, :, :seen], values[:, :, :seen], mask,
+                                               enable_gqa=s.heads != s.kv_heads)
             x = x + F.linear(y.transpose(1, 2).flatten(2), layer.out)
             y = F.rms_norm(x, x.shape[-1:], layer.ffn_norm, s.eps)
             gate, up = F.linear(y, layer.gate_up).chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, layer.down)
         return self.logits(x[:, -1])
+
+    def rotated(self, x: torch.Tensor, here: torch.Tensor | slice) -> torch.Tensor:
+        """Neighbouring pairs of x [rows, heads, n, D] turned by the angles of these slots."""
+        if self.compiled:  # torch.compile has no complex numbers
+            cos, sin = self.cos[here], self.sin[here]
+            a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+            return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * self.angles[here]).flatten(-2).to(x.dtype)
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         b = self.weights
@@ -57,12 +68,6 @@ class PlainModel:
             x = F.gelu(F.linear(x, b.projection, b.projection_bias))
             return F.linear(x, b.head, b.head_bias).float()
         return F.linear(x, b.head).float()
-
-
-def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Neighbouring pairs of x [rows, heads, n, D] turned by the angles of cos, sin [n, D/2]."""
-    a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
 
 
 def plain_loop(backbone: Backbone, branches: list[list[int]], cfg: float, greedy: bool,

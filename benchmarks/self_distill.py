@@ -3,26 +3,31 @@
     python benchmarks/self_distill.py                    writes results/self_distill.md
     python benchmarks/self_distill.py --pictures 4 --batches 1,2
 
-Seconds are those of the processor, so that other work on the machine does not count. Every row
-draws the same pictures; that the tokens are equal is checked.
+Both methods are timed in every dtype with one thread and with all, in turn, and each counts with
+its fastest. Every row draws the same pictures; whether the tokens are AR's is checked.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, loadable, table
 
-from ssd_core import load_backbone
+from ssd_core.engine.methods import AR
+from ssd_core.files import written_whole
+from ssd_core.measure.bench import AR_DTYPES
+from ssd_core.measure.best import Setting, fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.train import self_distill
 from ssd_core.train.drawn import load_pictures
 
-HEAD = ["pictures at once", "method", "passes", "seconds a picture", "times faster",
-        "tokens are AR's"]
+HEAD = ["pictures at once", "method", "passes", "seconds a picture", "dtype", "best setting",
+        "as fast as AR", "as AR in the same dtype", "tokens are AR's"]
 
 
 def main() -> None:
@@ -30,37 +35,59 @@ def main() -> None:
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--pictures", type=int, default=8)
     parser.add_argument("--batches", default="1,8")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--dtypes", nargs="+", default=list(AR_DTYPES))
     parser.add_argument("--out", type=Path, default=RESULTS / "self_distill.md")
     args = parser.parse_args()
-    torch.set_num_threads(1)
+    cpu = torch.device("cpu")
+    counts, (there, left_out) = thread_counts(cpu), loadable(args.backbone, args.dtypes)
     rows = []
     for batch in map(int, args.batches.split(",")):
-        rows += measured(args.backbone, args.pictures, batch)
-    about = (f"{conditions(torch.device('cpu'))}. {args.pictures} pictures of `{args.backbone}` "
-             "in fp32 with its own guidance, seeds 0 and up, drawn by `train self-distill`; "
-             "seconds of the processor for the whole stage, loading included. Made by "
-             "`python benchmarks/self_distill.py`.")
-    args.out.write_text(f"# Self-distillation by `ar` and by `exact`\n\n{about}\n\n"
-                        f"{table(HEAD, rows)}", encoding="utf-8")
+        rows += measured(args, batch, list(there), counts)
+    about = (f"{conditions(cpu, ', '.join(there), counts)}. {args.pictures} pictures of "
+             f"`{args.backbone}` with its own guidance, seeds 0 and up, drawn by `train "
+             f"self-distill`; seconds of the whole stage, loading included, medians of "
+             f"{args.repeats} turns. Each method counts with its fastest number of threads; 'as "
+             "fast as AR' is against AR in the dtype and with the threads that are best for it. "
+             "Made by `python benchmarks/self_distill.py`.")
+    gone = "".join(f"{line}\n\n" for line in left_out)
+    with written_whole(args.out) as temporary:
+        temporary.write_text(f"# Self-distillation by `ar` and by `exact`\n\n{about}\n\n{gone}"
+                             f"{table(HEAD, rows)}", encoding="utf-8")
     print(args.out.read_text(encoding="utf-8"))
 
 
-def measured(backbone: str, pictures: int, batch: int) -> list[list[str]]:
-    """The rows of both methods at one size of batch."""
-    rows, first, drawn = [], 0.0, []
+def stage(folder: Path, numbers: count, args: argparse.Namespace, batch: int, dtype: str,
+          method: str) -> Mapping:
+    """Draw all pictures into a folder of their own; returns what the stage tells, and where."""
+    out = folder / str(next(numbers))
+    recipe = self_distill.SelfDistillRecipe(out, args.backbone, pictures=args.pictures, batch=batch,
+                                            method=method, device="cpu", dtype=dtype)
+    return {**self_distill.train(recipe), "out": out}
+
+
+def measured(args: argparse.Namespace, batch: int, dtypes: Sequence[str],
+             counts: Sequence[int]) -> list[list[str]]:
+    """The rows of both methods in all dtypes at one size of batch."""
+    backbones, numbers = loadable(args.backbone, dtypes)[0], count()
     with tempfile.TemporaryDirectory() as folder:
-        for method in self_distill.METHODS:
-            recipe = self_distill.SelfDistillRecipe(
-                Path(folder) / method, backbone, pictures=pictures, batch=batch, method=method,
-                device="cpu", dtype="fp32")
-            started = time.process_time()
-            told = self_distill.train(recipe)
-            seconds = (time.process_time() - started) / pictures
-            first = first or seconds
-            drawn.append(load_pictures(recipe.out, load_backbone(backbone, "cpu", "fp32")).tokens)
-            rows.append([str(batch), method, f"{told['passes']:,}", f"{seconds:.2f}",
-                         f"{first / seconds:.1f}", "yes" if drawn[0].equal(drawn[-1]) else "no"])
-    return rows
+        timed = {(method, dtype): settings(method, dtype, counts, partial(
+                     stage, Path(folder), numbers, args, batch, dtype, method))
+                 for dtype in dtypes for method in self_distill.METHODS}
+        take_turns([one for own in timed.values() for one in own], args.repeats, warmup=0)
+        tokens = {key: load_pictures(fastest(own).outcomes[-1]["out"], backbones[key[1]]).tokens
+                  for key, own in timed.items()}
+    best = {key: fastest(own) for key, own in timed.items()}
+    ar = {dtype: best[AR.name, dtype] for dtype in dtypes}
+    return [[str(batch), *line(one, args.pictures, ar),
+             "yes" if tokens[key].equal(tokens[AR.name, key[1]]) else "no"]
+            for key, one in best.items()]
+
+
+def line(one: Setting, pictures: int, ar: Mapping[str, Setting]) -> list[str]:
+    return [one.label, f"{one.outcomes[-1]['passes']:,}", f"{one.median / pictures:.2f}", one.dtype,
+            in_words(one.threads), f"{fastest(ar.values()).median / one.median:.2f}",
+            f"{ar[one.dtype].median / one.median:.2f}"]
 
 
 if __name__ == "__main__":

@@ -158,9 +158,10 @@ def main() -> None:
             f"{seen[WARM_UP - 1]:.0f}"], ["first third after that, median",
             f"{statistics.median(first):.0f}"], ["last third, median",
             f"{statistics.median(last):.0f}"], ["highest", f"{max(seen):.0f}"]]
-    text = (f"# Soak of the app\n\n{conditions(torch.device('cpu'))}; {args.minutes:g} minutes, "
-            f"{len(seen)} rounds. A round: open a tab, draw, draw and stop, race, start eight "
-            "seeds and leave them, reload during a run, close the tab.\n\n"
+    where = conditions(torch.device("cpu"), alone=False)
+    text = (f"# Soak of the app\n\n{where}; {args.minutes:g} minutes, {len(seen)} rounds. "
+            "A round: open a tab, draw, draw and stop, race, start eight seeds and leave them, "
+            "reload during a run, close the tab.\n\n"
             f"{table(['server, resident', 'MiB'], rows)}")
     args.out.write_text(text)
     print(text)

@@ -1,7 +1,10 @@
-"""Wall-clock: AR against SSD in one run, AR against a plain hand-written loop, one pass by width.
+"""Wall-clock: every method, AR and a plain hand-written loop at their best, in one run.
 
-    python benchmarks/speed.py --out benchmarks/results/speed.md [--dtype fp32 bf16]
+    python benchmarks/speed.py --out benchmarks/results/speed.md [--dtypes fp32 bf16 int8]
     python benchmarks/speed.py --storage       (only: a pass by dtype and order of the matrices)
+
+Every one is timed with one thread and with all; the settings take turns, and each counts with its
+fastest. A dtype that does not load here is left out, and the page says why.
 """
 
 from __future__ import annotations
@@ -9,24 +12,33 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, loadable, table
+from plain_loop import plain_loop
 
-from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core import Sampling, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.decode import prompt_branches
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import Method
+from ssd_core.engine.threads import using_threads
+from ssd_core.files import written_whole
 from ssd_core.front.request import Request
-from ssd_core.measure.bench import bench
+from ssd_core.measure.bench import AR_DTYPES, Entrant, bench
+from ssd_core.measure.best import Setting, fastest, in_words, settings, thread_counts
 from ssd_core.model.processor import has_bf16
 from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 
+CPU = torch.device("cpu")
 PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
+R2 = methods.SSD(k_h=5, k_v=1, rounds=2)
+ROLLING = {fewer: f"rolling, 1/{fewer} of AR's passes" for fewer in (8, 12)}
 METHODS = [
     ("AR", methods.AR()), ("1-D MTP", methods.MTP(k_h=5)), ("strict", methods.Strict()),
     ("rows, r = 2", methods.Rows(rounds=2)), ("exact", methods.Exact()),
@@ -36,80 +48,136 @@ METHODS = [
     ("SSD r = 2, coupled", methods.SSD(k_h=5, k_v=1, rounds=2, acceptance="coupled")),
     ("SSD r = 2, row drafter", methods.SSD(k_v=1, rounds=2, drafter="row")),
     ("exact, row drafter", methods.Exact(drafter="row")),
-    *((f"rolling, 1/{fewer} of AR's passes", methods.Rolling(fewer=fewer)) for fewer in (8, 12)),
+    *((label, methods.Rolling(fewer=fewer)) for fewer, label in ROLLING.items()),
 ]
-HEAD = ["decoding", "passes", "fewer passes than AR", "seconds", "faster than AR", "ms a pass",
-        "draft", "verify", "commit"]
+BATCHES = (1, 4, 8)
+IN_BATCHES = [("AR", methods.AR()), ("exact", methods.Exact()), ("SSD r = 2", R2),
+              (ROLLING[8], methods.Rolling(fewer=8)), (ROLLING[12], methods.Rolling(fewer=12))]
+PLAIN = "plain loop"
+BASELINES = ["baseline", "dtype", "seconds by threads", "best setting", "seconds",
+             "times the plain fp32 loop's speed"]
+HEAD = ["decoding", "passes", "fewer passes than AR", "seconds", "best setting",
+        "against the plain fp32 loop", "against our fastest AR", "against AR in the same dtype",
+        "ms a pass", "draft", "verify", "commit"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A backbone in one dtype with its heads."""
+
+    dtype: str
+    backbone: Backbone
+    heads: DraftHeads
+
+    def entrants(self, wanted: Sequence[tuple[str, Method]], pictures: int = 1) -> list[Entrant]:
+        return [Entrant(label, Request(self.backbone, self.heads, method, Sampling(seed=7), PROMPT,
+                                       pictures=pictures, fall_back=False))
+                for label, method in wanted]
+
+    def plain(self, counts: Sequence[int]) -> list[Setting]:
+        """AR as one would write it by hand, with each of these numbers of threads."""
+        if self.dtype not in DTYPES:
+            return []  # the loop knows plain matrices only
+        cfg = self.backbone.preset.cfg
+        branches = prompt_branches(self.backbone, [PROMPT], None, cfg)
+        draw = plain_loop(self.backbone, branches, cfg, greedy=False)
+        return settings(PLAIN, self.dtype, counts, lambda: {"tokens": draw()})
+
+
+# One picture
+
+
+def single(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
+    """All methods and both baselines in every dtype, in one interleaved run."""
+    plain = [one for loaded in everyone for one in loaded.plain(counts)]
+    rows = bench([one for loaded in everyone for one in loaded.entrants(METHODS)], repeats,
+                 beside=plain, counts=counts)
+    yard = fastest(one for one in plain if one.dtype == "fp32").median
+    parts = [baselines(rows, plain, yard)]
+    for loaded in everyone:
+        own = [line(row, yard) for row in rows if row["dtype"] == loaded.dtype]
+        parts.append(f"## In {loaded.dtype}\n\n{table(HEAD, own)}")
+    return "\n".join(parts)
+
+
+def baselines(rows: Sequence[dict], plain: Sequence[Setting], yard: float) -> str:
+    """AR and the plain loop with one thread and with all."""
+    lines = []
+    for dtype in dict.fromkeys(one.dtype for one in plain):
+        own = [one for one in plain if one.dtype == dtype]
+        lines.append(baseline(PLAIN, dtype, {one.threads: one.median for one in own}, yard))
+    lines += [baseline("AR", row["dtype"], row["seconds_by_threads"], yard)
+              for row in rows if row["method"] == "AR"]
+    return f"## Baselines\n\n{table(BASELINES, lines)}"
+
+
+def baseline(name: str, dtype: str, seconds: Mapping[int, float], yard: float) -> list[str]:
+    threads = min(seconds, key=lambda count: seconds[count])
+    every = ", ".join(f"{count}: {one:.3f}" for count, one in seconds.items())
+    return [name, dtype, every, in_words(threads), f"{seconds[threads]:.3f}",
+            f"{yard / seconds[threads]:.2f}"]
+
+
+def line(row: dict, yard: float) -> list[str]:
+    stages = row["seconds"]
+    shares = [f"{100 * stages[s] / stages['total']:.0f} %" for s in ("draft", "verify", "commit")]
+    return [row["method"], str(row["passes"]), f"{row['step_acceleration']:.2f}",
+            f"{row['median_seconds']:.3f}", in_words(row["threads"]),
+            f"{yard / row['median_seconds']:.2f}", f"{row['ratio_to_ar']:.2f}",
+            f"{row['ratio_in_dtype']:.2f}", f"{1000 * row['seconds_per_pass']:.2f}", *shares]
+
+
+# Batches
+
+
+def batches(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
+    """Seconds a picture of some methods, drawn alone and several at once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for pictures in BATCHES:
+        for row in bench([one for loaded in everyone
+                          for one in loaded.entrants(IN_BATCHES, pictures)], repeats,
+                         counts=counts):
+            cell = (f"{row['median_seconds'] / pictures:.3f} ({in_words(row['threads'])}; "
+                    f"{row['ratio_in_dtype']:.2f})")
+            found.setdefault((row["method"], row["dtype"]), []).append(cell)
+    head = ["decoding", "dtype", *(f"{n} at once" for n in BATCHES)]
+    return ("## In batches\n\nSeconds a picture of the same prompt, seeds 7 and up (the best "
+            f"setting; times as fast as AR at its best in this dtype and batch), medians of "
+            f"{repeats} interleaved runs.\n\n"
+            f"{table(head, [[*key, *cells] for key, cells in found.items()])}")
+
+
+# One pass
 
 
 @torch.inference_mode()
-def plain_loop(backbone: Backbone, prompt: str, cfg: float) -> torch.Tensor:
-    """AR as one would write it by hand: feed a token, guide, softmax, multinomial."""
-    rows = torch.tensor(prompt_branches(backbone, [prompt], None, cfg))
-    cache = backbone.new_cache(len(rows), rows.shape[1] + backbone.grid.cells)
-    cache.seek(0, rows.shape[1])
-    hidden = backbone(backbone.embed_prompt(rows), cache)[:, -1:]
-    tokens = []
-    for cell in range(backbone.grid.cells):
-        cond, uncond = backbone.logits(hidden).chunk(2)
-        probs = F.softmax(uncond + cfg * (cond - uncond), dim=-1)[0, 0]
-        tokens.append(torch.multinomial(probs, 1))
-        cache.seek(rows.shape[1] + cell, 1)
-        hidden = backbone(backbone.embed(tokens[-1].expand(len(rows), 1)), cache)
-    return torch.cat(tokens)
-
-
-@torch.inference_mode()
-def pass_seconds(backbone: Backbone, cells: int, repeats: int = 60) -> float:
+def pass_seconds(backbone: Backbone, cells: int, threads: int, repeats: int = 60) -> float:
     """Median seconds of one guided pass over `cells` cells in the middle of a picture."""
     cache = backbone.new_cache(2, 40 + backbone.grid.cells)
     x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
     seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        cache.seek(300, cells)
-        backbone.logits(backbone(x, cache))
-        seconds.append(time.perf_counter() - start)
+    with using_threads(threads):
+        for _ in range(repeats):
+            start = time.perf_counter()
+            cache.seek(300, cells)
+            backbone.logits(backbone(x, cache))
+            seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 
 
-def line(row: dict) -> list[str]:
-    stages = row["seconds"]
-    shares = [f"{100 * stages[s] / stages['total']:.0f} %" for s in ("draft", "verify", "commit")]
-    return [row["method"], str(row["passes"]), f"{row['step_acceleration']:.2f}",
-            f"{row['median_seconds']:.3f}", f"{row['ratio_to_ar']:.2f}",
-            f"{1000 * row['seconds_per_pass']:.2f}", *shares]
+def widths(everyone: Sequence[Loaded], counts: Sequence[int]) -> str:
+    """A pass by the cells it feeds, in every dtype, with the better number of threads."""
+    lines = []
+    for cells in (1, 6, 24, 48, 96):
+        best = [min((pass_seconds(one.backbone, cells, count), count) for count in counts)
+                for one in everyone]
+        lines.append([str(cells), *(f"{1000 * seconds:.2f} ({in_words(count)})"
+                                    for seconds, count in best)])
+    head = ["cells", *(f"ms in {one.dtype}" for one in everyone)]
+    return f"## One pass by the cells it feeds\n\nGuidance on.\n\n{table(head, lines)}"
 
 
-def hand_written(backbone: Backbone, repeats: int) -> str:
-    """AR of the engine and the plain loop, taken in turn."""
-    cfg, pairs = backbone.preset.cfg, []
-    for _ in range(repeats + 1):
-        engine = bench([("AR", Request(backbone, None, methods.AR(), Sampling(), PROMPT))], 1, 0)
-        start = time.perf_counter()
-        plain_loop(backbone, PROMPT, cfg)
-        pairs.append((engine[0]["median_seconds"], time.perf_counter() - start))
-    pairs = pairs[1:]
-    engine, plain = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(a / b for a, b in pairs)
-    return (f"AR of the engine {engine:.3f} s, plain hand-written loop over the same model and "
-            f"cache {plain:.3f} s: ratio {ratio:.2f} (medians of {repeats} pairs).\n")
-
-
-def section(dtype: str, repeats: int) -> str:
-    """All figures of one dtype, AR and SSD alike in it."""
-    backbone = load_backbone("postcard", dtype=dtype)
-    heads = load_heads("postcard", backbone)
-    rows = bench([(label, Request(backbone, heads, method, Sampling(seed=7), PROMPT))
-                  for label, method in METHODS], repeats)
-    one = pass_seconds(backbone, 1)
-    widths = [[str(n), f"{1000 * s:.2f}", f"{s / one:.2f}"]
-              for n in (1, 6, 24, 48, 96) for s in [pass_seconds(backbone, n)]]
-    return (f"## In {dtype}\n\n{conditions(backbone.device)}; one picture, guidance on, "
-            f"medians of {repeats} interleaved runs, pixels not included.\n\n"
-            f"{table(HEAD, [line(row) for row in rows])}\n{hand_written(backbone, repeats)}\n"
-            f"One pass (guidance on), by the cells it feeds:\n\n"
-            f"{table(['cells', 'ms', 'single-cell passes'], widths)}")
+# How matrices are stored
 
 
 def wide_layer(dtype: torch.dtype) -> Decoder:
@@ -137,37 +205,55 @@ def layer_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
 
 def storage(repeats: int) -> str:
     """Both dtypes, each with matrices that lie row by row and column by column."""
-    lines, torch_threads = [], torch.get_num_threads()
-    torch.set_num_threads(1)  # of which alone processor seconds tell
-    for name in ("fp32", "bf16"):
-        decoder = wide_layer(DTYPES[name])
-        for order in ("by row", "by column"):
-            times = [f"{1000 * layer_seconds(decoder, cells, repeats):.1f}"
-                     for cells in (1, 24, 48)]
-            lines.append([name, order, *times])
-            decoder.store_by_column()
-    torch.set_num_threads(torch_threads)
-    units = "has" if has_bf16(torch.device("cpu")) else "has no"
-    return (f"## How matrices are stored\n\n{conditions(torch.device('cpu'))}; in one thread, "
-            f"the processor {units} units for bf16. One layer as wide as Janus-Pro-1B's, guidance "
-            f"on, least processor time of {repeats} passes over so many cells, ms.\n\n"
+    lines = []
+    with using_threads(1):  # of which alone processor seconds tell
+        for name in ("fp32", "bf16"):
+            decoder = wide_layer(DTYPES[name])
+            for order in ("by row", "by column"):
+                times = [f"{1000 * layer_seconds(decoder, cells, repeats):.1f}"
+                         for cells in (1, 24, 48)]
+                lines.append([name, order, *times])
+                decoder.store_by_column()
+    units = "has" if has_bf16(CPU) else "has no"
+    return (f"## How matrices are stored\n\nIn one thread; the processor {units} units for bf16. "
+            f"One layer as wide as Janus-Pro-1B's, guidance on, least processor time of {repeats} "
+            f"passes over so many cells, ms.\n\n"
             f"{table(['dtype', 'matrices', '1 cell', '24 cells', '48 cells'], lines)}")
+
+
+# The page
+
+
+def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
+    found, left_out = loadable("postcard", dtypes)
+    everyone = [Loaded(dtype, backbone, load_heads("postcard", backbone))
+                for dtype, backbone in found.items()]
+    counts = thread_counts(CPU)
+    parts = [single(everyone, repeats, counts), batches(everyone, batch_repeats, counts),
+             widths(everyone, counts), storage(repeats)]
+    about = (f"{conditions(CPU, ', '.join(found), counts)}; one picture, guidance on, medians of "
+             f"{repeats} interleaved runs, pixels not included. All were timed with every number "
+             "of threads and count with the fastest; seconds and ratios are of that setting. "
+             "The plain loop is `benchmarks/plain_loop.py`. Made by `python benchmarks/speed.py`.")
+    gone = "".join(f"\n{line}\n" for line in left_out)
+    return "\n".join([f"# Speed of `postcard`\n\n{about}\n{gone}", *parts])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--dtype", nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--batch-repeats", type=int, default=2)
+    parser.add_argument("--dtypes", nargs="+", default=list(AR_DTYPES),
+                        help="fp32 is always among them: the plain loop in it is the yardstick")
     parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
     parser.add_argument("--storage", action="store_true", help="print that section alone")
     args = parser.parse_args()
     if args.storage:
-        print(storage(args.repeats))
+        print(f"{conditions(CPU)}\n\n{storage(args.repeats)}")
         return
-    text = "\n".join(["# Speed of `postcard`\n",
-                      *(section(dtype, args.repeats) for dtype in args.dtype),
-                      storage(args.repeats)])
-    args.out.write_text(text)
+    text = page(list(dict.fromkeys(["fp32", *args.dtypes])), args.repeats, args.batch_repeats)
+    with written_whole(args.out) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     print(text)
 
 

@@ -34,6 +34,7 @@ from ssd_core.measure.metrics import Trial
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
+from ssd_core.weights.figures import stored_dtype
 
 HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
 
@@ -167,10 +168,10 @@ def run(name: str, measured: Measured) -> str:
         found, tokens = measured(row, spec.prompts)
         rows.append({"method": row.label, **found})
         shown.append((row.label, tokens[:SHOWN]))
-    dtype = str(backbone.dtype).removeprefix("torch.")
-    text = (f"# {spec.title}\n\n{conditions(backbone.device)}; {spec.prompts} held-out captions, "
-            f"{dtype}, guidance {backbone.preset.cfg}, temperature 1, seeds from {args.seed}, "
-            f"batches of {args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
+    where = conditions(backbone.device, stored_dtype(backbone))
+    text = (f"# {spec.title}\n\n{where}; {spec.prompts} held-out captions, guidance "
+            f"{backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
+            f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
             f"{table(HEAD, [line(row) for row in rows])}\n![{SHOWN} of the captions]({name}.jpg)\n")
     with written_whole(RESULTS / f"{name}.jpg") as temporary:
         sheet(backbone, shown).save(temporary, format="JPEG", quality=85)

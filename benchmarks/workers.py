@@ -84,7 +84,8 @@ def main() -> None:
     told = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
             f"{args.batch}, PNGs with recipes; median of {args.repeats} runs in turns. {cores} "
             f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
-            f"{busy}{conditions(torch.device('cpu'))}. Made by `python benchmarks/workers.py`.")
+            f"{busy}{conditions(torch.device('cpu'), alone=False)}. Made by `python "
+            "benchmarks/workers.py`.")
     text = ["# Workers on one machine", "", told, "", table(HEAD, lines), ""]
     with written_whole(RESULTS / "workers.md") as temporary:
         temporary.write_text("\n".join(text))

@@ -22,7 +22,8 @@ class Race(io.ComfyNode):
         return io.Schema(
             node_id="SSD_Race", display_name="Race (SSD)", category=CATEGORY,
             description="Two methods draw the same prompt with the same seed and are timed "
-                        "separately. Shows which is faster, and whether the picture is the same.",
+                        "separately. Shows which was faster in this run, and whether the "
+                        "picture is the same.",
             inputs=[
                 inputs.backbone(), inputs.heads(),
                 MethodType.Input("method_a", optional=True, tooltip="Left. Default: AR."),

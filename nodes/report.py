@@ -45,7 +45,7 @@ def compared(runs: Sequence[running.Run]) -> str:
     same = identical_share(*(run.result.tokens for run in runs))
     return (f"{runs[1].request.label} against {runs[0].request.label}: {seconds:.2f} times as "
             f"fast, {b['passes']} passes against {a['passes']}, {percent(same)} of tokens equal "
-            "(measured)")
+            "(measured in this run)")
 
 
 def doctor() -> str:

@@ -5,58 +5,47 @@ import torch
 from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling
-from ssd_core.engine.events import Finished
+from ssd_core.engine.events import Finished, Started
 from ssd_core.engine.methods import AR, SSD, Exact, Rows, Strict
 from ssd_core.front.compare import identical_share, promise_holds, verdict
 from ssd_core.front.labels import claim
 from ssd_core.front.request import Request
-from ssd_core.measure import bench as bench_module
-from ssd_core.measure.bench import bench
+from ssd_core.measure.bench import Entrant, bench
 
 BACKBONE = MockBackbone(Grid(10, 10))
 
 
-@pytest.fixture
-def order(monkeypatch):
-    """Replace runs by such that take 4 s for AR and 1 s otherwise; gives their order."""
-    clock, runs = [0.0], []
-
-    def events(request):
-        runs.append(request.method.name)
-        seconds = 4.0 if isinstance(request.method, AR) else 1.0
-        clock[0] += seconds
-        passes = 100 if isinstance(request.method, AR) else 10
-        yield Finished(torch.zeros(1), {"passes": passes, "step_acceleration": 100 / passes,
-                                        "acceptance": {}, "seconds": {"total": seconds}})
-
-    monkeypatch.setattr(Request, "events", events)
-    monkeypatch.setattr(bench_module.time, "perf_counter", lambda: clock[0])
-    return runs
+def asked(method, label):
+    return Entrant(label, Request(BACKBONE, None, method, Sampling(), "a"))
 
 
-def asked(method):
-    return Request(BACKBONE, None, method, Sampling(), "a")
-
-
-def test_repeats_are_interleaved_and_compared_with_ar(order):
-    rows = bench([("rows", asked(Rows()))], repeats=2, warmup=1)
-    assert order == ["ar", "rows"] * 3
-    ar, other = rows
-    assert (ar["method"], ar["ratio_to_ar"], ar["median_seconds"]) == ("ar", 1, 4)
-    assert other["ratio_to_ar"] == 4 and other["seconds_per_pass"] == 0.1
-    assert other["tokens_per_second"] == 100 and other["all_seconds"] == [1, 1]
-
-
-def test_ar_runs_once_when_named(order):
-    rows = bench([("rows", asked(Rows())), ("plain", asked(AR()))], repeats=1, warmup=0)
+def test_ar_runs_beside_a_method_and_only_once_when_named():
+    rows = bench([asked(Rows(), "rows")], repeats=1, warmup=0, counts=(1,))
+    assert [row["method"] for row in rows] == ["ar", "rows"]
+    assert rows[0]["ratio_to_ar"] == 1 and rows[0]["passes"] == 100 > rows[1]["passes"]
+    rows = bench([asked(Rows(), "rows"), asked(AR(), "plain")], repeats=1, warmup=0, counts=(1,))
     assert [row["method"] for row in rows] == ["rows", "plain"]
 
 
-def test_every_event_is_watched(order):
+def test_every_pass_of_a_setting_has_its_number_of_threads():
+    class Watched(MockBackbone):
+        def forward(self, *given):
+            seen.append(torch.get_num_threads())
+            return super().forward(*given)
+
+    seen, before = [], torch.get_num_threads()
+    request = Request(Watched(Grid(3, 4)), None, AR(), Sampling(), "a", fall_back=False)
+    row, = bench([Entrant("ar", request)], repeats=2, warmup=0, counts=(1, 3))
+    passes = len(seen) // 4
+    assert seen == ([1] * passes + [3] * passes) * 2 and passes == 12
+    assert set(row["seconds_by_threads"]) == {1, 3} and torch.get_num_threads() == before
+
+
+def test_every_event_is_watched():
     seen = []
-    bench([("ar", asked(AR()))], repeats=1, warmup=0,
+    bench([asked(AR(), "ar")], repeats=1, warmup=0, counts=(1,),
           watch=lambda label, event: seen.append((label, type(event))))
-    assert seen == [("ar", Finished)]
+    assert seen[0] == ("ar", Started) and seen[-1] == ("ar", Finished)
 
 
 FP32, BF16 = torch.float32, torch.bfloat16

@@ -165,6 +165,31 @@ def test_what_cannot_run_is_refused_before_anything_does(ssd, monkeypatch, comma
     assert refused.code == 2 and "drafts with heads" in refused.err
 
 
+def test_bench_tells_ratios_against_the_fastest_ar_and_against_ar_in_the_same_dtype(ssd):
+    run = ssd("bench", "--methods", "rows", "--ar-dtypes", "fp32,bf16", "--repeats", 1, "--warmup",
+              0, "--dtype", "fp32", "--json")
+    rows = run.json["results"]
+    assert [(row["method"], row["dtype"]) for row in rows] == [
+        ("ar", "fp32"), ("rows", "fp32"), ("ar", "bf16")]
+    ar, own, other = rows
+    least = min(ar["median_seconds"], other["median_seconds"])
+    assert own["ratio_to_ar"] == least / own["median_seconds"]
+    assert own["ratio_in_dtype"] == ar["median_seconds"] / own["median_seconds"]
+    assert all(row["threads"] >= 1 for row in rows) and run.json["processor"]
+    assert run.json["load"] == "idle" or run.json["load"].startswith(("busy", "unknown"))
+
+
+def test_bench_leaves_out_a_dtype_that_does_not_fit_and_says_why(ssd, monkeypatch):
+    quick = ("bench", "--methods", "rows", "--repeats", 1, "--warmup", 0, "--dtype", "fp32")
+    with monkeypatch.context() as patch:
+        patch.setattr("ssd_core.cli.bench.free_bytes", lambda device: 0)
+        run = ssd(*quick)
+    assert run.code == 0 and run.err.count("is left out: its weights take") == 2
+    assert "bf16" not in run.out
+    alone = ssd(*quick, "--ar-dtypes", "none")
+    assert alone.code == 0 and "left out" not in alone.err and "bf16" not in alone.out
+
+
 def test_plan_needs_no_weights(ssd):
     emu = ssd("plan", "--grid", "90x90", "--row-end", "--rounds", 6, "--json", backbone=None)
     assert emu.json["paper_passes"] == 661 and emu.json["ar_passes"] == 8100
@@ -251,6 +276,7 @@ BAD = {
     "not a PNG": ["generate", "a boat", "--out", "x.jpg"],
     "compare with itself": ["compare", "a boat", "--methods", "ar,ar"],
     "no repeats": ["bench", "--repeats", "0"],
+    "unknown dtype of AR": ["bench", "--ar-dtypes", "fp32,fp7"],
     "grid and backbone": ["plan", "--grid", "4x4"],
     "no command": ["paint"],
 }

@@ -82,7 +82,7 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
            shards.Entry(methods.SSD(drafter="row", k_v=1, rounds=2))]
     monkeypatch.setattr(frontier, "entries", lambda heads: few)
     command = ["frontier", "--backbone", str(folder), "--out", str(tmp_path), "--prompts", "2",
-               "--batch", "2", "--json"]
+               "--batch", "2", "--repeats", "1", "--json"]
     assert main(command) == 0
     rows = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
     assert [row["name"] for row in rows] == ["ar", "ssd", "exact", "exact", "ssd"]
@@ -96,12 +96,16 @@ def test_the_command_writes_its_files_and_goes_on(folder, tmp_path, monkeypatch,
     assert len(list(tmp_path.glob("*.png"))) == 12
     monkeypatch.setattr(shards, "decode_all", lambda *_: pytest.fail("a batch was drawn again"))
     assert main([*command, "--no-plots"]) == 0
-    assert main([*command, "--no-plots", "--methods", "exact:window=48:drafter=row"]) == 0
+    assert all(row["median_seconds"] > 0 and row["threads"] >= 1 for row in rows)
+    capsys.readouterr()
+    untimed = [*command, "--repeats", "0"]
+    assert main([*untimed, "--methods", "exact:window=48:drafter=row"]) == 0
     some = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
-    assert [row["name"] for row in some] == ["ar", "exact"]
+    assert [(row["name"], row["median_seconds"]) for row in some] == [("ar", None), ("exact", None)]
 
 
-@pytest.mark.parametrize("flags", [["--prompts", "0"], ["--batch", "0"]])
+@pytest.mark.parametrize("flags", [["--prompts", "0"], ["--batch", "0"],
+                                   ["--repeats", "-1"]])
 def test_no_prompts_are_refused(flags, capsys):
     assert main(["frontier", *flags]) == 2
     assert "prompts and batch must be at least 1" in capsys.readouterr().err

@@ -122,3 +122,16 @@ def test_a_card_runs_true_sizes_unless_asked_otherwise(bench):
     for flags, wanted in (((), None), (("--scaled",), True), (("--no-scaled",), False)):
         args: argparse.Namespace = bench.parse([*flags])
         assert args.scaled is wanted and tuple(args.names) == bench.NAMES
+
+
+@pytest.mark.parametrize("seconds", [(3.0, 2.0), (2.0, 3.0)])
+def test_a_method_counts_with_its_best_number_of_threads(bench, monkeypatch, seconds):
+    monkeypatch.setattr(bench, "thread_counts", lambda device: (1, 2))
+    threads = torch.get_num_threads()
+
+    def run():
+        return bench.Run(10, seconds[torch.get_num_threads() - 1], 0)
+
+    best = bench.best_run(run, CPU)
+    assert best.seconds == 2.0 and best.threads == 1 + seconds.index(2.0)
+    assert torch.get_num_threads() == threads

@@ -10,12 +10,12 @@ from ..errors import SSDError
 from ..workers.open import crew_of
 from .options import Drawing, Json, Loading, Workers, flag
 from .output import Reporter, note
-from .session import conditions, load_for
+from .session import conditions, load_for, machine
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
            "objects": "object_accuracy", "nll": "nll", "same as ar": "identical_tokens",
-           "s/picture": "seconds_each", "s on a card": "card_seconds"}
+           "s/picture": "median_seconds", "threads": "threads", "s on a card": "card_seconds"}
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,23 @@ class Sweep:
                             "Default: the whole sweep.")
     prompts: int = flag(256, "Number of held-out captions.")
     batch: int = flag(32, "Pictures per batch.")
+    repeats: int = flag(3, "Timed runs of one picture by every method and number of threads, after "
+                           "the quality has been measured; 0: no seconds.")
     plots: bool = flag(True, "Draw plots (needs matplotlib).")
 
 
 def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
             json: Json = False) -> None:
     """Sweep methods and knobs; an interrupted run goes on where it was."""
-    from ..measure.frontier import entries, write
+    from ..measure.frontier import entries, timed, write
+    from ..measure.machine import OtherWork
     from ..measure.metrics import Trial, require_postcards
     from ..measure.plots import require_matplotlib
     from ..measure.shards import Entry, Shards
 
     report, sampling = Reporter(json), drawing.sampling()
-    if sweep.prompts < 1 or sweep.batch < 1:
-        raise SSDError("prompts and batch must be at least 1")
+    if sweep.prompts < 1 or sweep.batch < 1 or sweep.repeats < 0:
+        raise SSDError("prompts and batch must be at least 1 and repeats at least 0")
     if sweep.plots:
         require_matplotlib()  # before hours of decoding
     loaded, models = load_for(workers, loading, [SSD()])
@@ -56,10 +59,12 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
                 note(f"left out: {shards.label(entry)}: {reason}")
                 wanted = [one for one in wanted if one != entry]
         found = shards.all(wanted, crew)
-    where = conditions(backbone, crew.place)
+    here, work = backbone.device.type != "meta", OtherWork()  # else only workers hold the weights
+    seconds = timed(shards, list(found), sweep.repeats if here else 0)
+    where = {**conditions(backbone, crew.place), **machine(work)}
     about = (f"{', '.join(f'{key} {value}' for key, value in where.items())}; {sweep.prompts} "
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
-    rows = write(shards, found, sweep.out, about, sweep.plots)
+    rows = write(shards, found, seconds, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
     report.say(f"{sweep.out / 'frontier.md'}")
     report.result({"results": rows, **where})

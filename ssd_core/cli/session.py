@@ -17,6 +17,7 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
+from ..measure.machine import OtherWork, processor, waiting
 from ..weights.load import load_backbone, load_heads
 from ..workers.crew import Place
 from ..workers.models import Models, portable
@@ -108,3 +109,8 @@ def conditions(backbone: Backbone, place: Place | None = None) -> dict:
     return {"backbone": backbone.name, "device": str(device),
             "dtype": str(dtype).removeprefix("torch."),
             "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def machine(work: OtherWork) -> dict:
+    """Where seconds were measured. work: watched since before the measurement."""
+    return {"processor": processor() + waiting(), "load": work.words()}

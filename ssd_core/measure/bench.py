@@ -1,81 +1,108 @@
-"""How long methods take, measured side by side in one run. Prints nothing.
+"""How long methods take, measured side by side in one run, each at its best. Prints nothing.
 
-The time is wall-clock time of decoding the tokens, without pixels. Runs of different methods are
-interleaved, so that a machine that slows down affects all of them.
+The time is wall-clock time of decoding the tokens, without pixels. Every method is timed with one
+thread and with all, and counts with its faster setting. Ratios are against AR at its best: in the
+same dtype, and in the fastest of all dtypes that were measured.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from ..engine.events import Event, Finished
 from ..engine.methods import AR
+from ..front.race import Clock
 from ..front.request import Request
+from ..weights.figures import stored_dtype
+from .best import Setting, fastest, settings, take_turns, thread_counts
 
 Watch = Callable[[str, Event], None]
+AR_DTYPES = ("fp32", "bf16", "int8")  # AR counts with the fastest of these
 
 
-@dataclass
-class Timed:
-    """One request and the measurements of its runs."""
+@dataclass(frozen=True)
+class Entrant:
+    """A request that is timed, and its label in the table."""
 
     label: str
     request: Request
-    seconds: list[float] = field(default_factory=list)
-    stats: list[dict] = field(default_factory=list)
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype in which the backbone's layers are stored."""
+        return stored_dtype(self.request.backbone)
 
     @property
     def is_ar(self) -> bool:
         return isinstance(self.request.method, AR)
 
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+    def ar(self) -> Entrant:
+        """AR for the same pictures."""
+        return replace(self, label=AR.name, request=replace(self.request, method=AR()))
 
-    def stages(self) -> dict[str, float]:
-        """Median seconds by stage, from the engine's stopwatch."""
-        return {stage: statistics.median(s["seconds"][stage] for s in self.stats)
-                for stage in self.stats[0]["seconds"]}
+    def run(self, watch: Watch) -> Mapping:
+        """Draw, and return the run's statistics."""
+        for event in self.request.events():
+            watch(self.label, event)
+            if isinstance(event, Finished):
+                return dict(event.stats)
+        raise AssertionError("a run ends with Finished")
 
 
-def bench(requests: Sequence[tuple[str, Request]], repeats: int = 3, warmup: int = 1,
-          watch: Watch = lambda label, event: None) -> list[dict]:
-    """Rows with method, median_seconds, ratio_to_ar (times faster than AR), seconds_per_pass, ...
+Timed = Sequence[tuple[Entrant, Sequence[Setting]]]
 
-    requests: (label, request) for the same pictures by several methods; AR is added first if it is
-    not among them. watch(label, event) is called with every event of every run.
+
+def bench(entrants: Sequence[Entrant], repeats: int = 3, warmup: int = 1,
+          watch: Watch = lambda label, event: None, beside: Sequence[Setting] = (),
+          counts: Sequence[int] | None = None, clock: Clock = time.perf_counter) -> list[dict]:
+    """Rows with method, dtype, threads, median_seconds, ratio_to_ar, ratio_in_dtype, ...
+
+    entrants: the same pictures by several methods, in one dtype or more; AR is added to every dtype
+    in which it is not among them. watch(label, event) is called with every event of every run.
+    beside: other work that is timed in the same run. counts: numbers of threads, by default one and
+    all.
     """
-    timed = [Timed(label, request) for label, request in requests]
-    if not any(t.is_ar for t in timed):
-        timed.insert(0, Timed("ar", replace(timed[0].request, method=AR())))
-    for repeat in range(-warmup, repeats):
-        for t in timed:
-            seconds, stats = run_once(t, watch)
-            if repeat >= 0:
-                t.seconds.append(seconds)
-                t.stats.append(stats)
-    ar = next(t.median() for t in timed if t.is_ar)
-    return [row_of(t, ar) for t in timed]
+    entrants = with_ar(entrants)
+    counts = counts or thread_counts(entrants[0].request.backbone.device)
+    timed = [(one, settings(one.label, one.dtype, counts, partial(one.run, watch)))
+             for one in entrants]
+    take_turns([*(one for _, own in timed for one in own), *beside], repeats, warmup, clock)
+    return [row_of(entrant, own, timed) for entrant, own in timed]
 
 
-def run_once(timed: Timed, watch: Watch) -> tuple[float, dict]:
-    """Wall-clock seconds and statistics of one run."""
-    start = time.perf_counter()
-    for event in timed.request.events():
-        watch(timed.label, event)
-        if isinstance(event, Finished):
-            return time.perf_counter() - start, dict(event.stats)
-    raise AssertionError("a run ends with Finished")
+def with_ar(entrants: Sequence[Entrant]) -> list[Entrant]:
+    """AR first in every dtype in which it is not among these."""
+    there = {one.dtype for one in entrants if one.is_ar}
+    lacking = {one.dtype: one.ar() for one in entrants if one.dtype not in there}
+    return [*lacking.values(), *entrants]
 
 
-def row_of(timed: Timed, ar_seconds: float) -> dict:
+def ar_at_its_best(timed: Timed, dtype: str | None = None) -> Setting:
+    """AR's fastest setting, in this dtype or in any."""
+    return fastest(one for entrant, own in timed for one in own
+                   if entrant.is_ar and dtype in (None, entrant.dtype))
+
+
+def row_of(entrant: Entrant, own: Sequence[Setting], timed: Timed) -> dict:
     """One row of the table."""
-    median, stats = timed.median(), timed.stats[-1]
-    cells = timed.request.pictures * timed.request.grid.cells
-    return {"method": timed.label, "passes": stats["passes"],
-            "step_acceleration": stats["step_acceleration"], "median_seconds": median,
-            "ratio_to_ar": ar_seconds / median, "seconds_per_pass": median / stats["passes"],
-            "tokens_per_second": cells / median, "seconds": timed.stages(),
-            "all_seconds": timed.seconds, "acceptance": stats["acceptance"]}
+    best, request = fastest(own), entrant.request
+    median, stats = best.median, best.outcomes[-1]
+    cells = request.pictures * request.grid.cells
+    return {"method": entrant.label, "dtype": entrant.dtype, "threads": best.threads,
+            "passes": stats["passes"], "step_acceleration": stats["step_acceleration"],
+            "median_seconds": median, "ratio_to_ar": ar_at_its_best(timed).median / median,
+            "ratio_in_dtype": ar_at_its_best(timed, entrant.dtype).median / median,
+            "seconds_per_pass": median / stats["passes"], "tokens_per_second": cells / median,
+            "seconds": stages(best), "all_seconds": best.seconds,
+            "seconds_by_threads": {one.threads: one.median for one in own},
+            "acceptance": stats["acceptance"]}
+
+
+def stages(one: Setting) -> dict[str, float]:
+    """Median seconds by stage, from the engine's stopwatch."""
+    return {stage: statistics.median(stats["seconds"][stage] for stats in one.outcomes)
+            for stage in one.outcomes[0]["seconds"]}

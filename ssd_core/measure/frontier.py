@@ -1,8 +1,9 @@
 """Quality against cost: many settings of the methods on the same prompts, for tables and plots.
 
-Cost is told three ways: forward passes, seconds on this machine, and seconds modelled for a card,
-where a pass takes as long as its launches or as reading the weights, whichever is longer, and a
-draft as long as reading what drafts. Passes are those measured here; the model only prices them.
+Cost is told three ways: forward passes, seconds of one picture on this machine, where every method
+has the number of threads that is best for it, and seconds modelled for a card, where a pass takes
+as long as its launches or as reading the weights, whichever is longer, and a draft as long as
+reading what drafts. Passes are those measured here; the model only prices them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from pathlib import Path
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SJD, SSD, Exact, Method, Rolling, Rows, Wave
 from ..files import written_whole
-from .metrics import Decoded
+from ..front.request import Request
+from .bench import Entrant, bench
+from .best import in_words
+from .metrics import Decoded, with_errors
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards
 from .tables import table, with_error
@@ -116,8 +120,9 @@ def front(rows: Sequence[dict], cost: str) -> list[str]:
 
 
 HEAD = ["decoding", "promise", "passes", "claims", "objects", "NLL", "same as AR",
-        "seconds a picture here", *(f"modelled: {card.name}" for card in CARDS)]
-AXES = (("passes", "passes", "forward passes"), ("seconds", "seconds_each", "seconds a picture"),
+        "seconds of one picture here (at its best)", *(f"modelled: {card.name}" for card in CARDS)]
+AXES = (("passes", "passes", "forward passes"),
+        ("seconds", "median_seconds", "seconds of one picture"),
         ("card", "card_seconds", f"modelled seconds a picture ({CARDS[0].name})"))
 QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a token")),
              ("objects", ("object_accuracy", "share of things with kind, colour and place right")),
@@ -139,11 +144,34 @@ def priced(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
     return out
 
 
+def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
+    """For every entry the seconds of one picture and its best number of threads, measured in turn.
+
+    Without repeats nothing is measured.
+    """
+    if not repeats:
+        return [{"median_seconds": None, "threads": None} for _ in entries]
+    trial = shards.trial
+    rows = bench([Entrant(shards.label(entry), Request(
+                      trial.backbone, shards.heads_for(entry), entry.method,
+                      shards.sampling(entry), trial.captions[0], fall_back=False))
+                  for entry in entries], repeats)
+    return [{"median_seconds": row["median_seconds"], "threads": row["threads"],
+             "median_seconds_se": with_errors({"s": row["all_seconds"]})["s_se"]} for row in rows]
+
+
+def seconds_of(row: dict) -> str:
+    """Such as "0.33 (2 threads)"."""
+    if row["median_seconds"] is None:
+        return "-"
+    return f"{row['median_seconds']:.2f} ({in_words(row['threads'])})"
+
+
 def line(row: dict) -> list[str]:
     number = partial(with_error, row)
     same = f"{100 * row['identical_tokens']:.0f} %"
     return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
-            number("object_accuracy", 3), number("nll", 3), same, number("seconds_each", 2),
+            number("object_accuracy", 3), number("nll", 3), same, seconds_of(row),
             *(f"{one:.2f}" for one in row["modelled"].values())]
 
 
@@ -151,23 +179,31 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
     """Markdown: the table, the front by passes and the plots' names."""
     best = ", ".join(front(rows, "passes"))
     pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
-    return (f"# Quality against cost\n\n{about} ± one standard error. Modelled seconds price the "
-            "passes counted here for another backbone: a pass takes as long as its launches (5 "
-            "microseconds each) or as reading the weights, and a draft as reading the drafter and "
-            "the image head. Rings mark AR and the paper's own "
+    return (f"# Quality against cost\n\n{about} ± one standard error. Seconds are of one picture, "
+            "medians of interleaved runs, each method with the number of threads that is best for "
+            "it; how much faster than the fastest AR that is, `ssd bench` tells. Modelled seconds "
+            "price the passes counted here for another backbone: a pass takes as long as its "
+            "launches (5 microseconds each) or as reading the weights, and a draft as reading the "
+            "drafter and the image head. Rings mark AR and the paper's own "
             f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
             f"claims in as few passes: {best}.\n\n{pictures}\n")
 
 
-def write(shards: Shards, found: Mapping[Entry, Decoded], out: Path, about: str,
-          plots: bool = True) -> list[dict]:
-    """Write the page, its rows as JSON and the plots into `out`; return the rows."""
+def write(shards: Shards, found: Mapping[Entry, Decoded], seconds: Sequence[dict], out: Path,
+          about: str, plots: bool = True) -> list[dict]:
+    """Write the page, its rows as JSON and the plots into `out`; return the rows.
+
+    seconds: as `timed` returns them.
+    """
     backbone = shards.trial.backbone
     settled = [replace(entry, method=entry.method.resolved(backbone.preset)) for entry in found]
-    measured = list(zip(settled, shards.measured(found), strict=True))
+    measured = [(entry, {**row, **took}) for entry, row, took
+                in zip(settled, shards.measured(found), seconds, strict=True)]
     rows, drawn = priced(measured, backbone.grid.rows), []
     paper = {shards.label(entry) for entry in found if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
+        if rows[0][cost] is None:
+            continue  # nothing was timed
         named = paper | set(front(rows, cost))
         for quality, axis in QUALITIES:
             drawn.append(f"frontier-{quality}-{name}.png")

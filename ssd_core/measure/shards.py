@@ -182,7 +182,7 @@ class Shards:
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
                          "verdict": verdict(own, self.place.dtype, row["identical_tokens"]),
-                         **row, **speeds(decoded, found[ar])})
+                         **row, **costs(decoded)})
         return rows
 
 
@@ -191,12 +191,13 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
                    [stats for one in parts for stats in one.stats])
 
 
-def speeds(decoded: Decoded, ar: Decoded) -> dict[str, float]:
-    """Step acceleration by picture, wall-clock acceleration by batch; both with errors."""
+def costs(decoded: Decoded) -> dict[str, float]:
+    """Step acceleration by picture, seconds a picture by batch; both with errors.
+
+    Seconds of batches, which several processes may have drawn at once, serve to plan further runs.
+    They are not compared with AR's: `bench` does that, every method at its best.
+    """
     fewer = [stats["ar_passes"] / passes for stats in decoded.stats
              for passes in stats["passes_each"]]
-    faster = [base["seconds"]["total"] / own["seconds"]["total"]
-              for base, own in zip(ar.stats, decoded.stats, strict=True)]
     seconds = [stats["seconds"]["total"] / len(stats["passes_each"]) for stats in decoded.stats]
-    return with_errors({"step_acceleration": fewer, "wall_clock_acceleration": faster,
-                        "seconds_each": seconds})
+    return with_errors({"step_acceleration": fewer, "seconds_each": seconds})

@@ -58,6 +58,27 @@ def table(path: Path, head: str) -> list[list[str]]:
     return rows
 
 
+def records(text: str, head: str) -> dict[str, dict[str, str]]:
+    """The tables of a text whose head begins with `head`: {first cell: {heading: cell}}."""
+    found: dict[str, dict[str, str]] = {}
+    headings: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(f"| {head} |"):
+            headings = cells(line)
+        elif not line.startswith("|"):
+            headings = []
+        elif headings and not line.startswith(("| ---", "|---")):
+            found[cells(line)[0]] = dict(zip(headings, cells(line), strict=True))
+    return found
+
+
+def by_section(text: str, head: str) -> dict[str, dict[str, dict[str, str]]]:
+    """`records` of every section that has some, by the section's heading."""
+    sections = (part.partition("\n") for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
+    found = {heading: records(body, head) for heading, _, body in sections}
+    return {heading: rows for heading, rows in found.items() if rows}
+
+
 def codes(text: str) -> list[str]:
     """What stands in `backticks`."""
     return re.findall(r"`([^`\n]+)`", text)
