@@ -64,6 +64,7 @@ class Backbone(nn.Module):
     angles: torch.Tensor | None = None
     positions: torch.Tensor | None = None
     graphs: str = "auto"  # "off": passes are never captured as CUDA graphs
+    rounding: float | None = None  # of logits, as measured at loading (invariance.py)
     batch_invariant: bool = False
     """A row of a pass has the same bits whatever the width of the pass."""
     turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device

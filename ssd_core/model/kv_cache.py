@@ -104,8 +104,8 @@ class KVCache:
             k[:, :, self.slots] = keys
             v[:, :, self.slots] = values
         else:
-            k[self._every_row, :, self.slots] = keys.transpose(1, 2)
-            v[self._every_row, :, self.slots] = values.transpose(1, 2)
+            k[self._every_row, :, self.slots] = keys.transpose(1, 2).to(k.dtype)
+            v[self._every_row, :, self.slots] = values.transpose(1, 2).to(v.dtype)
         return k[:, :, : self._end], v[:, :, : self._end]
 
     def _additive_of_all(self) -> torch.Tensor:

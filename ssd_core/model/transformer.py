@@ -188,10 +188,11 @@ class Decoder(nn.Module):
             if weight.dim() == 2 and type(weight) is nn.Parameter:  # skips torchao's tensors
                 weight.data = weight.data.t().contiguous().t()
 
-    def new_cache(self, rows: int, slots: int) -> KVCache:
+    def new_cache(self, rows: int, slots: int, layers: int | None = None) -> KVCache:
+        """Room for `slots` of each row; layers: of so many, from the first one on."""
         s, norm = self.shape, self.layers[0].get_parameter("attention_norm")
         dtype = self.cache_dtype(norm.dtype, norm.device)
-        return KVCache(s.layers, rows, s.kv_heads, slots, s.head_dim, dtype, norm.device,
+        return KVCache(layers or s.layers, rows, s.kv_heads, slots, s.head_dim, dtype, norm.device,
                        group=s.heads // s.kv_heads)
 
     def cache_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:

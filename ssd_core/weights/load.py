@@ -13,10 +13,12 @@ from ..backbones import BACKBONES, FAMILIES
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
+from ..backbones.invariance import rounding
 from ..backbones.offload import Turns
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
 from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
+from ..engine.threads import using_threads
 from ..errors import SSDError
 from ..files import ASSETS, read_safetensors
 from ..model.processor import has_bf16
@@ -48,6 +50,10 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     checkpoint, family = find_backbone(name_or_path)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.graphs = graphs
+    if place.type == "cpu":
+        with using_threads(1):  # a second thread may wait for a core that another program keeps
+            backbone.rounding = rounding(backbone)
+        backbone.batch_invariant = backbone.rounding == 0
     if offload:
         backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
