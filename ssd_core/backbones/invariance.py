@@ -39,14 +39,17 @@ class Probe:
     def __init__(self, backbone: Backbone, layers: int) -> None:
         self.backbone, self.layers = backbone, layers
         generator = torch.Generator().manual_seed(0)
-        shape = (2, PREFIX + CELLS)  # both branches of guidance
+        room = CELLS + PREFIX if backbone.angles is None else len(backbone.angles)
+        self.cells = min(CELLS, room // 2)
+        self.prefix = min(PREFIX, room - self.cells)
+        shape = (2, self.prefix + self.cells)  # both branches of guidance
         self.tokens = torch.randint(backbone.codes, shape, generator=generator).to(backbone.device)
 
     def logits(self, width: int, pictures: int = 1) -> torch.Tensor:
-        """Logits [2 * pictures, CELLS, codes] of the cells, fed `width` at a time."""
+        """Logits [2 * pictures, cells, codes] of the cells, fed `width` at a time."""
         x = self.backbone.embed(self.tokens).repeat_interleave(pictures, 0)
         decoder, out = self.backbone.decoder, []
-        cache = decoder.new_cache(len(x), PREFIX + CELLS, self.layers)
+        cache = decoder.new_cache(*x.shape[:2], self.layers)
         for start, stop in self._spans(width):
             cache.seek(start, stop - start)
             hidden = decoder(x[:, start:stop], self._angles(start, stop), cache, self.layers)
@@ -54,8 +57,9 @@ class Probe:
         return torch.cat(out[1:], dim=1)
 
     def _spans(self, width: int) -> list[tuple[int, int]]:
-        starts = range(PREFIX, PREFIX + CELLS, width)
-        return [(0, PREFIX), *((at, min(at + width, PREFIX + CELLS)) for at in starts)]
+        stop = self.prefix + self.cells
+        starts = range(self.prefix, stop, width)
+        return [(0, self.prefix), *((at, min(at + width, stop)) for at in starts)]
 
     def _angles(self, start: int, stop: int) -> torch.Tensor | None:
         angles = self.backbone.angles

@@ -18,6 +18,7 @@ from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
+from .close_calls import margin
 from .events import Event, Finished, Started
 from .graphs import runner
 from .heads import DraftHeads
@@ -56,7 +57,8 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 
     def state() -> DecodeState:
         return DecodeState(backbone, branches, len(prompts), sampling, cfg, heads,
-                           method.scratch(backbone.grid), runner(backbone))
+                           method.scratch(backbone.grid), runner(backbone),
+                           margin(backbone, sampling, cfg))
 
     planned = plan(backbone, method, keep_rows, heads is not None)
     return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))

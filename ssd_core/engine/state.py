@@ -48,8 +48,10 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, cfg: float, heads: DraftHeads | None, scratch: int = 0,
-                 run: Run = Eager()) -> None:  # noqa: B008
-        """run: does the work that graphs can replay; the caller closes it."""
+                 run: Run = Eager(), margin: float = 0.0) -> None:  # noqa: B008
+        """run: does the work that graphs can replay; the caller closes it. margin: as the function
+        in close_calls.py.
+        """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
         self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
@@ -83,6 +85,8 @@ class DecodeState:
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
+        self.margin = margin
+        self.close: torch.Tensor | None = None  # [B, n] bool: of the window's last choices
         self.fed: slice | None = None  # the last pass's slots, if all pictures fed the same ones
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
@@ -236,6 +240,14 @@ class DecodeState:
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Static: the tokens [B, n] that AR would sample here, with the slots' fixed noise."""
         return choose(self.target_weights_at(slots), self.noise.choosing_at(slots))
+
+    def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+        """Static: `chosen_at`, and which choices [B, n] rounding may have decided: close_calls.py.
+        """
+        scores = self.target_weights_at(slots) / self.noise.choosing_at(slots)
+        best, tokens = scores.max(-1)
+        near = scores > best[..., None] * (1 - self.margin)
+        return tokens, near.sum(-1) > 1
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""

@@ -67,6 +67,10 @@ class Grid:
         y, x = divmod(cell, self.columns)
         return y * self.width + x
 
+    def is_row_end(self, slot: int) -> bool:
+        """Whether a slot holds a forced row end."""
+        return self.row_end and slot % self.width == self.columns
+
     @cached_property
     def coordinates(self) -> torch.Tensor:
         """[slots, 2] int64: (row, column) of every slot; a row end has column C."""

@@ -21,7 +21,7 @@ from ...model.grid import Grid
 from ...model.knobs import check_knobs
 from ...model.noise import Purpose, Slots
 from ...model.sampling import choose
-from .. import accept
+from .. import accept, close_calls
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
@@ -170,7 +170,7 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     """
     hidden = state.hidden[:, slot : slot + 1]
     embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
-    cells = (not is_row_end(state.grid, s) for s in range(slot + 1, stop))
+    cells = (not state.grid.is_row_end(s) for s in range(slot + 1, stop))
     heads = state.draft_heads.horizontal[: stop - slot - 1]
     estimates = [head(hidden, embedding) for head in heads]
     return torch.cat([estimates[max(d, 1) - 1] for d in accumulate(cells)], dim=1)
@@ -268,8 +268,8 @@ def judged(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
 
 def judged_again(state: DecodeState, slots: Slots) -> torch.Tensor:
     """Static: choose slots [B, n] again with their fixed noise. [B, n] bool: which stood."""
-    verdict = accept.coupled(state.codes_at(slots), state.target_weights_at(slots),
-                             state.noise.choosing_at(slots))
+    weights, noise = state.target_weights_at(slots), state.noise.choosing_at(slots)
+    verdict = accept.coupled(state.codes_at(slots), weights, noise)
     state.write_at(slots, verdict.tokens)
     return verdict.accepted
 
@@ -329,27 +329,34 @@ def group_bounds(grid: Grid, start: int, stop: int, k: int) -> list[tuple[int, i
     bounds = []
     while start < stop:
         end, cells = start, 0
-        while end < stop and (cells <= k or is_row_end(grid, end)):
-            cells += not is_row_end(grid, end)
+        while end < stop and (cells <= k or grid.is_row_end(end)):
+            cells += not grid.is_row_end(end)
             end += 1
         bounds.append((start, end))
         start = end
     return bounds
 
 
-def is_row_end(grid: Grid, slot: int) -> bool:
-    return grid.row_end and slot % grid.width == grid.columns
-
-
 def drafted_cells(grid: Grid, begin: int, end: int) -> int:
     """Number of drafted cells in a group: all except its first, which is sampled, and row ends."""
-    return sum(not is_row_end(grid, slot) for slot in range(begin + 1, end))
+    return sum(not grid.is_row_end(slot) for slot in range(begin + 1, end))
 
 
 def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int:
     """Passes that `groups` takes, including the last group's commit."""
     return sum(1 + min(rounds_, drafted_cells(grid, begin, end))
                for begin, end in group_bounds(grid, start, stop, k))
+
+
+def converged_again(state: DecodeState, start: int, block: Block, last: int) -> Iterator[Pass]:
+    """Make the close calls of a block that has converged as AR makes them.
+
+    After each that turns out otherwise the cells behind it converge anew.
+    """
+    while (slot := (yield from close_calls.settled(state, start, block.start, block.stop))):
+        block = block.part(slot, block.stop)
+        state.stale = slot
+        yield from rounds(state, block, range(1, last + 1), "horizontal")
 
 
 def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draft: Draft,
@@ -360,11 +367,15 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
     """
     for begin, end in group_bounds(state.grid, start, stop, k):
         state.choose(begin)
+        if acceptance == "coupled" and state.margin:
+            yield from close_calls.settled(state, start, begin, begin + 1)
         if cells := drafted_cells(state.grid, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")
             last = min(rounds_, cells)  # each round makes at least one more cell final
             yield from rounds(state, block, range(1, last + 1), "horizontal")
+            if acceptance == "coupled" and state.margin:
+                yield from converged_again(state, start, block, last)
         if end < stop or last_commit:
             yield from commit(state, end)
         state.final = end

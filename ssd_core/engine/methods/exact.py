@@ -99,7 +99,8 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
     ahead = state.behind_fed(slots)
-    right, same, tokens, settled = state.run(rechosen, state, slots, ahead, frontier, least)
+    right, same, tokens, settled, close = state.run(rechosen, state, slots, ahead, frontier, least)
+    state.close = close if least == 1 and state.margin else None
     if by_row:  # nothing before the first change needs a second thought
         ahead = slots + 1
         carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
@@ -112,14 +113,15 @@ def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: to
              least: int) -> tuple[torch.Tensor, ...]:
     """Static part of `rechoose`: how many guesses are right [B] and which are [B, n - 1] bool.
 
-    Also tokens [B, n] for slots + 1, and which of them stay whatever is changed before them.
+    Also tokens [B, n] for slots + 1, which of them stay whatever is changed before them, and which
+    rounding may have decided (with a margin only).
     """
     held, final = state.codes_at(ahead), slots < frontier[:, None]
-    chosen = state.chosen_at(ahead)
+    chosen, close = state.chosen_closely(ahead) if state.margin else (state.chosen_at(ahead), final)
     tokens = torch.where(final, held, chosen)
     same = (tokens == held)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
     right = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
     place = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(place < right[:, None], held, tokens)
-    return right, same, tokens, final | (place <= right[:, None])
+    return right, same, tokens, final | (place <= right[:, None]), close

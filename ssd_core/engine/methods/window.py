@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from ...model.grid import Grid
+from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
@@ -87,7 +88,10 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
         state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
         right, stood = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= state.slots - 1
-        frontier = (starts + 1 + right).clamp(max=state.slots)
+        before, frontier = frontier, (starts + 1 + right).clamp(max=state.slots)
+        if state.close is not None:
+            frontier = yield from close_calls.decided(state, first, slots, state.close, before,
+                                                      frontier)
         state.front = frontier.tolist()  # the only time that a pass waits for the device
         lowest = min(state.front)
         state.clock.lap("verify")
