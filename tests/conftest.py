@@ -6,6 +6,7 @@ from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch reads it: the workers share the cores
+os.environ["SSD_CACHE"] = "off"  # nothing is timed or kept, in processes that tests start, too
 
 import pytest
 import torch
