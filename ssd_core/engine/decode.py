@@ -25,7 +25,7 @@ from .methods import Method, Resolved
 from .methods.window import cheapest_window
 from .plan import Plan
 from .state import DecodeState
-from .threads import Fixed, Threads, using_threads
+from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -93,7 +93,7 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
          ) -> Generator[Event, None, None]:
     """Run each step inside `alone` and with its own number of threads, so that the caller's
     settings hold between events."""
-    with closing(steps):
+    with closing(steps), under_way():
         while True:
             with alone(device), using_threads(threads()):
                 event = next(steps, None)

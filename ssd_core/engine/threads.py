@@ -29,6 +29,24 @@ def using_threads(count: int | None) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
+_under_way: set[object] = set()
+
+
+@contextmanager
+def under_way() -> Iterator[None]:
+    """Around a run that has begun: meanwhile nothing else is timed."""
+    _under_way.add(token := object())
+    try:
+        yield
+    finally:
+        _under_way.discard(token)
+
+
+def drawing() -> bool:
+    """Whether a run has begun in this process and has not ended."""
+    return bool(_under_way)
+
+
 def running() -> int | None:
     """How many threads of all programs compute at this moment, ours included; None: unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(LOADAVG) as file:

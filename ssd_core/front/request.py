@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from ..backbones.base import Backbone, Preset
 from ..backbones.postcard import EARLIER
 from ..backbones.presets import guidance_of, settled
+from ..engine.choice import Choice, Machine, chosen, filled
 from ..engine.decode import (
     check_needs,
     check_size,
@@ -19,10 +21,11 @@ from ..engine.decode import (
     plan,
     prompt_branches,
 )
-from ..engine.events import Event, Finished, Pass, Rows
+from ..engine.events import Event, Finished, Pass, Rows, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
+from ..engine.pace import note_pace
 from ..engine.plan import Plan
 from ..engine.usual import note
 from ..errors import SSDError
@@ -61,7 +64,10 @@ class Request:
     backbone: as loaded; `sized` is the one of this size. method: resolved. heads: the draft heads,
     None if the method uses none. sampling: with its cfg set. size: (width, height) in px, set.
     negative: None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
-    fall_back: see `resolved_method`; its note is in `note`.
+    fall_back: see `resolved_method`; its note is in `note`. named: the user names this very method,
+    as in a comparison, so that no quicker one takes its place; so it is without fall_back. device:
+    where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
+    are quickest. choice: what was chosen for this machine, and what it costs.
 
     Raises SSDError if size, method and heads do not fit together; `check` does the same for the
     other fields.
@@ -78,7 +84,11 @@ class Request:
     keep: torch.Tensor | None = None
     keep_rows: int = 0
     fall_back: bool = True
+    named: bool = False
+    device: torch.device | None = None
+    threads: int | None = None
     note: str | None = field(default=None, init=False)
+    choice: Choice = field(init=False)
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +100,20 @@ class Request:
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=settled(self.sampling, backbone.preset),
                      negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
+        self._choose(backbone)
+
+    def _choose(self, backbone: Backbone) -> None:
+        """Take the window, or AR for `exact`, that costs least time on this machine."""
+        choice, rows = Choice(self.method), self.keep_rows
+        legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
+        if legal and self.sampling.numerics == "fast":
+            machine = Machine.of(backbone, self.heads is not None,
+                                 1 if self.sampling.cfg == 1 else 2, rows, self.device)
+            choice = chosen(machine, self.method, self.pictures, self.named or not self.fall_back)
+        place = (self.device or backbone.device).type
+        self._settle(choice=choice, method=filled(choice.method, self.grid, place),
+                     heads=self.heads if choice.method.uses_heads else None,
+                     note=self.note or choice.note)
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
@@ -112,8 +136,10 @@ class Request:
                                f"{str(here)[:10]} is loaded: load the recipe's own first")
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
-        return cls(backbone, heads, method_of(recipe), sampling_of(recipe), recipe["prompt"],
-                   recipe["negative"], tuple(recipe["size"]), keep_rows=rows,
+        size = tuple(recipe["size"])
+        method = filled(method_of(recipe), backbone.resized(size).grid, backbone.device.type)
+        return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
+                   recipe["negative"], size, keep_rows=rows,
                    keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False)
 
     # The run
@@ -135,12 +161,16 @@ class Request:
         """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
-        return generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
-                        self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows)
+        run = generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
+                       self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows,
+                       threads=self.threads or self.choice.threads)
+        return planned(run, self.plan)
 
     @property
     def plan(self) -> Plan:
-        return plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        """Passes, and in `choice` what was chosen for this machine, with its cost."""
+        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        return replace(known, choice=self.choice.text or known.choice)
 
     @property
     def label(self) -> str:
@@ -212,6 +242,13 @@ class Request:
         return hash(self._identity)
 
 
+def planned(run: Generator[Event, None, None], plan: Plan) -> Generator[Event, None, None]:
+    """The events of a run with this plan in the first one."""
+    with closing(run):
+        for event in run:
+            yield replace(event, plan=plan) if isinstance(event, Started) else event
+
+
 @dataclass
 class Result:
     """The outcome of a run so far. Call `take` with every event; read it at any time.
@@ -247,6 +284,8 @@ class Result:
             self._final = [Rows(0, self.rows, event.tokens)]
             note(self.request.sized, self.request.method, self.request.heads is not None,
                  self.request.sampling, event.stats, self.request.keep_rows)
+            note_pace(self.request.sized, self.request.method, self.request.sampling,
+                      self.request.pictures, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:
