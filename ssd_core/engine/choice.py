@@ -7,7 +7,7 @@ Without these figures nothing is chosen, and a method's own defaults hold. Knows
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -23,6 +23,7 @@ from .usual import between, expected_passes
 
 WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)
 SLOWEST = 0.05  # each doubling of a batch: passes of its slowest picture beyond the mean
+ALIKE = 1.08  # on a card, windows that cost less than so many times the cheapest are alike
 WORTH = 0.97  # AR takes the place of `exact` below this share of its seconds: figures are rough
 
 
@@ -89,10 +90,9 @@ class Machine:
         plan = method.plan(grid, self.keep_rows)
         if plan.passes is not None or not isinstance(method, Windowed):
             return plan.passes
-        alike = Exact(drafter=method.drafter) if isinstance(method, Rolling) else method
-        curve = expected_passes(self.backbone, alike, self.heads)
+        curve = expected_passes(self.backbone, method, self.heads)
         if not curve:
-            return None
+            return plan.passes_max if isinstance(method, Rolling) else None
         whole = between(curve, self.cells(method)) * (1 + SLOWEST * math.log2(pictures))
         return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
 
@@ -107,7 +107,15 @@ class Machine:
             return method
         costs = {one: cost.seconds for one in candidates(method, self.backbone.grid, pace)
                  if (cost := self.cost(one, pictures)) is not None}
-        return min(costs, key=costs.__getitem__) if costs else method
+        return self._cheapest(costs) if costs else method
+
+    def _cheapest(self, costs: dict[Windowed, float]) -> Windowed:
+        """On a card the widest of those that cost about the same: it waits for the host less often.
+        """
+        least = min(costs.values())
+        if self.device == "cpu":
+            return min(costs, key=costs.__getitem__)
+        return [one for one, seconds in costs.items() if seconds < ALIKE * least][-1]
 
 
 def candidates(method: Windowed, grid: Grid, pace: Pace) -> list[Windowed]:
@@ -139,7 +147,7 @@ class Choice:
             return ""
         window = getattr(self.method, "window", None)
         line = (f"about {seconds(self.cost.seconds)}: {f'window {window}, ' if window else ''}"
-                f"{self.cost.passes:.0f} passes of {self.cost.ms:.2g} ms")
+                f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
         if self.ar is None or isinstance(self.method, AR):
             return line
         slower = "; it does not beat AR here" if self.cost.seconds >= self.ar.seconds else ""
@@ -158,15 +166,21 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
 
 
+def brief(ms: float) -> str:
+    return f"{ms:.1f}" if ms < 100 else f"{ms:.0f}"
+
+
 def chosen(machine: Machine, method: Resolved, pictures: int = 1, named: bool = False) -> Choice:
     """The method with its window, or AR in place of `exact`.
 
     named: the user asked for this very method, as in a comparison, so that no other takes its
-    place. A method that does not promise AR's picture has the window of a single picture in every
-    batch, so that a picture does not depend on the batch.
+    place. A method that does not promise AR's picture has the window that suits a single picture on
+    free cores, so that a picture depends neither on its batch nor on other programs.
     """
-    promised = method.verdict == "identical"
-    one = machine.windowed(method, pictures if promised else 1)
+    if method.verdict == "identical":
+        one = machine.windowed(method, pictures)
+    else:
+        one = replace(machine, free=machine.threads).windowed(method)
     cost, ar = machine.cost(one, pictures), machine.cost(AR(), pictures)
     replaceable = isinstance(method, Exact) and method.window is None and not named
     if replaceable and cost and ar and ar.seconds < WORTH * cost.seconds:
@@ -178,6 +192,14 @@ def threads(machine: Machine, method: Resolved, pictures: int) -> int | None:
     return 1 if machine.prefers_one_thread(method, pictures) else None
 
 
+def sooner_alone(machine: Machine, method: Resolved, together: Choice, pictures: int,
+                 named: bool = False) -> bool:
+    """Whether so many pictures are done sooner one after the other than by `together`."""
+    one = chosen(machine, method, 1, named).cost
+    return one is not None and together.cost is not None and (
+        pictures * one.seconds < WORTH * together.cost.seconds)
+
+
 @dataclass(frozen=True)
 class AtOnce:
     """How many pictures to draw at once, with which method; seconds: of one picture."""
@@ -187,10 +209,11 @@ class AtOnce:
     seconds: float
 
 
-def at_once(machine: Machine, method: Resolved, most: int, named: bool = False) -> AtOnce | None:
-    """One picture after another or `most` at once, whichever costs less time; None: unknown."""
+def at_once(machine: Machine, method: Resolved, sizes: Iterable[int],
+            named: bool = False) -> AtOnce | None:
+    """So many pictures at once, one of `sizes`, as cost least time; None: unknown."""
     found = []
-    for pictures in sorted({1, most}):
+    for pictures in sorted(set(sizes)):
         choice = chosen(machine, method, pictures, named)
         if choice.cost is not None:
             found.append(AtOnce(pictures, choice, choice.cost.seconds / pictures))
@@ -202,6 +225,8 @@ def filled(method: Method, grid: Grid, device: str) -> Method:
 
     A recipe then restores it on a machine that would choose another one.
     """
-    if isinstance(method, Windowed) and method.window is None and method.verdict != "identical":
+    if device == "meta" or method.verdict == "identical":  # meta: others draw, perhaps elsewhere
+        return method
+    if isinstance(method, Windowed) and method.window is None:
         return replace(method, window=min(method.width(grid, device), grid.slots))
     return method

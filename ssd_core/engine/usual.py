@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 
 from ..backbones.base import Backbone
@@ -16,7 +17,7 @@ from ..backbones.presets import settled
 from ..files import ASSETS
 from ..model.sampling import Sampling
 from .kept import MOST_KEYS, Kept, drop_oldest
-from .methods import Method, Rolling
+from .methods import Method
 from .methods.window import Windowed
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
@@ -58,13 +59,14 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
 
     None also where a knob beside these two is not as usual.
     """
-    if not isinstance(method, Windowed) or isinstance(method, Rolling):
+    if not isinstance(method, Windowed):
         return None
-    drafter = getattr(method, "drafter", "heads")
-    known = {"window": method.window, **({"drafter": drafter} if drafter != "heads" else {})}
-    if method != type(method)(**known):
+    given = {f.name: getattr(method, f.name) for f in fields(method)}
+    own = {name: given[name] for name in ("window", "drafter", "fewer") if name in given}
+    if method != type(method)(**own):
         return None
-    return method.name, drafter if heads and method.uses_heads else "none"
+    name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
+    return name, given.get("drafter", "none") if heads else "none"
 
 
 def key_of(method: Windowed, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:

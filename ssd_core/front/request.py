@@ -12,7 +12,7 @@ import torch
 from ..backbones.base import Backbone, Preset
 from ..backbones.postcard import EARLIER
 from ..backbones.presets import guidance_of, settled
-from ..engine.choice import Choice, Machine, chosen, filled
+from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import (
     check_needs,
     check_size,
@@ -25,7 +25,7 @@ from ..engine.events import Event, Finished, Pass, Rows, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
-from ..engine.pace import note_pace
+from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.usual import note
 from ..errors import SSDError
@@ -67,7 +67,8 @@ class Request:
     fall_back: see `resolved_method`; its note is in `note`. named: the user names this very method,
     as in a comparison, so that no quicker one takes its place; so it is without fall_back. device:
     where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
-    are quickest. choice: what was chosen for this machine, and what it costs.
+    are quickest. choice: what was chosen for this machine, and what it costs. alone: whether the
+    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
 
     Raises SSDError if size, method and heads do not fit together; `check` does the same for the
     other fields.
@@ -89,6 +90,8 @@ class Request:
     threads: int | None = None
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
+    alone: bool = field(default=False, init=False)
+    asked: Method = field(init=False)
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,11 +110,15 @@ class Request:
         choice, rows = Choice(self.method), self.keep_rows
         legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
         if legal and self.sampling.numerics == "fast":
-            machine = Machine.of(backbone, self.heads is not None,
-                                 1 if self.sampling.cfg == 1 else 2, rows, self.device)
-            choice = chosen(machine, self.method, self.pictures, self.named or not self.fall_back)
+            machine = Machine.of(backbone, self.heads is not None, self.branches, rows,
+                                 self.device)
+            named = self.named or not self.fall_back
+            choice = chosen(machine, self.method, self.pictures, named)
+            if self.pictures > 1:
+                self._settle(alone=sooner_alone(machine, self.method, choice, self.pictures, named))
         place = (self.device or backbone.device).type
-        self._settle(choice=choice, method=filled(choice.method, self.grid, place),
+        self._settle(choice=choice, asked=self.method,
+                     method=filled(choice.method, self.grid, place),
                      heads=self.heads if choice.method.uses_heads else None,
                      note=self.note or choice.note)
 
@@ -120,9 +127,11 @@ class Request:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> Request:
+    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+                  device: torch.device | None = None) -> Request:
         """The request that draws the picture of a checked recipe again.
 
+        device: see `Request`. A window that an older recipe left open is the device's usual one.
         Raises SSDError if backbone or heads are not those that the recipe names.
         """
         if recipe["backbone"]["sha256"] == EARLIER != backbone.sha256:
@@ -137,10 +146,12 @@ class Request:
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
         size = tuple(recipe["size"])
-        method = filled(method_of(recipe), backbone.resized(size).grid, backbone.device.type)
+        place = (device or backbone.device).type
+        method = filled(method_of(recipe), backbone.resized(size).grid, place)
         return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
                    recipe["negative"], size, keep_rows=rows,
-                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False)
+                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False,
+                   device=device)
 
     # The run
 
@@ -165,6 +176,24 @@ class Request:
                        self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows,
                        threads=self.threads or self.choice.threads)
         return planned(run, self.plan)
+
+    def parts(self) -> list[Request]:
+        """The requests that draw these pictures soonest: this one, or one for each picture."""
+        if not self.alone:
+            return [self]
+        one_top = self.keep is None or len(self.keep) == 1
+        return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
+                        keep=self.keep if one_top else self.keep[n : n + 1])
+                for n in range(self.pictures)]
+
+    def learn(self) -> None:
+        """Measure the pace here for later requests, if it is not known: where the weights are."""
+        pace_of(self.sized, self.pictures, self.branches)
+
+    @property
+    def branches(self) -> int:
+        """2 with guidance."""
+        return 1 if self.sampling.cfg == 1 else 2
 
     @property
     def plan(self) -> Plan:
@@ -222,17 +251,25 @@ class Request:
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
-        return make_recipe(self.sized, self.heads, self.method, self.sampling, tokens, stats,
+        return make_recipe(self.sized, self.heads, self.recorded, self.sampling, tokens, stats,
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows)
+
+    @property
+    def recorded(self) -> Method:
+        """The method as recipes have it: without a window that was chosen and changes no picture.
+        """
+        same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
+        return self.asked if same else self.method
 
     # Equality means equal pictures, whichever objects hold the weights
 
     @cached_property
     def _identity(self) -> tuple:
         kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
-        return (self.backbone.sha256, self.heads and self.heads.sha256, self.method, self.sampling,
-                self.prompt, self.negative, self.size, self.pictures, self.keep_rows, str(kept))
+        return (self.backbone.sha256, self.heads and self.heads.sha256, self.recorded,
+                self.sampling, self.prompt, self.negative, self.size, self.pictures,
+                self.keep_rows, str(kept))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
