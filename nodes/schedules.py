@@ -88,7 +88,7 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     resolved = method.resolved(own)
     usual, choice = None, resolved.choice(grid, device.type)
     if backbone is not None:
-        machine = Machine.of(backbone, True, 1 if own.cfg == 1 else 2, device=device)
+        machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
         known = chosen(machine, resolved, named=True)
         usual = usual_passes(backbone, known.method, True, device.type)
         choice = known.text or choice

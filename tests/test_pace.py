@@ -103,7 +103,7 @@ def test_a_small_backbone_is_measured_once_and_kept(record, tmp_path):
     assert told.ms.keys() == {1} and sorted(told.ms[1]) == [1, 8, 16, 24, 48]
     assert pace.pace_of(backbone(), 1, 1) is told
     assert list(json.loads((tmp_path / pace.FILE).read_text())) == [
-        pace.key_of(backbone(), 1, 1)]
+        pace.key_of(backbone(), 1, 1, False)]
     assert pace.pace_of(backbone(), 2, 1) is not told, "another batch has another pace"
 
 
@@ -112,7 +112,8 @@ def test_nothing_is_measured_where_it_is_unwanted_or_disturbs(record, monkeypatc
     nameless = backbone()
     nameless.sha256 = ""
     assert pace.pace_of(nameless, 1, 1) is None
-    assert pace.pace_of(backbone(), 1, 1, torch.device("meta")) is None, "it is elsewhere now"
+    elsewhere = torch.device("meta")
+    assert pace.pace_of(backbone(), 1, 1, device=elsewhere) is None
     with threads.under_way():
         assert pace.pace_of(backbone(), 1, 1) is None
     monkeypatch.setenv(kept_files.VARIABLE, "off")
@@ -121,7 +122,7 @@ def test_nothing_is_measured_where_it_is_unwanted_or_disturbs(record, monkeypatc
 
 def test_long_passes_are_not_tried(record, monkeypatch):
     monkeypatch.setattr(pace, "READS", 1.0)
-    assert pace.measured(backbone(), 1, 1, (1,)) is None
+    assert pace.measured(backbone(), 1, 1, None, (1,)) is None
     assert pace.pace_of(backbone().to("meta"), 1, 1) is None
 
 
@@ -142,10 +143,10 @@ def test_a_finished_run_tells_what_its_passes_took(record):
     for event in request.events():
         result.take(event)
     (key, told), = record.known.items()
-    assert key == pace.key_of(backbone(), 1, 1) and told.ms.keys() == {1}
+    assert key == pace.key_of(backbone(), 1, 1, False) and told.ms.keys() == {1}
     assert told.of(12, 1) > 0
     stats = {**result.stats, "threads": [1, 2]}
     record.known.clear()
-    pace.note_pace(backbone(), methods.AR(), Sampling(), 1, stats)
-    pace.note_pace(backbone(), methods.SSD(), Sampling(), 1, result.stats)
+    pace.note_pace(backbone(), methods.AR(), False, Sampling(), 1, stats)
+    pace.note_pace(backbone(), methods.SSD(), False, Sampling(), 1, result.stats)
     assert record.known == {}, "with two numbers of threads, or for other work, it tells nothing"

@@ -15,6 +15,7 @@ import torch
 
 from ..backbones.base import Backbone
 from ..model.grid import Grid
+from .heads import DraftHeads
 from .methods import AR, Exact, Method, Resolved, Rolling
 from .methods.window import Windowed
 from .pace import Pace, pace_of
@@ -57,13 +58,13 @@ class Machine:
     device: str = "cpu"
 
     @classmethod
-    def of(cls, backbone: Backbone, heads: bool, branches: int, keep_rows: int = 0,
+    def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int, keep_rows: int = 0,
            device: torch.device | None = None) -> Machine:
         """This one. device: where the backbone will draw, if it is elsewhere now."""
         place = (device or backbone.device).type
         most = torch.get_num_threads() if place == "cpu" else 1
-        return cls(backbone, cache(lambda pictures: pace_of(backbone, pictures, branches, device)),
-                   heads, most, free_now(most), keep_rows, place)
+        paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
+        return cls(backbone, paces, heads is not None, most, free_now(most), keep_rows, place)
 
     def cost(self, method: Resolved, pictures: int = 1) -> Cost | None:
         """The cost of a run; None where too little is known."""
@@ -76,7 +77,7 @@ class Machine:
     def prefers_one_thread(self, method: Resolved, pictures: int) -> bool:
         """Whether the method's passes are quicker in one thread, even where all cores are free."""
         pace = self.pace_of(pictures)
-        found = pace and pace.best(self.cells(method), self.threads)
+        found = None if pace is None else pace.best(self.cells(method), self.threads)
         return found is not None and self.threads > 1 == found[1]
 
     def cells(self, method: Resolved) -> int:

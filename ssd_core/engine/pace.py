@@ -28,9 +28,10 @@ from ..kept_files import cache_folder, switched_off
 from ..model.sampling import Sampling
 from .clock import Stopwatch
 from .graphs import runner
+from .heads import DraftHeads
 from .kept import MOST_KEYS, Kept, drop_oldest
 from .methods import AR, Exact, Method, Rolling
-from .methods.exact import rechoose
+from .methods.exact import FirstGuess, rechoose
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
@@ -135,19 +136,20 @@ def positive(value: Any) -> float:
 OWN = Paces()
 
 
-def key_of(backbone: Backbone, pictures: int, branches: int,
+def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
            device: torch.device | None = None) -> str:
     """What a pace holds for. device: where the backbone will draw, if it is elsewhere now."""
     from .. import __version__
 
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
     return " / ".join((device_name(device or backbone.device), backbone.sha256[:16],
-                       str(backbone.grid), arithmetic(backbone), f"{pictures}x{branches}", waiting,
+                       str(backbone.grid), arithmetic(backbone),
+                       f"{pictures}x{branches}{' with heads' * heads}", waiting,
                        __version__, torch.__version__))
 
 
 def device_name(device: torch.device) -> str:
-    if device.type == "cuda":
+    if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
     return f"{device.type} {processor()} {os.cpu_count()}"
 
@@ -170,8 +172,8 @@ def arithmetic(backbone: Backbone) -> str:
 # Measuring
 
 
-def measured(backbone: Backbone, pictures: int, branches: int, threads: Iterable[int],
-             limit: float = AT_MOST) -> Pace | None:
+def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None,
+             threads: Iterable[int], limit: float = AT_MOST) -> Pace | None:
     """Time passes with these numbers of threads; None if they are too long to be tried."""
     device, weights = backbone.device, backbone.decoder.parameters()
     bytes_read = sum(one.numel() * one.element_size() for one in weights)
@@ -181,7 +183,7 @@ def measured(backbone: Backbone, pictures: int, branches: int, threads: Iterable
     prompts = [[0] * min(PROMPT, backbone.prompt_limit)] * (pictures * branches)
     with torch.inference_mode():
         state = DecodeState(backbone, prompts, pictures, sampling,
-                            sampling.cfg or 1.0, None, run=runner(backbone))
+                            sampling.cfg or 1.0, heads, run=runner(backbone))
         with closing(state.run):
             widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
                       if n <= state.slots]
@@ -236,20 +238,34 @@ def one_cell(state: DecodeState, start: int) -> None:
 
 
 def a_window(state: DecodeState, start: int, cells: int) -> None:
-    """A pass of `exact`."""
-    slots = state.slots_between(start, start + cells)
-    state.front = [start] * state.pictures
-    state.feed_at(slots, state.front)
-    rechoose(state, slots, slots[:, 0], None)
+    """A pass of `exact`, whose pictures have come to different cells."""
+    starts = [max(0, start - n % cells) for n in range(state.pictures)]
+    frontier = torch.tensor(starts, device=state.tokens.device)
+    slots = frontier[:, None] + state.noise.slots[:cells]
+    state.front = starts
+    entering_after(state, frontier, round(cells - cells**0.5))(state, slots, frontier)
+    state.feed_at(slots, starts)
+    rechoose(state, slots, frontier, None)
 
 
-def pace_of(backbone: Backbone, pictures: int, branches: int,
+def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
+    """The drafter of `exact` when so many cells behind the frontier have a token.
+
+    About as many cells enter a window as the square root of its width (benchmarks/results/exact.md:
+    576 cells in as many passes).
+    """
+    guess = FirstGuess(state, by_row=False)
+    guess.guessed, guess.known_guessed = frontier + cells, [one + cells for one in state.front]
+    return guess
+
+
+def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None = None,
             device: torch.device | None = None) -> Pace | None:
     """The kept pace, or else one measured now if that is possible; None: nothing is known.
 
     Nothing is measured while a picture is drawn, or while the backbone is elsewhere.
     """
-    key = key_of(backbone, pictures, branches, device)
+    key = key_of(backbone, pictures, branches, heads is not None, device)
     pace = OWN.known.get(key)
     here = device in (None, backbone.device) and backbone.sha256
     most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
@@ -257,7 +273,7 @@ def pace_of(backbone: Backbone, pictures: int, branches: int,
         return pace
     if pace is not None and free_now(most) < most:  # with all threads it will be measured later
         return pace
-    new = measured(backbone, pictures, branches, (1, most) if most > 1 else (1,))
+    new = measured(backbone, pictures, branches, heads, (1, most) if most > 1 else (1,))
     if new is None:
         return pace
     OWN.put(key, new)
@@ -266,23 +282,24 @@ def pace_of(backbone: Backbone, pictures: int, branches: int,
     return new
 
 
-def note_pace(backbone: Backbone, method: Method, sampling: Sampling, pictures: int,
-              stats: Mapping) -> None:
+def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
+              pictures: int, stats: Mapping) -> None:
     """Compare a finished run's own passes with the kept pace, or fill it.
 
     Only methods that pay for a pass what is measured count, and runs that kept one number of
     threads.
     """
-    alike = isinstance(method, AR | Exact | Rolling) and (
-        getattr(method, "drafter", "heads") == "heads")
+    if not isinstance(method, AR | Exact | Rolling) or method.needs_row_drafter():
+        return
     threads = stats["threads"]
-    if not alike or len(threads) != 1 or not backbone.sha256 or switched_off():
+    if len(threads) != 1 or not backbone.sha256 or switched_off():
         return
     decoding = sum(stats["seconds"][stage] for stage in ("draft", "verify", "commit"))
-    cells = method.widest_pass(backbone.grid, backbone.device.type) if method.name != "ar" else 1
+    ar = isinstance(method, AR)
+    cells = 1 if ar else method.widest_pass(backbone.grid, backbone.device.type)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if guidance_of(sampling, backbone.preset) == 1 else 2
-    OWN.note(key_of(backbone, pictures, branches), count, cells,
+    OWN.note(key_of(backbone, pictures, branches, heads), count, cells,
              1000 * decoding / max(1, stats["passes"] - 1))
 
 

@@ -13,7 +13,7 @@ import torch
 LOADAVG = "/proc/loadavg"
 LOOKS, APART = 3, 0.001  # before a run: so many looks, s apart; only what stays is other work
 AGAIN = 0.05  # s between two looks during a run; a look takes 20 us
-TRUSTED = 4  # looks in a row that must find the processor free before a run spreads out again
+TRUSTED = 2  # looks in a row that must find the processor free before a run spreads out again
 
 
 @contextmanager
@@ -85,8 +85,9 @@ class Threads:
     """
 
     def __init__(self, most: int, look: Callable[[], int | None] = running,
-                 clock: Callable[[], float] = time.perf_counter) -> None:
-        self.most, self.look, self.clock = most, look, clock
+                 clock: Callable[[], float] = time.perf_counter,
+                 wait: Callable[[float], None] = time.sleep) -> None:
+        self.most, self.look, self.clock, self.wait = most, look, clock, wait
         self.free_looks, self.used = 0, set[int]()  # used: all numbers that steps had
         self.count, self.looked = 0, clock()
 
@@ -108,6 +109,9 @@ class Threads:
 
     def _look_again(self) -> None:
         free = spare(self.most, self.look(), self.count)
+        if free < self.count:  # a moment's work does not count
+            self.wait(APART)
+            free = max(free, spare(self.most, self.look(), self.count))
         self.free_looks = self.free_looks + 1 if free > self.count else 0
         if free < self.count or self.free_looks >= TRUSTED:
             self.count, self.free_looks = free, 0

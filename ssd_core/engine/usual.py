@@ -24,6 +24,7 @@ BUNDLED = ASSETS / "postcard" / "usual.json"
 FILE = "usual_passes.json"
 CURVE_CELLS = 576  # of postcard, whose passes by window are shipped
 MEMORY = 32  # weight of a mean, in runs
+PRIOR = 4  # runs that the shipped curve counts for: pictures differ
 
 
 class Record(Kept):
@@ -113,11 +114,17 @@ def expected_passes(backbone: Backbone, method: Windowed, heads: bool) -> dict[i
     share = grid.slots / CURVE_CELLS
     curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
     prefix = f"{backbone.sha256[:16]}/{grid}/"
-    own = dict(windows({key.removeprefix(prefix): mean for key, (mean, _) in OWN.means.items()
-                        if key.startswith(prefix)}, *kind))
-    ratios = [passes / between(curve, window) for window, passes in own.items() if curve]
-    moved = sum(ratios) / len(ratios) if ratios else 1.0
-    return {**{window: moved * passes for window, passes in curve.items()}, **own}
+    own = {key.removeprefix(prefix): one for key, one in OWN.means.items()
+           if key.startswith(prefix)}
+    passes = dict(windows({key: mean for key, (mean, _) in own.items()}, *kind))
+    runs = dict(windows({key: count for key, (_, count) in own.items()}, *kind))
+    if not curve:
+        return passes
+    extra = sum(runs[one] * (passes[one] / between(curve, one) - 1) for one in passes)
+    moved = 1 + extra / (PRIOR + sum(runs.values()))
+    return {**{window: moved * known for window, known in curve.items()},
+            **{window: (PRIOR * moved * between(curve, window) + runs[window] * passes[window])
+               / (PRIOR + runs[window]) for window in passes}}
 
 
 def windows(figures: Mapping[str, float], name: str, drafter: str) -> list[tuple[int, float]]:

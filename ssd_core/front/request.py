@@ -91,7 +91,7 @@ class Request:
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
-    asked: Method = field(init=False)
+    asked: Resolved = field(init=False)
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,21 +103,20 @@ class Request:
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=settled(self.sampling, backbone.preset),
                      negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
-        self._choose(backbone)
+        self._choose(backbone, method)
 
-    def _choose(self, backbone: Backbone) -> None:
+    def _choose(self, backbone: Backbone, method: Resolved) -> None:
         """Take the window, or AR for `exact`, that costs least time on this machine."""
-        choice, rows = Choice(self.method), self.keep_rows
+        choice, rows = Choice(method), self.keep_rows
         legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
         if legal and self.sampling.numerics == "fast":
-            machine = Machine.of(backbone, self.heads is not None, self.branches, rows,
-                                 self.device)
+            machine = Machine.of(backbone, self.heads, self.branches, rows, self.device)
             named = self.named or not self.fall_back
-            choice = chosen(machine, self.method, self.pictures, named)
+            choice = chosen(machine, method, self.pictures, named)
             if self.pictures > 1:
-                self._settle(alone=sooner_alone(machine, self.method, choice, self.pictures, named))
+                self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
         place = (self.device or backbone.device).type
-        self._settle(choice=choice, asked=self.method,
+        self._settle(choice=choice, asked=method,
                      method=filled(choice.method, self.grid, place),
                      heads=self.heads if choice.method.uses_heads else None,
                      note=self.note or choice.note)
@@ -181,14 +180,14 @@ class Request:
         """The requests that draw these pictures soonest: this one, or one for each picture."""
         if not self.alone:
             return [self]
-        one_top = self.keep is None or len(self.keep) == 1
+        tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
-                        keep=self.keep if one_top else self.keep[n : n + 1])
+                        keep=None if tops is None else tops[n : n + 1])
                 for n in range(self.pictures)]
 
     def learn(self) -> None:
         """Measure the pace here for later requests, if it is not known: where the weights are."""
-        pace_of(self.sized, self.pictures, self.branches)
+        pace_of(self.sized, self.pictures, self.branches, self.heads)
 
     @property
     def branches(self) -> int:
@@ -321,8 +320,8 @@ class Result:
             self._final = [Rows(0, self.rows, event.tokens)]
             note(self.request.sized, self.request.method, self.request.heads is not None,
                  self.request.sampling, event.stats, self.request.keep_rows)
-            note_pace(self.request.sized, self.request.method, self.request.sampling,
-                      self.request.pictures, event.stats)
+            note_pace(self.request.sized, self.request.method, self.request.heads is not None,
+                      self.request.sampling, self.request.pictures, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:

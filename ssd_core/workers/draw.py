@@ -16,6 +16,7 @@ from ..engine.decode import generate
 from ..engine.events import finished
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact, Method
+from ..engine.methods.window import Windowed
 from ..errors import SSDError
 from ..front.pixels import pixels
 from ..front.recipe import make_recipe, png_bytes, read_recipe, settings
@@ -53,8 +54,9 @@ class How:
     @property
     def drawn_by(self) -> Method:
         """The method with its window."""
-        exact = isinstance(self.method, Exact) and self.method.window is None
-        return replace(self.method, window=self.window) if exact else self.method
+        if isinstance(self.method, Exact) and self.method.window is None:
+            return replace(self.method, window=self.window)
+        return self.method
 
     def heads(self, loaded: Loaded) -> DraftHeads | None:
         return loaded.heads if self.method.uses_heads else None
@@ -128,7 +130,7 @@ def quickest(first: Request, how: How, sizes: Sequence[int]) -> tuple[How, int]:
     first: the request for one of the pictures. Without figures it is the last size.
     """
     named = first.named or not first.fall_back
-    machine = Machine.of(first.sized, first.heads is not None, first.branches)
+    machine = Machine.of(first.sized, first.heads, first.branches)
     found = cheapest_batch(machine, first.asked, sizes, named)
     how = replace(how, either=isinstance(first.asked, Exact) and not named)
     if found is None:
@@ -146,10 +148,9 @@ def as_begun(how: How, asked: Method, pictures: Sequence[ToDraw], folder: Path) 
     if begun is None or getattr(asked, "window", 0) is not None:
         return how
     recipe = read_recipe(begun)
-    if recipe["method"] != how.method.name or isinstance(how.method, Exact):
+    if recipe["method"] != how.method.name or not isinstance(how.method, Windowed):
         return how
-    return replace(how, method=replace(how.method, **{  # mypy: not every method has a window
-        "window": recipe["knobs"].get("window")}))
+    return replace(how, method=replace(how.method, window=recipe["knobs"].get("window")))
 
 
 def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:
