@@ -22,11 +22,13 @@ import torch
 from conditions import RESULTS, conditions, table
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
-from ssd_core.engine.methods import SSD, Exact
+from ssd_core.engine.methods import AR, SSD, Exact
 from ssd_core.files import written_whole
 
-METHODS = {"ssd": SSD(), "exact": Exact()}
-SETTINGS = {"library's own (active for a while)": {}, "active": {"OMP_WAIT_POLICY": "active"},
+METHODS = {"ar": AR(), "ssd": SSD(), "exact": Exact()}
+CHOSEN = "chosen by each run"  # how many; in all other settings every step has torch's number
+SETTINGS = {CHOSEN: {}, "library's own (active for a while)": {},
+            "active": {"OMP_WAIT_POLICY": "active"},
             "passive": {"OMP_WAIT_POLICY": "passive"},
             "spin 1,000 times": {"GOMP_SPINCOUNT": "1000"},
             "spin 10,000 times": {"GOMP_SPINCOUNT": "10000"},
@@ -35,26 +37,27 @@ SETTINGS = {"library's own (active for a while)": {}, "active": {"OMP_WAIT_POLIC
 BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile True: x @ x"
 
 
-def seconds(method: str, pictures: int) -> list[float]:
+def seconds(method: str, pictures: int, chosen: bool = False) -> list[float]:
     """Wall-clock seconds of each picture, after one that is not counted."""
     backbone = load_backbone("postcard", "cpu")
     heads, each = load_heads("postcard", backbone), []
     for seed in range(pictures + 1):
         start = time.perf_counter()
         for _ in generate(backbone, "a red house by a lake", METHODS[method], heads,
-                          Sampling(seed=seed)):
+                          Sampling(seed=seed),
+                          threads=None if chosen else torch.get_num_threads()):
             pass
         each.append(time.perf_counter() - start)
     return each[1:]
 
 
-def apart(method: str, pictures: int, own: dict[str, str]) -> float:
+def apart(method: str, pictures: int, setting: str) -> float:
     """The median of `seconds`, in a new process with these variables."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
     code = (f"import torch, sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); "
-            f"import threads; print(*threads.seconds({method!r}, {pictures}))")
-    run = subprocess.run([sys.executable, "-c", code], env={**plain, **own}, check=True,
-                         capture_output=True, text=True)
+            f"import threads; print(*threads.seconds({method!r}, {pictures}, {setting == CHOSEN}))")
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
+                         env={**plain, **SETTINGS[setting], "SSD_CACHE": "off"}, text=True)
     return statistics.median(map(float, run.stdout.split()))
 
 
@@ -76,10 +79,10 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=3)
     pictures = parser.parse_args().pictures
     rows = []
-    for name, own in SETTINGS.items():
-        idle = [apart(method, pictures, own) for method in METHODS]
+    for name in SETTINGS:
+        idle = [apart(method, pictures, name) for method in METHODS]
         with other_work():
-            busy = [apart(method, pictures, own) for method in METHODS]
+            busy = [apart(method, pictures, name) for method in METHODS]
         rows.append([name, *(f"{one:.1f}" for one in (*idle, *busy))])
         print(rows[-1], flush=True)
     head = ["threads", *(f"{method}, {state}" for state in ("idle", "busy") for method in METHODS)]
