@@ -5,7 +5,7 @@
 Each dtype and state of the machine has a process of its own, which measures its pace anew. Within
 it everything is timed in turn: what the program chooses, and every window, number of threads and
 way to draw a batch that it could have chosen. After the first rounds only what is near the best is
-timed again. Writes benchmarks/results/choice.md.
+timed again. Its table goes to --out, by default beside the other results.
 """
 
 from __future__ import annotations

@@ -126,7 +126,8 @@ def test_long_passes_are_not_tried(record, monkeypatch):
     assert pace.pace_of(backbone().to("meta"), 1, 1) is None
 
 
-def test_all_threads_are_measured_later_if_others_computed_at_first(record, monkeypatch):
+def test_all_threads_are_measured_later_if_others_computed_at_first(
+        record, monkeypatch, tmp_path):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(pace, "measured", lambda *_: Pace({1: {1: 1.0}}))
     pace.pace_of(backbone(), 1, 1)
@@ -134,6 +135,10 @@ def test_all_threads_are_measured_later_if_others_computed_at_first(record, monk
     monkeypatch.setattr(pace, "measured", lambda *_: both)
     assert pace.pace_of(backbone(), 1, 1) == both
     assert openmp.kept() == {"spinning": {"one": 1.0, "all": 2.0}}
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "file"))
+    pace.keep_waiting(both, 2)  # cannot be written, which is no error
+    assert openmp.kept() == {}
 
 
 def test_a_finished_run_tells_what_its_passes_took(record):

@@ -13,7 +13,7 @@ import os
 import platform
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import torch
 from .. import openmp
 from ..backbones.base import Backbone
 from ..backbones.presets import guidance_of, settled
+from ..errors import SSDError
 from ..files import written_whole
 from ..kept_files import cache_folder, switched_off
 from ..model.sampling import Sampling
@@ -312,6 +313,6 @@ def keep_waiting(pace: Pace, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     one, all_ = (sum(each[cells] for cells in widths) for each in both)
-    with written_whole(folder / openmp.FILE) as temporary:
+    with suppress(SSDError, OSError), written_whole(folder / openmp.FILE) as temporary:
         temporary.write_text(json.dumps(
             {**openmp.kept(), openmp.WAITING: {"one": one, "all": all_}}), encoding="utf-8")
