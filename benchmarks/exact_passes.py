@@ -19,7 +19,7 @@ import torch
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, Exact, Method
+from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling
 from ssd_core.engine.usual import key_of
 from ssd_core.files import written_whole
 from ssd_core.front.compare import identical_share
@@ -28,7 +28,9 @@ from ssd_core.train.data import fresh_caption
 from ssd_core.weights.load import ASSETS
 
 ROOT = Path(__file__).resolve().parents[1]
-WINDOWS = (48, 96, 24)
+WINDOWS = (48, 96, 24, 8, 12, 16, 192)
+OTHERS = (SJD, GSD, Jacobi)  # plans choose their windows, too
+BUDGETS = {8.0: (27, 39, 48, 72), 12.0: (39, 48, 72)}  # `fewer` of rolling, and its windows
 
 
 def drawn(backbone: Backbone, method: Method, heads: DraftHeads | None, captions: list[str]):
@@ -48,6 +50,14 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
             key = key_of(method, backbone, own is not None, "cpu")
             found[key] = [n for _, n in drawn(backbone, method, own, captions)]
             print(key, statistics.mean(found[key]), flush=True)
+        for kind in OTHERS:
+            key = key_of(kind(window), backbone, False, "cpu")
+            found[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
+    for method in (Rolling(window=window, fewer=fewer)
+                   for fewer, each in BUDGETS.items() for window in each):
+        for own in (heads, None):
+            key = key_of(method, backbone, own is not None, "cpu")
+            found[key] = [n for _, n in drawn(backbone, method, own, captions)]
     return found
 
 
@@ -78,7 +88,7 @@ def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: 
         "token above, `row`: by the row drafter, which also carries changes over.", "",
         "| window, drafter | mean | least | most |", "|---|---|---|---|",
         *(f"| {key.removeprefix('exact/')} | {statistics.mean(n):.0f} | {min(n)} | {max(n)} |"
-          for key, n in found.items()), "",
+          for key, n in found.items() if key.startswith("exact/")), "",
         "Tokens equal to AR's of the same seed and dtype, default window "
         f"({Exact().width(backbone.grid, 'cpu')}), with heads, of the first captions:", "",
         "| dtype | pictures identical | mean share of tokens | least |", "|---|---|---|---|",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import ComfyExtension, io
 
-from ..ssd_core.engine.usual import OWN
+from ..ssd_core.engine import pace, usual
 from . import previews, sizes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
@@ -42,5 +42,6 @@ class SSDExtension(ComfyExtension):
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
         previews.register_route()
         sizes.register_route()
-        OWN.keep_in(own_folder())
+        for record in (usual.OWN, pace.OWN):
+            record.keep_in(own_folder())
         return NODES

@@ -36,7 +36,7 @@ class BaselineMethod(io.ComfyNode):
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen = schedules.baseline(method, widgets)
         plan, text = schedules.plan_for(chosen, "postcard", backbone.module if backbone else None,
-                                        mm.get_torch_device().type)
+                                        mm.get_torch_device())
         return io.NodeOutput(chosen, plan.passes or plan.passes_max, text)
 
 

@@ -62,7 +62,7 @@ class CompareMethods(io.ComfyNode):
                 **widgets: Any) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
         fitting, left_out = able(chosen(widgets), lambda method: requests.request_of(
-            backbone, heads, method, sampling, prompt, negative, size))
+            backbone, heads, method, sampling, prompt, negative, size, named=True))
         if not fitting:
             raise SSDError("; ".join(left_out))
         runs = [running.Run(request, backbone, heads) for request in fitting.values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.request import Request
@@ -41,4 +42,4 @@ def rest_of(recipe: dict, backbone: weights.LoadedBackbone,
     """The request that draws the rows below those of a stopped run."""
     rows = min(recipe["stopped_rows"], recipe["tokens"]["shape"][0] - 1)
     return Request.of_recipe({**recipe, "keep_rows": rows}, backbone.module,
-                             heads.module if heads else None)
+                             heads.module if heads else None, mm.get_torch_device())

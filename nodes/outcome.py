@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.recipe import to_bytes
+from ..ssd_core.front.together import together
 from . import report, running
 from .types import RunStats, StatsType, TokenPictures, TokensType
 
@@ -40,19 +40,3 @@ def of(runs: Sequence[running.Run]) -> tuple:
                               torch.cat([result.tokens for result in results]))
     return (missing if images is None else images, tokens, stats,
             "\n\n".join(map(report.sampled, runs)))
-
-
-def together(stats: Sequence[Mapping]) -> Mapping:
-    """The statistics of runs one after the other: sums, and the mean acceptance by round."""
-    if len(stats) == 1:
-        return stats[0]
-    rounds = dict.fromkeys(key for one in stats for key in one["acceptance"])
-    passes, ar_passes = (sum(one[key] for one in stats) for key in ("passes", "ar_passes"))
-    seconds = {stage: sum(one["seconds"].get(stage, 0.0) for one in stats)
-               for stage in stats[0]["seconds"]}
-    tokens = sum(one["tokens_per_second"] * one["seconds"]["total"] for one in stats)
-    return {**stats[0], "passes": passes, "ar_passes": ar_passes, "seconds": seconds,
-            "step_acceleration": ar_passes / passes,
-            "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": {key: fmean(one["acceptance"][key] for one in stats
-                                      if key in one["acceptance"]) for key in rounds}}

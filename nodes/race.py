@@ -53,7 +53,7 @@ class Race(io.ComfyNode):
         sampling = requests.sampling_of(widgets)
         racing = (method_a or AR(), method_b or schedules.method_of(schedules.FAITHFUL))
         runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
-                                                negative, size), backbone, heads)
+                                                negative, size, named=True), backbone, heads)
                 for method in racing]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import comfy.model_management as mm
 import torch
 
 from ..ssd_core.engine.methods import Method
@@ -26,7 +27,8 @@ def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
     """The request for a node's inputs; options: further fields of Request."""
     check_pairing(model, heads)
     return Request(model.module, heads.module if heads else None, method, sampling, prompt,
-                   negative.strip() or None, asked_size(size), **options)
+                   negative.strip() or None, asked_size(size),
+                   device=mm.get_torch_device(), **options)
 
 
 def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:

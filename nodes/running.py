@@ -142,6 +142,8 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
+        for run in runs:
+            run.request.learn()  # on a card the weights are not there sooner
         with kept_if_stopped(runs, place.node):
             follow(runs, race if together else in_turn, screens, bar, until)
             for run in runs:

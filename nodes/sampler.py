@@ -42,7 +42,7 @@ class Sampler(io.ComfyNode):
         kept, rows, unused = requests.kept(keep, keep_rows, backbone)
         request = requests.request_of(
             backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
-            pictures=batch_size, keep=kept, keep_rows=rows)
-        run = running.Run(request, backbone, heads, [*notes, *unused])
-        ui = running.run_all([run], previews.Place.of(cls.hidden), preview)
-        return io.NodeOutput(*outcome.of([run]), ui=ui)
+            pictures=batch_size, keep=kept, keep_rows=rows, named=method is not None)
+        runs = [running.Run(part, backbone, heads, [*notes, *unused]) for part in request.parts()]
+        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        return io.NodeOutput(*outcome.of(runs), ui=ui)

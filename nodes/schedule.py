@@ -31,7 +31,7 @@ class Schedule(io.ComfyNode):
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         method = schedules.method_of(preset, widgets)
         plan, text = schedules.plan_for(method, preset, backbone.module if backbone else None,
-                                        mm.get_torch_device().type)
+                                        mm.get_torch_device())
         idle = schedules.idle_knobs(preset, widgets)
         return io.NodeOutput(method, plan.passes or plan.passes_max,
                              f"{text}\nnote: {idle}" if idle else text)

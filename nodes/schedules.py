@@ -7,9 +7,12 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
+import torch
+
 from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.backbones.presets import PAPER
+from ..ssd_core.engine.choice import Machine, chosen
 from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.usual import usual_passes
@@ -20,6 +23,7 @@ from ..ssd_core.front.speeds import DEFAULT, SPEEDS
 from ..ssd_core.front.workflow import WIDGETS
 from .widgets import values_of
 
+CPU = torch.device("cpu")
 OWN, CUSTOM = "SSD for this backbone", "custom"
 NAMED: dict[str, Preset] = {"postcard": Postcard.preset, **PAPER_PRESETS}
 FASTER = {speed.title: speed for speed in SPEEDS.values() if speed.method != AR()}
@@ -71,10 +75,10 @@ def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
 
 
 def plan_for(method: Method, preset: str, backbone: Backbone | None,
-             device: str = "cpu") -> tuple[Plan, str]:
+             device: torch.device = CPU) -> tuple[Plan, str]:
     """The plan on the grid of the backbone, or else of the preset; and the plan in words.
 
-    device: type of the device that will draw; a backbone may be elsewhere until then.
+    device: the one that will draw; a backbone may be elsewhere until then.
     """
     paper = PAPER[preset].grid if preset in PAPER else GRID
     grid = paper if backbone is None else backbone.grid
@@ -82,6 +86,11 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
         method = Exact()  # a larger backbone may have that many cells
     resolved = method.resolved(own)
-    usual = None if backbone is None else usual_passes(backbone, resolved, True, device)
-    plan = replace(resolved.plan(grid), choice=resolved.choice(grid, device), usual=usual)
+    usual, choice = None, resolved.choice(grid, device.type)
+    if backbone is not None:
+        machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
+        known = chosen(machine, resolved, named=True)
+        usual = usual_passes(backbone, known.method, True, device.type)
+        choice = known.text or choice
+    plan = replace(resolved.plan(grid), choice=choice, usual=usual)
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

@@ -53,7 +53,8 @@ class StartSeeds(io.ComfyNode):
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         request = requests.request_of(backbone, heads, chosen, requests.sampling_of(widgets),
-                                      prompt, negative, size, pictures=count)
+                                      prompt, negative, size, pictures=count,
+                                      named=method is not None)
         run = running.Run(request, backbone, heads, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
         ui = running.run_all([run], previews.Place.of(cls.hidden), preview, until=rows)

@@ -1,17 +1,55 @@
-"""On small machines OpenMP's idle threads sleep, unless the user has set a policy. Before torch.
+"""How OpenMP's threads wait for work: as the last measurement on this machine says. Before torch.
 
-By default they spin for the next matrix product. Where other programs keep the few cores busy they
-spin against these: a picture that takes 2 seconds with sleeping threads then took up to 26. On an
-idle machine sleeping costs a quarter of the speed (benchmarks/results/threads.md), so machines with
-cores to spare keep the default. OpenMP reads the policy once, when torch is imported.
+By default they spin a while. On a machine with nothing else to do that is the fastest, and a busy
+one is served by one thread, which waits for nobody (engine/threads.py). Where all threads were
+measured to be slower than one although the processor was free, as under a quota of processor time,
+they sleep (`passive`) from the program's next start on, if that measures better. OpenMP reads the
+policy once, when torch is imported; one that the user has set stays.
 """
 
+from __future__ import annotations
+
+import contextlib
+import json
 import os
 import sys
+from collections.abc import Mapping
 
-VARIABLE = "OMP_WAIT_POLICY"
-SMALL = 4  # cores
+from .kept_files import cache_folder
 
-if "torch" not in sys.modules and (os.cpu_count() or 1) <= SMALL:
-    os.environ.setdefault(VARIABLE, "passive")
-SLEEPING = os.environ.get(VARIABLE, "").lower() == "passive"
+VARIABLE, SLEEP = "OMP_WAIT_POLICY", "passive"
+FILE = "threads.json"
+OWN, SPINNING, SLEEPING = "the user's own", "spinning", "sleeping"
+
+
+def kept() -> dict[str, dict[str, float]]:
+    """Milliseconds of a pass with one and with all threads ("one", "all"), by how they waited."""
+    folder = cache_folder()
+    if folder is None:
+        return {}
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        raw = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return {way: {count: float(raw[way][count]) for count in ("one", "all")}
+                for way in (SPINNING, SLEEPING) if way in raw}
+    return {}
+
+
+def should_sleep(measured: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether spinning loses to one thread, and sleeping is untried or loses less."""
+    spinning, sleeping = measured.get(SPINNING), measured.get(SLEEPING)
+    if spinning is None or spinning["all"] <= spinning["one"]:
+        return False
+    return sleeping is None or sleeping["all"] < min(spinning["all"], sleeping["one"])
+
+
+def choose() -> str:
+    """Set the policy if this program may; how the threads wait, of OWN, SPINNING and SLEEPING."""
+    if VARIABLE in os.environ:
+        return OWN
+    if "torch" in sys.modules or not should_sleep(kept()):
+        return SPINNING
+    os.environ[VARIABLE] = SLEEP
+    return SLEEPING
+
+
+WAITING = choose()

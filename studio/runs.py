@@ -225,7 +225,8 @@ def race(library: Library, history: History, settings: Settings,
     def work(job: Job) -> Raced:
         now = loaded()
         history.require_writable()
-        requests = [replace(wish, pictures=1).request(now.backbone, now.heads) for wish in wishes]
+        requests = [replace(wish, pictures=1).request(now.backbone, now.heads, named=True)
+                    for wish in wishes]
         library.require_room_together(requests)
         runs = [Run(request, job.tell, panel) for panel, request in enumerate(requests)]
         with guarded(*runs):

@@ -57,10 +57,14 @@ class Wish:
     noise_version: int = NEWEST
 
     def request(self, backbone: Backbone, heads: DraftHeads | None,
-                keep: torch.Tensor | None = None, keep_rows: int = 0) -> Request:
-        """The request for a loaded backbone. Raises SSDError if the settings do not fit it."""
+                keep: torch.Tensor | None = None, keep_rows: int = 0,
+                named: bool = False) -> Request:
+        """The request for a loaded backbone. Raises SSDError if the settings do not fit it.
+
+        named: no other method may take this one's place, as in a race.
+        """
         return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
-                       self.negative, self.pixels(), self.pictures, keep, keep_rows)
+                       self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named)
 
     def check_words(self, backbone: Backbone) -> None:
         """Raise SSDError for prompts that no method would take, before a queue is waited for."""

@@ -75,6 +75,13 @@ TABLE: dict[str, tuple[str, str]] = {
                    "通常约 {usual} 次前向，至多 {passes} 次；普通解码需 {ar} 次"),
     "plan_same": ("{passes} forward passes, one for each token",
                   "{passes} 次前向，每个词元一次"),
+    "plan_cost": ("About {seconds} s: {passes} passes of {ms} ms; normal decoding {ar} s.",
+                  "约 {seconds} 秒：{passes} 次前向，每次 {ms} 毫秒；普通解码 {ar} 秒。"),
+    "plan_window": ("(Window {window}.)", "（窗口 {window}。）"),
+    "plan_slower": ("It does not beat normal decoding here.", "在本机上不比普通解码快。"),
+    "plan_by_ar": ("Drawn by normal decoding, which is quicker here and draws the same picture "
+                   "(exact {exact} s).",
+                   "本机上普通解码更快且图像相同，因此改用它（exact {exact} 秒）。"),
     "fell_back": ("No draft heads are loaded: SSD's schedule runs as 'rows'.",
                   "没有加载草稿头：SSD 的方案改由 rows 执行。"),
     "unknown": ("The model does not know these words and ignores them: {words}",

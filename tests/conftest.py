@@ -6,6 +6,7 @@ from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch reads it: the workers share the cores
+os.environ["SSD_CACHE"] = "off"  # nothing is timed or kept, in processes that tests start, too
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from ssd_core.engine import pace  # noqa: E402
 from ssd_core.engine.usual import OWN  # noqa: E402
 
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
@@ -40,4 +42,6 @@ def root() -> Path:
 def no_figures_of_other_tests(monkeypatch):
     """Plans tell what this process has seen runs take; no test tells another."""
     monkeypatch.setattr(OWN, "means", {})
-    monkeypatch.setattr(OWN, "path", None)
+    monkeypatch.setattr(pace.OWN, "known", {})
+    for record in (OWN, pace.OWN):
+        monkeypatch.setattr(record, "path", None)

@@ -6,6 +6,7 @@ import torch
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Sampling, SSDError, compare, methods
+from ssd_core.engine.choice import filled
 from ssd_core.engine.methods import METHODS
 from ssd_core.front import contest, promises
 from ssd_core.front.contest import HEAD, able, every_method
@@ -27,7 +28,7 @@ def test_every_method_runs_at_its_own_settings():
                                 if f" {name}" in line)]
     assert set(METHODS) == set(names)
     for name, one in result.results.items():
-        own = METHODS[name]().resolved(BACKBONE.preset)
+        own = filled(METHODS[name]().resolved(BACKBONE.preset), BACKBONE.grid, "cpu")
         assert one.request.method == own and one.finished
 
 

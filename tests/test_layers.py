@@ -14,7 +14,8 @@ CORE = ROOT / "ssd_core"
 # line in this table, never from one below it.
 ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "front", "workers",
          "train", "measure", "cli")
-BOTTOM = ("errors", "files", "openmp", "unicode")  # of the top folder; ssd_core is the public face
+# Of the top folder; ssd_core itself is the public face.
+BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"

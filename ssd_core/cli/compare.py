@@ -49,7 +49,7 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
     contest = Contest({label: decode(request, label) for label, request in requests.items()},
                       left_out)
     for label, run in contest.results.items():
-        save_all(run, files[label])
+        save_all([run], files[label])
     save_sheet(contest, sheet)
     tell(report, contest, files, sheet)
 
@@ -76,7 +76,7 @@ def tell(report: Reporter, contest: Contest, files: dict[str, list[Path]], sheet
     """Report each method as `generate` does, then all of them in a table."""
     results = []
     for label, run in contest.results.items():
-        result = result_of(run, files[label], label)
+        result = result_of([run], files[label], label)
         report.say(summary(result))
         results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
                         "is_ar": is_ar(run)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,9 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..front.recipe import kept_tokens, save_png, tokens_sha256
 from ..front.request import Request, Result
+from ..front.together import together
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
-from .output import Reporter
+from .output import Reporter, note
 from .paths import batch_paths, check_writable, free_path
 from .session import decode, load, tell_notes
 
@@ -59,28 +61,33 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
                       pictures=picture.batch, fall_back=knobs.method is None,
                       **keeping.options(backbone, report))
     tell_notes(request, picture.strict_words)
-    done = decode(request, request.method.name)
+    if request.choice.text:
+        note(request.choice.text)
+    done = [decode(part, part.method.name) for part in request.parts()]
     save_all(done, paths)
-    result = result_of(done, paths, request.method.name)
+    result = result_of(done, paths, done[0].request.method.name)
     report.say(summary(result))
     report.result(result)
 
 
-def save_all(done: Result, paths: list[Path]) -> None:
+def save_all(done: Sequence[Result], paths: list[Path]) -> None:
     """Save one PNG per picture, with its recipe."""
-    for path, picture, recipe in zip(paths, done.pictures(), done.recipes(), strict=True):
+    drawn = ((picture, recipe) for one in done
+             for picture, recipe in zip(one.pictures(), one.recipes(), strict=True))
+    for path, (picture, recipe) in zip(paths, drawn, strict=True):
         save_png(path, picture, recipe)
 
 
-def result_of(done: Result, paths: list[Path], label: str) -> dict:
-    """One run as a JSON object."""
-    stats, request = done.measured, done.request
+def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:
+    """One run, or several of one picture each, as a JSON object."""
+    stats, request = together([one.measured for one in done]), done[0].request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
             **{key: stats[key] for key in same},
             "seconds": stats["seconds"]["total"], "seconds_by_stage": dict(stats["seconds"]),
-            "seeds": request.seeds, "images": [str(path) for path in paths],
-            "tokens_sha256": [tokens_sha256(tokens) for tokens in done.tokens]}
+            "seeds": [seed for one in done for seed in one.request.seeds],
+            "images": [str(path) for path in paths],
+            "tokens_sha256": [tokens_sha256(tokens) for one in done for tokens in one.tokens]}
 
 
 def summary(result: dict) -> str:

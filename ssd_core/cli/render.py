@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +14,9 @@ import typer
 from ..backbones.base import Backbone
 from ..engine.decode import check
 from ..errors import SSDError
+from ..front.labels import label
 from ..front.request import Request
-from ..workers.draw import How, ToDraw, at_once, draw_tasks, require_same
+from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest, require_same
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
@@ -55,18 +56,20 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
     first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
                     fall_back=knobs.method is None)
-    how = How(first.method, first.sampling, first.negative)
+    how = How(first.recorded, first.sampling, first.negative)
     check(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
-    require_same(pictures, how, loaded, out)
+    how = as_begun(how, first.asked, pictures, out)
+    require_same(pictures, replace(how, either=knobs.method is None), loaded, out)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
-        longest = max(lines, key=len)
-        batch = rendering.batch or at_once(how, longest, loaded, crew.place.free)
+        batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
+        most = min(batch, len(pictures))
+        how, batch = quickest(first, how, (batch,) if rendering.batch else (1, most))
         tasks, started = draw_tasks(pictures, how, batch), time.perf_counter()
         left = sum(task.count for task in missing(tasks, out))
-        note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by {first.label} into "
-             f"{out}, {batch} at once")
+        note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
+             f"{label(how.drawn_by)} into {out}, {batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
     report.say(f"{made:,} pictures drawn in {seconds:.0f} s")
     report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,

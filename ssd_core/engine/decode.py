@@ -25,6 +25,7 @@ from .heads import DraftHeads
 from .methods import Method, Resolved
 from .plan import Plan
 from .state import DecodeState
+from .threads import Fixed, Threads, under_way, using_threads
 from .usual import usual_passes
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -33,13 +34,14 @@ WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
              negative: str | None = None, size: tuple[int, int] | None = None,
-             keep: torch.Tensor | None = None,
-             keep_rows: int = 0) -> Generator[Event, None, None]:
+             keep: torch.Tensor | None = None, keep_rows: int = 0,
+             threads: int | None = None) -> Generator[Event, None, None]:
     """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
     size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]; its first
-    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. Raises SSDError
-    for wrong input before anything runs.
+    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. threads: as many
+    and no other number; None: on a CPU torch's own, fewer while other programs need the cores.
+    Raises SSDError for wrong input before anything runs.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     keep_rows = typed("keep_rows", keep_rows, int)
@@ -61,7 +63,8 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
                            margin(backbone, sampling, cfg))
 
     planned = plan(backbone, method, keep_rows, heads is not None)
-    return _run(backbone.device, _steps(state, method, planned, keep, keep_rows))
+    each = Threads.of(threads, backbone.device)
+    return _run(backbone.device, each, _steps(state, method, planned, keep, keep_rows, each))
 
 
 def check(backbone: Backbone, prompts: Sequence[str], method: Method, heads: DraftHeads | None,
@@ -85,11 +88,13 @@ def alone(device: torch.device) -> Iterator[None]:
         yield
 
 
-def _run(device: torch.device, steps: Generator[Event, None, None]) -> Generator[Event, None, None]:
-    """Run each step inside `alone`, so that the caller's own settings hold between events."""
-    with closing(steps):
+def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event, None, None]
+         ) -> Generator[Event, None, None]:
+    """Run each step inside `alone` and with its own number of threads, so that the caller's
+    settings hold between events."""
+    with closing(steps), under_way():
         while True:
-            with alone(device):
+            with alone(device), using_threads(threads()):
                 event = next(steps, None)
             if event is None:
                 return
@@ -97,12 +102,14 @@ def _run(device: torch.device, steps: Generator[Event, None, None]) -> Generator
 
 
 def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
-           keep: torch.Tensor | None, keep_rows: int) -> Generator[Event, None, None]:
+           keep: torch.Tensor | None, keep_rows: int,
+           threads: Threads | Fixed) -> Generator[Event, None, None]:
     yield Started(plan)
     state = allocate()
     with closing(state.run):  # before the codec needs the memory, and on cancelling
         yield from _passes(state, method, keep, keep_rows)
-    yield Finished(state.picture(), statistics(state, plan, keep_rows))
+    told = {**statistics(state, plan, keep_rows), "threads": sorted(threads.used)}
+    yield Finished(state.picture(), told)
 
 
 def _passes(state: DecodeState, method: Resolved, keep: torch.Tensor | None,

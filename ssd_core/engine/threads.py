@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
+
+LOADAVG = "/proc/loadavg"
+LOOKS, APART = 3, 0.001  # before a run: so many looks, s apart; only what stays is other work
+AGAIN = 0.05  # s between two looks during a run; a look takes 20 us
+TRUSTED = 2  # looks in a row that must find the processor free before a run spreads out again
 
 
 @contextmanager
@@ -19,3 +27,102 @@ def using_threads(count: int | None) -> Iterator[None]:
     finally:
         if torch.get_num_threads() != before:
             torch.set_num_threads(before)
+
+
+_under_way: set[object] = set()
+
+
+@contextmanager
+def under_way() -> Iterator[None]:
+    """Around a run that has begun: meanwhile nothing else is timed."""
+    _under_way.add(token := object())
+    try:
+        yield
+    finally:
+        _under_way.discard(token)
+
+
+def drawing() -> bool:
+    """Whether a run has begun in this process and has not ended."""
+    return bool(_under_way)
+
+
+def running() -> int | None:
+    """How many threads of all programs compute at this moment, ours included; None: unknown."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open(LOADAVG) as file:
+        return int(file.read().split()[3].partition("/")[0])
+    return None
+
+
+def spare(most: int, found: int | None, own: int = 1) -> int:
+    """How many of `most` threads have a core for themselves.
+
+    found: threads that compute now, of which `own` are this run's. A thread that shares its core
+    holds up all the others at every product.
+    """
+    if found is None:
+        return most
+    return max(1, min(most, (os.cpu_count() or 1) - max(0, found - own)))
+
+
+def free_now(most: int, look: Callable[[], int | None] = running,
+             wait: Callable[[float], None] = time.sleep) -> int:
+    """How many of `most` threads find a free core: the most of a few looks, each of a moment."""
+    best = spare(most, look())
+    for _ in range(LOOKS - 1):
+        if best == most:
+            break
+        wait(APART)
+        best = max(best, spare(most, look()))
+    return best
+
+
+class Threads:
+    """The number of threads for each step of a run. Called before each step.
+
+    most: how many the run may use. It uses those that find a free core now, and looks again every
+    AGAIN seconds, because a run that shares its cores can become ten times slower.
+    """
+
+    def __init__(self, most: int, look: Callable[[], int | None] = running,
+                 clock: Callable[[], float] = time.perf_counter,
+                 wait: Callable[[float], None] = time.sleep) -> None:
+        self.most, self.look, self.clock, self.wait = most, look, clock, wait
+        self.free_looks, self.used = 0, set[int]()  # used: all numbers that steps had
+        self.count, self.looked = 0, clock()
+
+    @classmethod
+    def of(cls, asked: int | None, device: torch.device) -> Threads | Fixed:
+        """asked: exactly so many; None: as many as torch has now, at most, on a CPU."""
+        if asked is None and device.type == "cpu" and (most := torch.get_num_threads()) > 1:
+            return cls(most)
+        return Fixed(asked)
+
+    def __call__(self) -> int:
+        if not self.count:
+            self.count = free_now(self.most, self.look)
+        elif self.clock() - self.looked >= AGAIN:
+            self._look_again()
+            self.looked = self.clock()
+        self.used.add(self.count)
+        return self.count
+
+    def _look_again(self) -> None:
+        free = spare(self.most, self.look(), self.count)
+        if free < self.count:  # a moment's work does not count
+            self.wait(APART)
+            free = max(free, spare(self.most, self.look(), self.count))
+        self.free_looks = self.free_looks + 1 if free > self.count else 0
+        if free < self.count or self.free_looks >= TRUSTED:
+            self.count, self.free_looks = free, 0
+
+
+class Fixed:
+    """The same number for each step; None leaves the number as it is."""
+
+    def __init__(self, count: int | None) -> None:
+        self.count, self.used = count, set[int]()
+
+    def __call__(self) -> int | None:
+        self.used.add(self.count or torch.get_num_threads())
+        return self.count

@@ -1,4 +1,4 @@
-"""How many passes `exact` usually takes: figures shipped with postcard, and the user's own runs.
+"""How many passes a window usually takes: figures shipped with postcard, and the user's own runs.
 
 Own runs are remembered in this process; a host that wants to keep them names a folder (`keep_in`).
 Only hashes and counts are stored. Knows no host.
@@ -6,69 +6,83 @@ Only hashes and counts are stored. Knows no host.
 
 from __future__ import annotations
 
-import contextlib
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
-from pathlib import Path
 
 from ..backbones.base import Backbone
 from ..backbones.presets import settled
-from ..errors import SSDError
-from ..files import ASSETS, written_whole
+from ..files import ASSETS
 from ..model.sampling import Sampling
-from .methods import Exact, Method
+from .kept import MOST_KEYS, Kept, drop_oldest
+from .methods import Method
+from .methods.window import Windowed
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
 FILE = "usual_passes.json"
-MOST_KEYS, MEMORY = 64, 32  # entries in the file; weight of a mean, in runs
+CURVE_CELLS = 576  # of postcard, whose passes by window are shipped
+MEMORY = 32  # weight of a mean, in runs
+PRIOR = 4  # runs that the shipped curve counts for: pictures differ
 
 
-class Record:
+class Record(Kept):
     """Mean passes and number of runs by key. When full, drops the key updated longest ago."""
 
+    file = FILE
+
     def __init__(self) -> None:
+        super().__init__()
         self.means: dict[str, tuple[float, int]] = {}
-        self.path: Path | None = None
 
-    def keep_in(self, folder: str | Path) -> None:
-        """Load means from a file in this folder, and save to it from now on.
+    def load(self, raw: dict) -> None:
+        self.means |= {str(key): (float(mean), int(runs))
+                       for key, (mean, runs) in list(raw.items())[:MOST_KEYS]
+                       if 0 < mean < 1e6 and runs > 0}
 
-        An unreadable file counts as empty.
-        """
-        self.path = Path(folder) / FILE
-        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
-            raw = json.loads(self.path.read_text(encoding="utf-8"))
-            self.means |= {str(key): (float(mean), int(runs))
-                           for key, (mean, runs) in list(raw.items())[:MOST_KEYS]
-                           if 0 < mean < 1e6 and runs > 0}
+    def to_json(self) -> dict:
+        return self.means
 
     def add(self, key: str, passes: float) -> None:
         mean, runs = self.means.pop(key, (passes, 0))
         runs = min(runs + 1, MEMORY)
         self.means[key] = mean + (passes - mean) / runs, runs
-        while len(self.means) > MOST_KEYS:
-            self.means.pop(next(iter(self.means)))
-        if self.path is not None:
-            with contextlib.suppress(SSDError, OSError), written_whole(self.path) as temporary:
-                temporary.write_text(json.dumps(self.means), encoding="utf-8")
+        drop_oldest(self.means)
+        self.save()
 
 
 OWN = Record()
 
 
-def key_of(method: Exact, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
-    drafter = method.drafter if heads else "none"
-    return f"exact/{method.width(backbone.grid, device)}/{drafter}"
+def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
+    """A method's name and drafter, if windows are known to decide how many passes it takes.
+
+    None also where a knob beside these two is not as usual.
+    """
+    if not isinstance(method, Windowed):
+        return None
+    given = {f.name: getattr(method, f.name) for f in fields(method)}
+    own = {name: given[name] for name in ("window", "drafter", "fewer") if name in given}
+    if method != type(method)(**own):
+        return None
+    name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
+    return name, given.get("drafter", "none") if heads else "none"
+
+
+def key_of(method: Windowed, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
+    name, drafter = kind_of(method, heads) or (method.name, "other")
+    return f"{name}/{method.width(backbone.grid, device)}/{drafter}"
 
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          keep_rows: int = 0) -> None:
-    """Record a finished run, if it is of the kind that plans estimate: `exact`, plain sampling."""
+    """Record a finished run, if it is of the kind that plans estimate, with plain sampling."""
     given, own = (settled(one, backbone.preset) for one in (sampling, Sampling()))
     plain = all(getattr(given, name) == getattr(own, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
-    if isinstance(method, Exact) and plain and not keep_rows and backbone.sha256:
+    if isinstance(method, Windowed) and kind_of(method, heads) and plain and not keep_rows and (
+            backbone.sha256):
         key = key_of(method, backbone, heads, backbone.device.type)
         each = stats["passes_each"]
         OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
@@ -76,8 +90,8 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
                  keep_rows: int = 0) -> int | None:
-    """Estimated passes of a run, or None if nothing is known."""
-    if not isinstance(method, Exact):
+    """Passes that runs with this very window took, or None if nothing is known."""
+    if not isinstance(method, Windowed) or kind_of(method, heads) is None:
         return None
     grid, key = backbone.grid, key_of(method, backbone, heads, device)
     own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
@@ -85,6 +99,53 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     if known is None:
         return None
     return max(1, round(known * (grid.rows - keep_rows) / grid.rows))
+
+
+def expected_passes(backbone: Backbone, method: Windowed, heads: bool) -> dict[int, float]:
+    """Passes of a whole picture by window: postcard's curve, moved to where own runs lie.
+
+    Empty if nothing is known of methods like this. For other backbones the curve has postcard's
+    share of passes in cells, until runs of their own tell better.
+    """
+    kind = kind_of(method, heads)
+    if kind is None:
+        return {}
+    grid = backbone.grid
+    share = grid.slots / CURVE_CELLS
+    curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
+    prefix = f"{backbone.sha256[:16]}/{grid}/"
+    own = {key.removeprefix(prefix): one for key, one in OWN.means.items()
+           if key.startswith(prefix)}
+    passes = dict(windows({key: mean for key, (mean, _) in own.items()}, *kind))
+    runs = dict(windows({key: count for key, (_, count) in own.items()}, *kind))
+    if not curve:
+        return passes
+    extra = sum(runs[one] * (passes[one] / between(curve, one) - 1) for one in passes)
+    moved = 1 + extra / (PRIOR + sum(runs.values()))
+    return {**{window: moved * known for window, known in curve.items()},
+            **{window: (PRIOR * moved * between(curve, window) + runs[window] * passes[window])
+               / (PRIOR + runs[window]) for window in passes}}
+
+
+def windows(figures: Mapping[str, float], name: str, drafter: str) -> list[tuple[int, float]]:
+    """(window, passes) of the figures of one kind."""
+    parts = [(key.split("/"), passes) for key, passes in figures.items()]
+    return [(int(window), passes) for (own, window, by), passes in parts
+            if (own, by) == (name, drafter)]
+
+
+def between(curve: Mapping[int, float], window: int) -> float:
+    """The curve's value at a window: straight between known ones where both axes are logarithms.
+
+    Level beyond the known ones.
+    """
+    known = sorted(curve)
+    above = next((one for one in known if one >= window), known[-1])
+    below = next((one for one in reversed(known) if one <= window), known[0])
+    if above <= below:
+        return curve[above]
+    part = math.log(window / below) / math.log(above / below)
+    return curve[below] * (curve[above] / curve[below]) ** part
 
 
 def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:

@@ -13,11 +13,16 @@ import torch
 
 from .. import openmp
 from ..engine.graphs import VARIABLE, why_eager
+from ..engine.threads import free_now
 from ..errors import SSDError
 from ..files import ASSETS
 from ..model.processor import has_bf16
 from ..weights.load import pick_device
 from .shelf import Found, Shelf, named, places
+
+WAITS = {openmp.OWN: f"{openmp.VARIABLE}={{policy}}, which you set",
+         openmp.SPINNING: "spinning, the fastest where the cores are free",
+         openmp.SLEEPING: "sleeping, because spinning was measured to be slower than one thread"}
 
 
 def report(found: Iterable[str], last_error: str | None = None, host: str = "",
@@ -58,12 +63,14 @@ def device_name() -> str:
 
 
 def threads_line() -> list[str]:
-    """A warning if OpenMP's threads spin on a machine of few cores."""
-    few = (os.cpu_count() or 1) <= openmp.SMALL
-    if torch.cuda.is_available() or torch.get_num_threads() == 1 or openmp.SLEEPING or not few:
+    """How many threads a run on the processor takes now, how they wait for work, and why."""
+    most = torch.get_num_threads()
+    if torch.cuda.is_available() or most == 1:
         return []
-    return ["threads: they spin while they wait; if other programs use the processor, start with "
-            f"{openmp.VARIABLE}=passive"]
+    now = free_now(most)
+    others = ", because other programs need the others' cores" if now < most else ""
+    return [f"threads: a run now takes {now} of {most}{others}; while they wait they are "
+            f"{WAITS[openmp.WAITING].format(policy=os.environ.get(openmp.VARIABLE))}"]
 
 
 def attention_line(place: torch.device) -> str:

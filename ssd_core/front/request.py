@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from ..backbones.base import Backbone, Preset
 from ..backbones.postcard import EARLIER
 from ..backbones.presets import guidance_of, settled
+from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import (
     check_needs,
     check_size,
@@ -18,10 +20,11 @@ from ..engine.decode import (
     plan,
     prompt_branches,
 )
-from ..engine.events import Event, Finished, Pass, Rows
+from ..engine.events import Event, Finished, Pass, Rows, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
 from ..engine.methods import Rows as RowsMethod
+from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.usual import note
 from ..errors import SSDError
@@ -60,7 +63,11 @@ class Request:
     backbone: as loaded; `sized` is the one of this size. method: resolved. heads: the draft heads,
     None if the method uses none. sampling: with its cfg set. size: (width, height) in px, set.
     negative: None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
-    fall_back: see `resolved_method`; its note is in `note`.
+    fall_back: see `resolved_method`; its note is in `note`. named: the user names this very method,
+    as in a comparison, so that no quicker one takes its place; so it is without fall_back. device:
+    where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
+    are quickest. choice: what was chosen for this machine, and what it costs. alone: whether the
+    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
 
     Raises SSDError if size, method and heads do not fit together; `check` does the same for the
     other fields.
@@ -77,7 +84,13 @@ class Request:
     keep: torch.Tensor | None = None
     keep_rows: int = 0
     fall_back: bool = True
+    named: bool = False
+    device: torch.device | None = None
+    threads: int | None = None
     note: str | None = field(default=None, init=False)
+    choice: Choice = field(init=False)
+    alone: bool = field(default=False, init=False)
+    asked: Resolved = field(init=False)
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,15 +102,34 @@ class Request:
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=settled(self.sampling, backbone.preset),
                      negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
+        self._choose(backbone, method)
+
+    def _choose(self, backbone: Backbone, method: Resolved) -> None:
+        """Take the window, or AR for `exact`, that costs least time on this machine."""
+        choice, rows = Choice(method), self.keep_rows
+        legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
+        if legal and self.sampling.numerics == "fast":
+            machine = Machine.of(backbone, self.heads, self.branches, rows, self.device)
+            named = self.named or not self.fall_back
+            choice = chosen(machine, method, self.pictures, named)
+            if self.pictures > 1:
+                self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
+        place = (self.device or backbone.device).type
+        self._settle(choice=choice, asked=method,
+                     method=filled(choice.method, self.grid, place),
+                     heads=self.heads if choice.method.uses_heads else None,
+                     note=self.note or choice.note)
 
     def _settle(self, **known: object) -> None:
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None) -> Request:
+    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+                  device: torch.device | None = None) -> Request:
         """The request that draws the picture of a checked recipe again.
 
+        device: see `Request`. A window that an older recipe left open is the device's usual one.
         Raises SSDError if backbone or heads are not those that the recipe names.
         """
         if recipe["backbone"]["sha256"] == EARLIER != backbone.sha256:
@@ -111,9 +143,13 @@ class Request:
                                f"{str(here)[:10]} is loaded: load the recipe's own first")
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
-        return cls(backbone, heads, method_of(recipe), sampling_of(recipe), recipe["prompt"],
-                   recipe["negative"], tuple(recipe["size"]), keep_rows=rows,
-                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False)
+        size = tuple(recipe["size"])
+        place = (device or backbone.device).type
+        method = filled(method_of(recipe), backbone.resized(size).grid, place)
+        return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
+                   recipe["negative"], size, keep_rows=rows,
+                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False,
+                   device=device)
 
     # The run
 
@@ -134,12 +170,34 @@ class Request:
         """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
-        return generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
-                        self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows)
+        run = generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
+                       self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows,
+                       threads=self.threads or self.choice.threads)
+        return planned(run, self.plan)
+
+    def parts(self) -> list[Request]:
+        """The requests that draw these pictures soonest: this one, or one for each picture."""
+        if not self.alone:
+            return [self]
+        tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
+        return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
+                        keep=None if tops is None else tops[n : n + 1])
+                for n in range(self.pictures)]
+
+    def learn(self) -> None:
+        """Measure the pace here for later requests, if it is not known: where the weights are."""
+        pace_of(self.sized, self.pictures, self.branches, self.heads)
+
+    @property
+    def branches(self) -> int:
+        """2 with guidance."""
+        return 1 if self.sampling.cfg == 1 else 2
 
     @property
     def plan(self) -> Plan:
-        return plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        """Passes, and in `choice` what was chosen for this machine, with its cost."""
+        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        return replace(known, choice=self.choice.text or known.choice)
 
     @property
     def label(self) -> str:
@@ -184,17 +242,25 @@ class Request:
 
     def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
         """The recipe of picture `index` with tokens [R, C]."""
-        return make_recipe(self.sized, self.heads, self.method, self.sampling, tokens, stats,
+        return make_recipe(self.sized, self.heads, self.recorded, self.sampling, tokens, stats,
                            index=index, prompt=self.prompt, negative=self.negative,
                            keep_rows=self.keep_rows)
+
+    @property
+    def recorded(self) -> Method:
+        """The method as recipes have it: without a window that was chosen and changes no picture.
+        """
+        same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
+        return self.asked if same else self.method
 
     # Equality means equal pictures, whichever objects hold the weights
 
     @cached_property
     def _identity(self) -> tuple:
         kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
-        return (self.backbone.sha256, self.heads and self.heads.sha256, self.method, self.sampling,
-                self.prompt, self.negative, self.size, self.pictures, self.keep_rows, str(kept))
+        return (self.backbone.sha256, self.heads and self.heads.sha256, self.recorded,
+                self.sampling, self.prompt, self.negative, self.size, self.pictures,
+                self.keep_rows, str(kept))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -202,6 +268,13 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def planned(run: Generator[Event, None, None], plan: Plan) -> Generator[Event, None, None]:
+    """The events of a run with this plan in the first one."""
+    with closing(run):
+        for event in run:
+            yield replace(event, plan=plan) if isinstance(event, Started) else event
 
 
 @dataclass
@@ -239,6 +312,8 @@ class Result:
             self._final = [Rows(0, self.rows, event.tokens)]
             note(self.request.sized, self.request.method, self.request.heads is not None,
                  self.request.sampling, event.stats, self.request.keep_rows)
+            note_pace(self.request.sized, self.request.method, self.request.heads is not None,
+                      self.request.sampling, self.request.pictures, event.stats)
 
     @property
     def tokens(self) -> torch.Tensor:

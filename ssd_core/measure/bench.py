@@ -46,7 +46,8 @@ class Entrant:
 
     def run(self, watch: Watch) -> Mapping:
         """Draw, and return the run's statistics."""
-        for event in self.request.events():
+        fixed = replace(self.request, threads=torch.get_num_threads())  # as the setting has it
+        for event in fixed.events():
             watch(self.label, event)
             if isinstance(event, Finished):
                 return dict(event.stats)

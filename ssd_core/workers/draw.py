@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..engine.choice import Machine
+from ..engine.choice import at_once as cheapest_batch
 from ..engine.decode import generate
 from ..engine.events import finished
 from ..engine.heads import DraftHeads
-from ..engine.methods import Method
+from ..engine.methods import AR, Exact, Method
+from ..engine.methods.window import Windowed
 from ..errors import SSDError
 from ..front.pixels import pixels
 from ..front.recipe import make_recipe, png_bytes, read_recipe, settings
@@ -22,6 +25,7 @@ from ..model.sampling import Sampling
 from .task import Loaded, There, batches
 
 MOST_AT_ONCE = 8
+EITHER = (AR.name, Exact.name)
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,24 @@ class ToDraw:
 
 @dataclass(frozen=True)
 class How:
-    """What all pictures of a run share, as `generate` takes it; sampling has picture 0's seed."""
+    """What all pictures of a run share, as `generate` takes it; sampling has picture 0's seed.
+
+    window: of `exact` on the machine that gives the tasks; no picture depends on it. either: AR and
+    `exact` may take turns in one folder, because the pictures are the same.
+    """
 
     method: Method
     sampling: Sampling
     negative: str | None = None
+    window: int | None = None
+    either: bool = False
+
+    @property
+    def drawn_by(self) -> Method:
+        """The method with its window."""
+        if isinstance(self.method, Exact) and self.method.window is None:
+            return replace(self.method, window=self.window)
+        return self.method
 
     def heads(self, loaded: Loaded) -> DraftHeads | None:
         return loaded.heads if self.method.uses_heads else None
@@ -87,7 +104,7 @@ def draw(pictures: Sequence[ToDraw], how: How, loaded: Loaded) -> Iterator[tuple
     """File name and PNG of each picture, drawn as one batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
     sampling = how.sampling.later(pictures[0].number)
-    done = finished(generate(backbone, [one.prompt for one in pictures], how.method, heads,
+    done = finished(generate(backbone, [one.prompt for one in pictures], how.drawn_by, heads,
                              sampling, how.negative))
     drawn = pixels(backbone, done.tokens)
     for index, (one, picture) in enumerate(zip(pictures, drawn, strict=True)):
@@ -107,6 +124,35 @@ def at_once(how: How, prompt: str, loaded: Loaded, free: int | None) -> int:
     return pictures
 
 
+def quickest(first: Request, how: How, sizes: Sequence[int]) -> tuple[How, int]:
+    """How this machine draws soonest, and how many pictures at once, one of `sizes`.
+
+    first: the request for one of the pictures. Without figures it is the last size.
+    """
+    named = first.named or not first.fall_back
+    machine = Machine.of(first.sized, first.heads, first.branches)
+    found = cheapest_batch(machine, first.asked, sizes, named)
+    how = replace(how, either=isinstance(first.asked, Exact) and not named)
+    if found is None:
+        return how, sizes[-1]
+    chosen, window = found.choice.method, getattr(found.choice.method, "window", None)
+    if isinstance(first.asked, Exact):
+        by_ar = isinstance(chosen, AR)
+        how = replace(how, method=AR() if by_ar else first.asked, window=window)
+    return how, found.pictures
+
+
+def as_begun(how: How, asked: Method, pictures: Sequence[ToDraw], folder: Path) -> How:
+    """With the window that a stopped run chose, which its other pictures depend on."""
+    begun = next((folder / one.file for one in pictures if (folder / one.file).exists()), None)
+    if begun is None or getattr(asked, "window", 0) is not None:
+        return how
+    recipe = read_recipe(begun)
+    if recipe["method"] != how.method.name or not isinstance(how.method, Windowed):
+        return how
+    return replace(how, method=replace(how.method, window=recipe["knobs"].get("window")))
+
+
 def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:
     """SSDError if a PNG in the folder was not drawn by this very run: nothing stale is kept."""
     backbone, heads = loaded.backbone, how.heads(loaded)
@@ -117,8 +163,9 @@ def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: P
         found, told = read_recipe(path), settings(
             backbone, heads, how.method, how.sampling.later(one.number), index=0,
             prompt=one.prompt, negative=how.negative)
+        free = ("method", "knobs", "heads") if how.either and found["method"] in EITHER else ()
         for key, value in json.loads(json.dumps(told)).items():
-            if found[key] != value:
+            if found[key] != value and key not in free:
                 raise SSDError(f"{path}: drawn with {key} {brief(found[key])}, now it is "
                                f"{brief(value)}: choose another folder, or remove the picture")
 

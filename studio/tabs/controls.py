@@ -12,8 +12,10 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
+from ssd_core.engine.methods import AR
 from ssd_core.front.compare import promise_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
+from ssd_core.front.request import FELL_BACK, Request
 from ssd_core.model.noise import NEWEST
 
 from ..errors import in_language
@@ -267,9 +269,26 @@ class Controls:
             line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
         line = f"{self.about_speed(settings, language)} {line}"
-        if request.note:
+        if request.note == FELL_BACK:
             line += " " + say(language, "fell_back")
+        line += self.about_cost(request, language)
         return f"<p>{escape(line)}</p>"
+
+    def about_cost(self, request: Request, language: str) -> str:
+        """What the run takes on this machine beside normal decoding; empty if that is unknown."""
+        choice = request.choice
+        if choice.cost is None or choice.ar is None:
+            return ""
+        cost, ar = choice.cost, choice.ar
+        lines = [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
+                     passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
+        if choice.instead is not None:
+            lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
+        elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
+            lines.append(say(language, "plan_slower"))
+        if window := getattr(request.method, "window", None):
+            lines.append(say(language, "plan_window", window=window))
+        return "".join(f" {one}" for one in lines)
 
     def refused(self, error: SSDError, language: str) -> dict:
         """Updates of the page after a run was refused: why, and not below the prompt once more."""

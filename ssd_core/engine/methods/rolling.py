@@ -44,6 +44,10 @@ class Rolling(Windowed):
         """The budget for a whole picture."""
         return self.budget or max(2, int(grid.cells / self.fewer))
 
+    def narrowest(self, grid: Grid) -> int:
+        """A cell is chosen again in at least three passes before it leaves the window."""
+        return min(3 * self.least(grid), grid.slots)
+
     def width(self, grid: Grid, device: str) -> int:
         own = max(cheapest_window(grid, device), 2 * self.least(grid))
         return min(self.window or own, grid.slots)

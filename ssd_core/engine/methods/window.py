@@ -51,6 +51,10 @@ class Windowed(Resolved):
                   f"window {self.window}: the picture has {grid.slots} cells"),))
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
+    def narrowest(self, grid: Grid) -> int:
+        """The narrowest window that the machine's pace may choose."""
+        return 1
+
     def width(self, grid: Grid, device: str) -> int:
         """Cells per pass on this type of device."""
         return self.window or cheapest_window(grid, device)

@@ -1,0 +1,167 @@
+"""Whether what is chosen for this machine is near the best of a sweep: seconds a picture.
+
+    python benchmarks/choice.py --dtypes fp32 int8 --batches 1 4 8 --repeats 5
+
+Each dtype and state of the machine has a process of its own, which measures its pace anew. Within
+it everything is timed in turn: what the program chooses, and every window, number of threads and
+way to draw a batch that it could have chosen. After the first rounds only what is near the best is
+timed again. Its table goes to --out, by default beside the other results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from conditions import RESULTS, conditions, table
+from threads import other_work
+
+from ssd_core import Sampling, load_backbone, load_heads
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine import pace
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling
+from ssd_core.engine.methods.window import Windowed
+from ssd_core.files import written_whole
+from ssd_core.front.request import Request
+from ssd_core.kept_files import VARIABLE
+
+PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
+METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
+           "fast": Rolling(fewer=12.0), "sjd": SJD(), "jacobi": Jacobi(), "ssd": SSD()}
+SWEEP = (8, 12, 16, 24, 48, 96, 192)
+GIVEN_UP, NEAR = 3.0, 1.3  # times the best: a run is broken off; a way is timed no more
+ROUNDS = 2  # before that; the first counts only for ways that have no other
+
+
+@dataclass
+class Way:
+    """One way to draw a batch. requests: run one after the other. chosen: by the program."""
+
+    name: str
+    requests: list[Request]
+    chosen: bool = False
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds) if self.seconds else float("inf")
+
+    def time(self, limit: float) -> None:
+        """Add the seconds of the whole batch, if it is done within the limit."""
+        start = time.perf_counter()
+        for request in self.requests:
+            events = request.events()
+            for _ in events:
+                if time.perf_counter() - start > limit:
+                    events.close()
+                    return
+        self.seconds.append(time.perf_counter() - start)
+
+
+def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) -> Iterator[Way]:
+    """What the program chooses, then all that it could have chosen."""
+    method = METHODS[name]
+    asked = Request(backbone, heads, method, Sampling(seed=3), PROMPT, pictures=batch)
+    yield Way(f"{asked.label}{', one by one' * asked.alone}", asked.parts(), True)
+    for one in swept(method, backbone):
+        for threads in sorted({1, torch.get_num_threads()}):
+            together = Request(backbone, heads, one, asked.sampling, PROMPT, pictures=batch,
+                               named=True, threads=threads)
+            told = f"{together.label}, {threads} threads"
+            yield Way(told, [together])
+            if batch > 1:
+                alone = [replace(together, pictures=1, sampling=together.sampling.later(n))
+                         for n in range(batch)]
+                yield Way(f"{told}, one by one", alone)
+
+
+def swept(method: Method, backbone: Backbone) -> list[Method]:
+    """The method with every window that may be chosen, and AR in place of `exact`."""
+    if not isinstance(method, Windowed):
+        return [method]
+    low = method.narrowest(backbone.grid)
+    sizes = sorted({size for size in (low, *SWEEP) if size >= max(low, 8)})
+    each: list[Method] = [replace(method, window=size) for size in sizes]
+    return [*each, AR()] if isinstance(method, Exact) else each
+
+
+def rows(dtype: str, batches: list[int], names: list[str], repeats: int) -> list[list[str]]:
+    """One row per method and batch, measured in this process."""
+    backbone = load_backbone("postcard", "cpu", dtype)
+    heads, found = load_heads("postcard", backbone), []
+    for batch in batches:
+        for name in names:
+            found.append([dtype, str(batch), name, *timed(list(ways(name, backbone, heads, batch)),
+                                                          batch, repeats)])
+            print(found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
+    """What was chosen with its seconds a picture, the best of the sweep with its own, the ratio."""
+    for round_ in range(repeats + 1):
+        least = min(way.median for way in each)
+        for one in each:
+            if round_ < ROUNDS or one.chosen or one.median < NEAR * least:
+                one.time(GIVEN_UP * min(way.median for way in each))
+    for one in each:
+        one.seconds = one.seconds[1:] or one.seconds
+    chosen = next(one for one in each if one.chosen)
+    winner = min((one for one in each if not one.chosen), key=lambda one: one.median)
+    return [chosen.name, f"{chosen.median / batch:.3f}", winner.name,
+            f"{winner.median / batch:.3f}", f"{chosen.median / winner.median:.2f}"]
+
+
+def apart(dtype: str, args: argparse.Namespace) -> list[list[str]]:
+    """`rows` in a new process with an empty record."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            [sys.executable, __file__, "--child", dtype, "--repeats", str(args.repeats),
+             "--batches", *map(str, args.batches), "--methods", *args.methods],
+            env={**os.environ, VARIABLE: folder}, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dtypes", nargs="+", default=["fp32", "int8"])
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 4, 8])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--states", nargs="+", default=["idle", "busy"], choices=("idle", "busy"))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=RESULTS / "choice.md")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        pace.OWN.keep_in(os.environ[VARIABLE])
+        print(json.dumps(rows(args.child, args.batches, args.methods, args.repeats)))
+        return
+    found = []
+    for state in args.states:
+        with other_work() if state == "busy" else nullcontext():
+            for dtype in args.dtypes:
+                found += [[state, *row] for row in apart(dtype, args)]
+    head = ["machine", "dtype", "pictures", "method", "chosen", "s a picture", "best of the sweep",
+            "s a picture", "chosen / best"]
+    told = (f"Median of {args.repeats} interleaved runs; busy: as many other processes as there "
+            f"are cores ({os.cpu_count()}) multiply matrices. {conditions(torch.device('cpu'))}. "
+            "Made by `python benchmarks/choice.py`.")
+    with written_whole(args.out) as temporary:
+        temporary.write_text("\n".join(["# What is chosen, against a sweep", "", told, "",
+                                        table(head, found), ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

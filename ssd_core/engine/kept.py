@@ -1,0 +1,52 @@
+"""Figures that a process learns, and a file that keeps them where a host names a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..errors import SSDError
+from ..files import written_whole
+
+MOST_KEYS = 64  # entries in a file
+
+
+class Kept:
+    """Base of such figures. Nothing is written before `keep_in`."""
+
+    file: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+
+    def keep_in(self, folder: str | Path | None) -> None:
+        """Load what a file in this folder has, and save to it from now on; None: stop saving.
+
+        An unreadable file counts as empty.
+        """
+        self.path = None if folder is None else Path(folder) / self.file
+        if self.path is None:
+            return
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            self.load(json.loads(self.path.read_text(encoding="utf-8")))
+
+    def load(self, raw: Any) -> None:
+        """Take over what `to_json` wrote."""
+        raise NotImplementedError
+
+    def to_json(self) -> Any:
+        raise NotImplementedError
+
+    def save(self) -> None:
+        """Write the file; one that cannot be written is no error."""
+        if self.path is not None:
+            with contextlib.suppress(SSDError, OSError), written_whole(self.path) as temporary:
+                temporary.write_text(json.dumps(self.to_json()), encoding="utf-8")
+
+
+def drop_oldest(entries: dict) -> None:
+    """Remove the entries that were set first, down to MOST_KEYS."""
+    while len(entries) > MOST_KEYS:
+        entries.pop(next(iter(entries)))

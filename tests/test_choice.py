@@ -1,0 +1,274 @@
+"""What costs least time is chosen, from made tables instead of measured ones."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from support.mock_backbone import MockBackbone, random_heads
+
+from ssd_core import Grid, Sampling, compare, kept_files, methods
+from ssd_core.engine import choice, pace, usual
+from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
+from ssd_core.engine.pace import Pace
+from ssd_core.engine.usual import expected_passes
+from ssd_core.front.compare import identical_share
+from ssd_core.front.request import Request, Result
+from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest, require_same
+from ssd_core.workers.task import Loaded
+
+CELLS = (1, 8, 16, 24, 48, 96, 192, 240)
+POSTCARD = Grid(24, 24)
+# Milliseconds on two cores (8 cells cost three passes of AR), and of a card after the paper's
+# Figure 4: 240 cells cost 1.6 times one.
+CPU = Pace({1: {cells: 1.1 + 0.24 * cells for cells in CELLS},
+            2: {cells: 1.1 + 0.13 * cells for cells in CELLS}})
+CARD = Pace({1: {cells: 20 * (1 + 0.6 * (cells - 1) / 239) for cells in CELLS}})
+BOUND = Pace({1: {cells: 0.5 + 1.0 * cells for cells in CELLS}})  # only arithmetic counts
+
+
+def machine(table: Pace, threads: int = 1, **options) -> Machine:
+    backbone = MockBackbone(POSTCARD)
+    return Machine(backbone, lambda pictures: table, threads=threads,
+                   free=options.pop("free", threads), **options)
+
+
+def test_the_widest_window_is_best_where_width_is_free():
+    flat = Pace({1: dict.fromkeys(CELLS, 20.0)})
+    assert chosen(machine(flat), methods.Exact()).method.window >= 192
+
+
+def test_a_card_takes_192_cells_or_more():
+    for heads in (True, False):
+        told = chosen(machine(CARD, device="cuda", heads=heads), methods.Exact())
+        assert told.method.window >= 192
+    assert chosen(machine(CARD, device="cuda"), methods.SJD()).method.window >= 192
+
+
+@pytest.mark.parametrize("kind", [methods.Exact, methods.Jacobi, methods.SJD, methods.GSD])
+def test_the_window_is_the_least_of_a_sweep(kind):
+    for table, threads in ((CPU, 1), (CPU, 2), (CARD, 1)):
+        here = machine(table, threads)
+        told = chosen(here, kind(), named=True)
+        sweep = {window: here.cost(kind(window)).seconds for window in range(8, 289)}
+        assert told.cost.seconds <= 1.03 * min(sweep.values())
+
+
+def test_an_explicit_window_stays():
+    assert chosen(machine(CPU), methods.Exact(48)).method == methods.Exact(48)
+    assert chosen(machine(BOUND), methods.Exact(48)).method == methods.Exact(48), "no AR either"
+
+
+def test_busy_cores_change_the_cost_but_no_picture():
+    idle, busy = machine(CPU, 2), machine(CPU, 2, free=1)
+    assert chosen(busy, methods.Exact()).cost.threads == 1
+    assert chosen(idle, methods.Exact()).cost.threads == 2
+    assert chosen(idle, methods.Exact()).threads is None
+    for method in (methods.Rolling(), methods.SJD()):
+        assert chosen(busy, method).method == chosen(idle, method).method
+
+
+def test_one_thread_where_more_are_slower_even_on_free_cores():
+    slow = Pace({1: CPU.ms[1], 2: {cells: 9 * ms for cells, ms in CPU.ms[1].items()}})
+    assert chosen(machine(slow, 2), methods.AR()).threads == 1
+
+
+@pytest.mark.parametrize("fewer", [4.0, 8.0, 12.0])
+def test_a_budget_is_of_quality_and_its_window_has_three_looks_at_a_cell(fewer):
+    method = methods.Rolling(fewer=fewer)
+    for table in (CPU, CARD, BOUND):
+        told = chosen(machine(table), method).method
+        assert told.window >= 3 * method.least(POSTCARD)
+        assert replace(told, window=None) == method
+
+
+def test_ar_takes_the_place_of_exact_where_it_is_quicker():
+    told = chosen(machine(BOUND), methods.Exact())
+    assert told.method == methods.AR() and told.instead.seconds > told.cost.seconds
+    assert told.note == (f"drawn by AR, which is quicker here and draws the same picture: about "
+                         f"{choice.seconds(told.cost.seconds)}, exact "
+                         f"{choice.seconds(told.instead.seconds)}")
+    named = chosen(machine(BOUND), methods.Exact(), named=True)
+    assert isinstance(named.method, methods.Exact) and named.note is None
+    assert named.text.endswith("it does not beat AR here")
+
+
+def test_the_plan_says_it_in_one_line():
+    told = Choice(methods.Exact(24), Cost(114, 2.6, 1), Cost(576, 1.24, 1))
+    assert told.text == "about 0.30 s: window 24, 114 passes of 2.6 ms; plain AR 0.71 s"
+    assert Choice(methods.AR(), *[Cost(576, 1.24, 1)] * 2).text == (
+        "about 0.71 s: 576 passes of 1.2 ms")
+    assert Choice(methods.Exact()).text == ""
+
+
+def test_without_figures_nothing_is_chosen():
+    unknown = Machine(MockBackbone(POSTCARD), lambda pictures: None)
+    for method in (methods.Exact(), methods.Rolling(), methods.AR()):
+        assert chosen(unknown, method) == Choice(method)
+    assert at_once(unknown, methods.Exact(), (1, 8)) is None
+
+
+def batches(pictures: int) -> Pace:
+    """A batch of AR costs less than its pictures alone, one of windows does not."""
+    each = 0.35 if pictures == 1 else 0.45
+    return Pace({1: {1: 1.0 + 0.3 * pictures,
+                     **{cells: 1.0 + each * cells * pictures for cells in CELLS[1:]}}})
+
+
+def test_pictures_at_once_or_one_after_the_other():
+    here = Machine(MockBackbone(POSTCARD), batches)
+    told = at_once(here, methods.Exact(), (1, 8))
+    assert told.pictures == 8 and told.choice.method == methods.AR()
+    told = at_once(here, methods.Rolling(), (1, 8))
+    assert told.pictures == 1 and isinstance(told.choice.method, methods.Rolling)
+    together = chosen(here, methods.Rolling(), 8)
+    assert sooner_alone(here, methods.Rolling(), together, 8)
+    assert not sooner_alone(here, methods.AR(), chosen(here, methods.AR(), 8), 8)
+    assert at_once(here, methods.Rolling(), (4,)).pictures == 4, "asked for"
+
+
+def test_passes_of_another_backbone_follow_postcard_until_it_has_run():
+    large = MockBackbone(Grid(48, 48))
+    prior, own = expected_passes(large, methods.Exact(), False), 2 * 84 * 4
+    assert prior[48] == 4 * usual.bundled()["passes"]["exact/48/none"]
+    key = f"{large.sha256[:16]}/{large.grid}/exact/48/none"
+    usual.OWN.add(key, own)
+    after = expected_passes(large, methods.Exact(), False)
+    assert prior[48] < after[48] < own and prior[96] < after[96]
+    for _ in range(99):
+        usual.OWN.add(key, own)
+    after = expected_passes(large, methods.Exact(), False)
+    assert after[48] == pytest.approx(own, rel=0.03)
+    assert after[96] == pytest.approx(2 * prior[96], rel=0.1)
+    assert expected_passes(large, methods.SJD(continuation=False), False) == {}
+
+
+# In requests
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """What this machine's pace is taken to be: `table.now`, which a test may change."""
+    table = SimpleNamespace(now=CPU)
+    monkeypatch.setattr(choice, "pace_of", lambda *_: table.now)
+    return table
+
+
+@pytest.fixture
+def paced(table):
+    return MockBackbone(Grid(6, 8))
+
+
+def request(backbone, method, **options) -> Request:
+    return Request(backbone, None, method, Sampling(7), "a sun", **options)
+
+
+def drawn(asked: Request) -> Result:
+    result = Result(asked)
+    for event in asked.events():
+        result.take(event)
+    return result
+
+
+def test_a_request_has_the_window_and_its_plan_the_line(paced):
+    asked = request(paced, methods.Exact())
+    assert asked.method.window and asked.plan.choice == asked.choice.text != ""
+    assert next(asked.events()).plan == asked.plan
+    assert asked.recorded == methods.Exact(), "the picture does not depend on it"
+
+
+def test_faithful_falls_to_ar_with_a_note_and_the_same_picture(paced, table):
+    faithful = drawn(request(paced, methods.Exact(), named=True))
+    table.now = BOUND
+    by_ar = request(paced, methods.Exact(), pictures=2)
+    assert by_ar.method == methods.AR() and by_ar.heads is None
+    assert any(note.startswith("drawn by AR, which is quicker here") for note in by_ar.notes)
+    assert identical_share(drawn(by_ar).tokens[:1], faithful.tokens) == 1
+
+
+def test_methods_that_are_compared_stay_what_they_are(paced, table):
+    table.now = BOUND
+    contest = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
+    assert [type(one.request.method) for one in contest.results.values()] == [
+        methods.AR, methods.Exact]
+    assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
+
+
+@pytest.mark.parametrize("method", [methods.Rolling(), methods.SJD()])
+def test_a_recipe_restores_a_window_on_another_machine(paced, table, method):
+    first = drawn(request(paced, method))
+    recipe = {**first.recipes()[0], "pixels_sha256": ""}
+    assert recipe["knobs"]["window"] == first.request.method.window
+    table.now = CARD
+    assert request(paced, method).method.window != first.request.method.window
+    again = drawn(Request.of_recipe(recipe, paced, None))
+    assert torch.equal(again.tokens, first.tokens)
+
+
+def test_an_old_recipe_without_a_window_has_the_usual_one(paced):
+    recipe = drawn(request(paced, methods.Rolling())).recipes()[0]
+    recipe["knobs"]["window"] = None
+    asked = Request.of_recipe(recipe, paced, None)
+    assert asked.method == filled(methods.Rolling(), paced.grid, "cpu")
+
+
+def test_parts_draw_the_same_pictures(paced, monkeypatch):
+    together = request(paced, methods.Rolling(), pictures=3)
+    assert together.parts() == [together]
+    monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
+    alone = request(paced, methods.Rolling(), pictures=3)
+    assert alone.alone and alone.method == alone.parts()[0].method
+    tokens = torch.cat([drawn(part).tokens for part in alone.parts()])
+    assert torch.equal(tokens, drawn(alone).tokens)
+
+
+def test_a_wanted_number_of_threads_is_used(paced):
+    assert drawn(request(paced, methods.AR(), threads=2)).stats["threads"] == [2]
+
+
+# Rendering
+
+
+def test_render_is_quickest_and_goes_on(paced, table, tmp_path, monkeypatch):
+    loaded, pictures = Loaded(paced), [ToDraw(n, "a sun", f"{n}.png") for n in range(4)]
+    first = request(paced, methods.Rolling())
+    how, at = quickest(first, How(first.recorded, first.sampling), (1, 4))
+    assert how.method == first.method and at in (1, 4)
+    save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
+    table.now = CARD
+    later = request(paced, methods.Rolling())
+    assert later.method != how.method
+    going_on = as_begun(How(later.recorded, later.sampling), later.asked, pictures, tmp_path)
+    assert going_on.method == how.method
+    require_same(pictures, going_on, loaded, tmp_path)
+
+
+def test_render_may_change_between_exact_and_ar(paced, table, tmp_path, monkeypatch):
+    loaded, pictures = Loaded(paced), [ToDraw(n, "a sun", f"{n}.png") for n in range(4)]
+    first = request(paced, methods.Exact())
+    how, at = quickest(first, How(first.recorded, first.sampling), (1, 4))
+    assert how.method == methods.Exact() and how.drawn_by.window == how.window > 0
+    save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
+    table.now = BOUND
+    by_ar, at = quickest(request(paced, methods.Exact()), how, (1, 4))
+    assert by_ar.drawn_by == methods.AR() and by_ar.either
+    require_same(pictures, by_ar, loaded, tmp_path)
+
+
+def save(tasks, loaded, folder, monkeypatch):
+    """Draw tasks into a folder, with grey pixels, which the mock does not draw."""
+    grey = torch.full((6, 8, 3), 0.5)
+    monkeypatch.setattr("ssd_core.workers.draw.pixels", lambda _, tokens: [grey] * len(tokens))
+    for task in tasks:
+        for name, png in task.run(loaded).items():
+            (folder / name).write_bytes(png)
+
+
+def test_the_real_measurement_leads_to_a_choice(monkeypatch, tmp_path):
+    """From the clock to the plan, with nothing made up but the backbone."""
+    monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(pace, "free_now", lambda most: most)
+    backbone = MockBackbone(Grid(6, 8))
+    asked = Request(backbone, random_heads(backbone), methods.Exact(), Sampling(1), "a sun")
+    assert asked.choice.cost and asked.choice.ar and "plain AR" in asked.choice.text or (
+        asked.method == methods.AR())

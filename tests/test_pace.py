@@ -1,0 +1,157 @@
+"""Milliseconds of a pass: measured by a made clock, kept, filled from runs and forgotten."""
+
+import json
+
+import pytest
+import torch
+from support.mock_backbone import MockBackbone
+
+from ssd_core import Grid, Sampling, kept_files, methods, openmp
+from ssd_core.engine import pace, threads
+from ssd_core.engine.pace import Pace, Paces, timed
+from ssd_core.front.request import Request, Result
+
+KNOWN = Pace({1: {1: 1.0, 8: 4.0, 24: 12.0}, 4: {1: 2.0, 8: 2.0, 24: 6.0}})
+
+
+@pytest.fixture
+def record(monkeypatch, tmp_path):
+    """The process's own record, kept in a folder, as if nothing was switched off."""
+    monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(pace, "free_now", lambda most: most)
+    pace.OWN.keep_in(tmp_path)
+    return pace.OWN
+
+
+@pytest.mark.parametrize(("cells", "count", "ms"), [
+    (8, 1, 4.0), (16, 1, 8.0), (48, 1, 24.0), (4, 4, 2.0), (48, 4, 12.0), (8, 8, None),
+    (8, 2, 4.0 - 2.0 * 2 / 3)])
+def test_between_known_passes_it_lies_on_a_line(cells, count, ms):
+    told = KNOWN.of(cells, count)
+    assert told == (None if ms is None else pytest.approx(ms))
+
+
+def test_a_single_known_width_tells_of_no_other():
+    assert Pace({1: {8: 4.0}}).of(8, 1) == 4.0
+    assert Pace({1: {8: 4.0}}).of(9, 1) is None and Pace().best(1, 1) is None
+    assert Pace({1: {8: 4.0, 16: 5.0}}).of(1, 1) is None
+
+
+def test_one_thread_or_all_whichever_is_faster():
+    assert KNOWN.best(1, 4) == (1.0, 1) and KNOWN.best(24, 4) == (6.0, 4)
+    assert KNOWN.best(24, 1) == (12.0, 1)
+
+
+def passes(ms_of, taken):
+    def one(cells):
+        taken.append((torch.get_num_threads(), cells))
+        return ms_of(cells)
+    return one
+
+
+def test_widths_are_timed_in_turn_until_time_is_up(monkeypatch):
+    monkeypatch.setattr(pace, "free_now", lambda most: most)
+    before, taken = torch.get_num_threads(), []
+    told = timed(passes(lambda cells: 2.0 * cells, taken), (1, 8, 16), (1, 2), limit=60)
+    assert told == Pace({count: {1: 2.0, 8: 16.0, 16: 32.0} for count in (1, 2)})
+    assert taken[0] == (1, 1) and (2, 1) in taken and torch.get_num_threads() == before
+    short = timed(passes(lambda cells: 2.0 * cells, []), (1, 8, 16), (1, 2), limit=0.02)
+    assert short == Pace({count: {1: 2.0} for count in (1, 2)})
+
+
+def test_all_threads_are_not_timed_while_others_compute(monkeypatch):
+    monkeypatch.setattr(pace, "free_now", lambda most: 1)
+    taken = []
+    assert set(timed(passes(float, taken), (1, 8), (1, 2), limit=60).ms) == {1}
+    assert {count for count, _ in taken} == {1}
+
+
+def test_a_record_survives_the_process(tmp_path, record):
+    record.put("a", KNOWN)
+    again = Paces()
+    again.keep_in(tmp_path)
+    assert again.known == {"a": KNOWN}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 3}', '{"a": {"x": {"1": 2}}}',
+                                  '{"a": {"1": {"1": -2}}}', '{"a": {"1": {"1": NaN}}}'])
+def test_an_unreadable_record_counts_as_empty(tmp_path, text):
+    (tmp_path / pace.FILE).write_text(text)
+    record = Paces()
+    record.keep_in(tmp_path)
+    assert record.known == {}
+
+
+def test_runs_fill_gaps_and_what_contradicts_makes_figures_forgotten(record):
+    record.note("a", 1, 24, 100.0)
+    assert record.known["a"].of(24, 1) == 100.0
+    record.note("a", 1, 24, 140.0)
+    record.note("a", 1, 24, 70.0)
+    assert record.known["a"].of(24, 1) == 100.0, "within half: as it was"
+    for ms in (151.0, 66.0):
+        record.put("a", Pace({1: {24: 100.0}}))
+        record.note("a", 1, 24, ms)
+        assert record.known == {}
+
+
+def backbone():
+    return MockBackbone(Grid(6, 8))
+
+
+def test_a_small_backbone_is_measured_once_and_kept(record, tmp_path):
+    told = pace.pace_of(backbone(), 1, 1)
+    assert told.ms.keys() == {1} and sorted(told.ms[1]) == [1, 8, 16, 24, 48]
+    assert pace.pace_of(backbone(), 1, 1) is told
+    assert list(json.loads((tmp_path / pace.FILE).read_text())) == [
+        pace.key_of(backbone(), 1, 1, False)]
+    assert pace.pace_of(backbone(), 2, 1) is not told, "another batch has another pace"
+
+
+def test_nothing_is_measured_where_it_is_unwanted_or_disturbs(record, monkeypatch):
+    monkeypatch.setattr(pace, "measured", lambda *_: 1 / 0)
+    nameless = backbone()
+    nameless.sha256 = ""
+    assert pace.pace_of(nameless, 1, 1) is None
+    elsewhere = torch.device("meta")
+    assert pace.pace_of(backbone(), 1, 1, device=elsewhere) is None
+    with threads.under_way():
+        assert pace.pace_of(backbone(), 1, 1) is None
+    monkeypatch.setenv(kept_files.VARIABLE, "off")
+    assert pace.pace_of(backbone(), 1, 1) is None
+
+
+def test_long_passes_are_not_tried(record, monkeypatch):
+    monkeypatch.setattr(pace, "READS", 1.0)
+    assert pace.measured(backbone(), 1, 1, None, (1,)) is None
+    assert pace.pace_of(backbone().to("meta"), 1, 1) is None
+
+
+def test_all_threads_are_measured_later_if_others_computed_at_first(
+        record, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(pace, "measured", lambda *_: Pace({1: {1: 1.0}}))
+    pace.pace_of(backbone(), 1, 1)
+    both = Pace({1: {1: 1.0}, 2: {1: 2.0}})
+    monkeypatch.setattr(pace, "measured", lambda *_: both)
+    assert pace.pace_of(backbone(), 1, 1) == both
+    assert openmp.kept() == {"spinning": {"one": 1.0, "all": 2.0}}
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "file"))
+    pace.keep_waiting(both, 2)  # cannot be written, which is no error
+    assert openmp.kept() == {}
+
+
+def test_a_finished_run_tells_what_its_passes_took(record):
+    request = Request(backbone(), None, methods.Exact(12), Sampling(cfg=1.0), "a sun")
+    record.known.clear()
+    result = Result(request)
+    for event in request.events():
+        result.take(event)
+    (key, told), = record.known.items()
+    assert key == pace.key_of(backbone(), 1, 1, False) and told.ms.keys() == {1}
+    assert told.of(12, 1) > 0
+    stats = {**result.stats, "threads": [1, 2]}
+    record.known.clear()
+    pace.note_pace(backbone(), methods.AR(), False, Sampling(), 1, stats)
+    pace.note_pace(backbone(), methods.SSD(), False, Sampling(), 1, result.stats)
+    assert record.known == {}, "with two numbers of threads, or for other work, it tells nothing"
