@@ -74,7 +74,8 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 
 def engine(backbone: Backbone, method, sampling: Sampling, heads=None) -> Draw:
     def draw() -> torch.Tensor:
-        *_, last = generate(backbone, PROMPT, method, heads, sampling)
+        *_, last = generate(backbone, PROMPT, method, heads, sampling,
+                             threads=torch.get_num_threads())
         assert isinstance(last, Finished)
         return with_row_ends(last.tokens[0], backbone)
 

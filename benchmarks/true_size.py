@@ -126,7 +126,8 @@ def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, 
     """(passes, seconds) of rows first..last-1 behind random rows; the prefill counts in neither."""
     grid = backbone.grid
     above = torch.randint(backbone.codes, (1, grid.rows, grid.columns), device=backbone.device)
-    run = generate(backbone, PROMPT, method, heads, Sampling(seed=1), keep=above, keep_rows=first)
+    run = generate(backbone, PROMPT, method, heads, Sampling(seed=1), keep=above, keep_rows=first,
+                   threads=torch.get_num_threads())
     begun, passes = None, 0
     for event in run:
         if isinstance(event, Pass) and event.stage == "prefill":

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import torch
+
 from ..engine.events import Event, Finished
 from ..engine.methods import AR
 from ..front.race import Clock
