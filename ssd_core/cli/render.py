@@ -93,7 +93,7 @@ def file_name(number: int, prompt: str) -> str:
 
 def tell(request: Request, prompts: Sequence[str], strict: bool) -> None:
     """Print what differs from what was asked; with `strict`, SSDError for unknown words."""
-    if request.note:
+    if request.note and request.note != request.choice.note:  # which is about one picture alone
         note(f"warning: {request.note}")
     words = unknown_words(request.backbone, [*prompts, request.negative or ""])
     if words and strict:
