@@ -65,7 +65,7 @@ def main() -> None:
         heads = load_heads("postcard", backbone)
         for n in range(asked.pictures):
             if (key := f"{dtype}/{n}") not in done:
-                done[key] = compared(backbone, heads, fresh_caption(PROMPT_SEED, n), n,
+                done[key] = compared(backbone, heads, fresh_caption(PROMPT_SEED + n, 0), n,
                                      n % FEWER == 0)
                 asked.runs.write_text(json.dumps(done))
                 print(key, done[key], flush=True)

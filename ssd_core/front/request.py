@@ -108,7 +108,7 @@ class Request:
         """Take the window, or AR for `exact`, that costs least time on this machine."""
         choice, rows = Choice(method), self.keep_rows
         legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
-        if legal and self.sampling.numerics == "fast":
+        if legal:
             machine = Machine.of(backbone, self.heads, self.branches, rows, self.device)
             named = self.named or not self.fall_back
             choice = chosen(machine, method, self.pictures, named)
