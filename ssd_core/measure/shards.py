@@ -24,7 +24,7 @@ from ..engine.decode import check
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..errors import SSDError
-from ..front.compare import verdict
+from ..front.compare import promise_holds, verdict
 from ..front.labels import label
 from ..front.promises import HELPFUL, heads_use
 from ..model.sampling import Sampling
