@@ -49,7 +49,7 @@ class Probe:
         """Logits [2 * pictures, cells, codes] of the cells, fed `width` at a time."""
         x = self.backbone.embed(self.tokens).repeat_interleave(pictures, 0)
         decoder, out = self.backbone.decoder, []
-        cache = decoder.new_cache(*x.shape[:2], self.layers)
+        cache = decoder.new_cache(len(x), x.shape[1], self.layers)
         for start, stop in self._spans(width):
             cache.seek(start, stop - start)
             hidden = decoder(x[:, start:stop], self._angles(start, stop), cache, self.layers)

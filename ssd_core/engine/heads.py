@@ -87,6 +87,7 @@ class DraftHead(nn.Module):
         d, m = hidden, 2 * hidden
         self.space = space
         self.w0 = nn.Parameter(torch.empty(d, space.inputs * d))
+        self.w0_parts: nn.ModuleList | None = None  # in its place, in integers
         self.norm = nn.Parameter(torch.ones(d))
         self.w1, self.w3 = nn.Parameter(torch.empty(m, d)), nn.Parameter(torch.empty(m, d))
         self.w2 = nn.Parameter(torch.empty(d, m))
@@ -110,17 +111,16 @@ class DraftHead(nn.Module):
         """W0 z [..., d]. In integers, each part of z has a matrix and scales of its own: h is so
         much larger than e that one scale for both would round e away.
         """
-        if not isinstance(self.w0, nn.ModuleList):
+        if self.w0_parts is None:
             return F.linear(torch.cat(parts, dim=-1), self.w0)
-        products = [product(part, own) for part, own in zip(parts, self.w0, strict=True)]
+        products = [own(part) for part, own in zip(parts, self.w0_parts, strict=True)]
         return products[0] if len(products) == 1 else products[0] + products[1]
 
     def to_int8(self) -> None:
         """Replace the matrices with 8-bit integers."""
         d = len(self.norm)
-        parts = nn.ModuleList(map(Int8Matrix.of, self.w0.split(d, dim=1)))
+        self.w0_parts = nn.ModuleList(map(Int8Matrix.of, self.w0.split(d, dim=1)))
         del self.w0
-        self.w0 = parts
         for name in ("w1", "w3", "w2"):
             put(self, name, Int8Matrix.of(getattr(self, name)))
 

@@ -50,6 +50,10 @@ class Int8Matrix(nn.Module):
             scales[part] = scale[:, 0]
         return cls(values, scales)
 
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x @ weight.T for x [..., in]."""
+        return self.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], self.shape[0])
+
     def of_rows(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """residual + x @ weight.T for x [rows, in]; the result has the residual's or x's dtype."""
         integers, scale = quantised(x)
@@ -76,7 +80,7 @@ def product(x: torch.Tensor, weight: Matrix, bias: torch.Tensor | None = None) -
     """x @ weight.T + bias for x [..., in] and a matrix [out, in] of either kind."""
     if not isinstance(weight, Int8Matrix):
         return F.linear(x, weight, bias)
-    y = weight.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], weight.shape[0])
+    y = weight(x)
     return y if bias is None else y + bias
 
 
@@ -106,7 +110,9 @@ def exact_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """The same sums by fp32 products of whole numbers, x [rows, in] float32, in exact pieces."""
     parts = zip(x.split(EXACT, dim=1), values.split(EXACT, dim=1), strict=True)
     sums = [F.linear(piece, part.float()) for piece, part in parts]
-    return sums[0] if len(sums) == 1 else sum(piece.to(torch.int32) for piece in sums)
+    if len(sums) == 1:
+        return sums[0]
+    return torch.stack([piece.to(torch.int32) for piece in sums]).sum(0)
 
 
 @cache

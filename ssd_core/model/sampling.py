@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
-import torch.nn.functional as F
 
 from .knobs import check_knobs, knob
 from .noise import NEWEST
@@ -95,7 +94,8 @@ def race_weights(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     weights = (logits - logits.amax(-1, keepdim=True)).exp_()
     if not sampling.min_p:
         return weights
-    return F.threshold_(weights, sampling.min_p * (1 - 1e-6), 0.0)  # 1 must pass where min_p is 1
+    just_below = sampling.min_p * (1 - 1e-6)  # the likeliest passes where min_p is 1
+    return torch.threshold_(weights, just_below, 0.0)
 
 
 def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
