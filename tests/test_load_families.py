@@ -15,6 +15,7 @@ from ssd_core.backbones.offload import Turns
 from ssd_core.cli import main
 from ssd_core.engine.events import Rows
 from ssd_core.front.preview import Preview
+from ssd_core.model.products import Int8Matrix
 from ssd_core.weights.load import pick_dtype
 
 CPU, META = torch.device("cpu"), torch.device("meta")
@@ -102,14 +103,14 @@ def test_small_is_counted_in_parameters(folders, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_int8_streams_into_the_decoder_alone(folders, plain, layout):
-    pytest.importorskip("torchao", reason="torchao is not installed")
+def test_int8_streams_into_the_decoder_and_the_image_head_alone(folders, plain, layout):
     backbone = load_backbone(folders[layout], "cpu", "int8")
     assert backbone.sha256 == plain[layout].sha256
-    quantised = {name for name, weight in backbone.named_parameters()
-                 if type(weight) is not nn.Parameter}
+    quantised = {name for name, module in backbone.named_modules()
+                 if isinstance(module, Int8Matrix)}
     assert quantised == {name for name, _ in plain[layout].named_parameters()
-                         if name.startswith("decoder.layers.") and "norm" not in name}
+                         if name.startswith("decoder.layers.") and "norm" not in name
+                         or name in ("head", "projection")}
 
 
 # Turns on a small card

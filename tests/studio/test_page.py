@@ -137,7 +137,7 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
         services, controls, monkeypatch, dtype, invariant, told):
     backbone = services.library.current.backbone
     monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
-    monkeypatch.setattr(type(backbone), "batch_invariant", invariant)
+    monkeypatch.setattr(backbone, "batch_invariant", invariant)
     faithful = replace(Settings(), **STOPS[1].knobs)
     assert ("Rounding in bfloat16" in controls.about_speed(faithful, "en")) is told
 

@@ -1,0 +1,103 @@
+"""Passes of any width give the same bits where loading found so: then AR's picture, in any dtype."""
+
+import json
+
+import pytest
+import torch
+from support.layouts import LAYOUTS, every_layout
+from support.mock_backbone import MockBackbone, random_heads, tokens
+
+from ssd_core import Grid, Sampling, load_backbone, methods
+from ssd_core.backbones.invariance import rounding
+from ssd_core.front.compare import promise_holds
+from ssd_core.model.kv_cache import KEYS
+from ssd_core.model.transformer import two_products
+from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
+
+PROMPTS = ("sun", "a red house")
+CPU = torch.device("cpu")
+
+
+def promising(columns: int) -> list:
+    """Methods, or settings of them, that promise AR's picture."""
+    return [methods.Exact(window=13), methods.Exact(window=5), methods.Jacobi(window=4),
+            methods.Rolling(budget=10_000),
+            methods.SSD(k_h=3, k_v=1, rounds=columns + 1, acceptance="coupled"),
+            methods.Wave(columns, 2)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return every_layout(tmp_path_factory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["bf16", "int8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype):
+    """The last row, below random ones; prompts of different lengths, alone and in a batch."""
+    backbone = load_backbone(folders[layout], "cpu", dtype)
+    assert backbone.batch_invariant == (backbone.rounding == 0)
+    if not backbone.batch_invariant:  # on this processor: then nothing is promised
+        assert not promise_holds(backbone) or backbone.dtype == torch.float32
+        return
+    heads, grid = random_heads(backbone).to(backbone.dtype), backbone.grid
+    (folders[layout] / "codes.json").write_text(json.dumps([1] * 81))
+    prompts = {"llamagen": ("1", "3"), "tar": (f"codes:{folders[layout] / 'codes.json'}",)}.get(
+        layout, PROMPTS)
+    kept = torch.randint(backbone.codes, (1, grid.rows, grid.columns),
+                         generator=torch.Generator().manual_seed(1))
+    options = {"keep": kept, "keep_rows": grid.rows - 1, "heads": heads,
+               "sampling": Sampling(seed=7, cfg=2.0)}
+    ar = tokens(backbone, methods.AR(), prompts, **options)
+    for method in promising(grid.columns)[: 2 if layout == "emu3" else None]:  # of 90 x 90 cells
+        assert tokens(backbone, method, prompts, **options).equal(ar), method
+
+
+@pytest.mark.parametrize("kind", ["bf16", "int8"])
+@pytest.mark.parametrize("row_end", [False, True])
+def test_methods_keep_their_promise(row_end, kind):
+    backbone = MockBackbone(Grid(5, 6, row_end), codes=64)
+    if kind == "bf16":
+        backbone = backbone.to(torch.bfloat16)
+    else:
+        quantise(backbone.decoder, quantiser("int8", CPU))
+        quantise_image_head(backbone)
+    if rounding(backbone):
+        return  # this processor's kernels differ, and loading would promise nothing
+    heads = random_heads(backbone).to(backbone.dtype)
+    options = {"sampling": Sampling(seed=7, cfg=2.0), "heads": heads}
+    ar = tokens(backbone, methods.AR(), PROMPTS, **options)
+    for method in promising(6):
+        assert tokens(backbone, method, PROMPTS, **options).equal(ar), method
+
+
+def test_two_products_attend_as_sdpa_does():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, n, 16, generator=generator).bfloat16() for n in (5, KEYS, KEYS))
+    for mask in (None, torch.randn(2, 1, 5, KEYS, generator=generator).bfloat16(),
+                 torch.randn(1, 1, 5, KEYS, generator=generator).bfloat16()):
+        expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+        assert torch.allclose(two_products(q, k, v, mask), expected, atol=2e-2)
+
+
+def test_a_pass_reads_a_multiple_of_slots_where_keys_lie_by_columns():
+    """Other numbers of slots end in a rest, which some kernels add in another order."""
+    backbone = MockBackbone(Grid(5, 6)).to(torch.bfloat16)
+    cache = backbone.new_cache(2, 100)
+    assert cache.by_columns and cache.keys.shape[3] == 2 * KEYS
+    keys = torch.ones(2, cache.keys.shape[2], 3, cache.keys.shape[4], dtype=torch.bfloat16)
+    for start, read in ((0, KEYS), (61, KEYS), (62, 2 * KEYS)):
+        cache.seek(start, 3)
+        assert cache.update(0, keys, keys)[0].shape[2] == read
+        assert cache.causal or cache.mask.shape[-1] == read
+
+
+def test_a_dtype_whose_bits_depend_on_the_width_is_not_promised():
+    """fp16 on a CPU adds otherwise in wide passes; proof that the probe can say no."""
+    backbone = load_backbone("postcard", "cpu", "fp16")
+    if backbone.rounding:
+        assert not backbone.batch_invariant and not promise_holds(backbone)
+    single = MockBackbone(Grid(5, 6))
+    single.rounding, single.batch_invariant = None, False
+    assert promise_holds(single)  # fp32: close calls are made again
