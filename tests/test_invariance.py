@@ -1,4 +1,4 @@
-"""Passes of any width give the same bits where loading found so: then AR's picture, in any dtype."""
+"""Where loading found that passes of any width give the same bits: AR's picture in any dtype."""
 
 import json
 

@@ -76,10 +76,13 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
     if 0 < sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
-    probs = logits.softmax(-1)
     if sampling.top_p != 1:
-        probs = nucleus(probs, sampling.top_p)
-    return without_unlikely(probs, sampling.min_p) if sampling.min_p else probs
+        probs = nucleus(logits.softmax(-1), sampling.top_p)
+        return without_unlikely(probs, sampling.min_p) if sampling.min_p else probs
+    if not sampling.min_p:
+        return logits.softmax(-1)
+    weights = likely_weights(logits, sampling.min_p)
+    return weights.div_(weights.sum(-1, keepdim=True))
 
 
 def race_weights(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -91,11 +94,14 @@ def race_weights(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
         return probabilities(logits, sampling)
     if sampling.temperature != 1:
         logits = logits / sampling.temperature
+    return likely_weights(logits, sampling.min_p or 0.0)
+
+
+def likely_weights(logits: torch.Tensor, min_p: float) -> torch.Tensor:
+    """exp(logits) [..., V], the likeliest 1 and those below min_p 0."""
     weights = (logits - logits.amax(-1, keepdim=True)).exp_()
-    if not sampling.min_p:
-        return weights
-    just_below = sampling.min_p * (1 - 1e-6)  # the likeliest passes where min_p is 1
-    return torch.threshold_(weights, just_below, 0.0)
+    just_below = min_p * (1 - 1e-6)  # the likeliest passes where min_p is 1
+    return torch.threshold_(weights, just_below, 0.0) if min_p else weights
 
 
 def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
