@@ -1,0 +1,98 @@
+"""Passes of a decoder as wide and deep as Janus-Pro-1B, by width and dtype, and what they come to.
+
+    python benchmarks/wide_passes.py
+
+Random weights, guidance on, one picture. Milliseconds are measured, decoder and image head. Seconds
+a picture are computed from them and from the passes that `postcard` takes (usual.json): what real
+weights would take is not known. Writes benchmarks/results/wide_passes.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+
+import torch
+from conditions import RESULTS, conditions, table
+from random_backbones import random_backbone
+
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.threads import using_threads
+from ssd_core.engine.usual import bundled
+from ssd_core.files import written_whole
+from ssd_core.measure.best import thread_counts
+from ssd_core.weights.catalogue import known
+from ssd_core.weights.load import DTYPES
+from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
+
+NAME, PRECISIONS = "Janus-Pro-1B", ("fp32", "bf16", "int8")
+CELLS, START, SLOTS = (1, 8, 16, 24, 48, 96), 300, 704
+AR_PASSES = 576
+CPU = torch.device("cpu")
+
+
+def backbone_in(precision: str) -> Backbone:
+    backbone = random_backbone(known(NAME), CPU, DTYPES.get(precision, torch.bfloat16))
+    if precision == "int8":
+        quantise(backbone.decoder, quantiser("int8", CPU))
+        quantise_image_head(backbone)
+    return backbone
+
+
+@torch.inference_mode()
+def pass_ms(backbone: Backbone, cells: int, threads: int, repeats: int) -> float:
+    """The fastest of a few passes over so many cells, after one that does not count."""
+    cache, found = backbone.new_cache(2, SLOTS), []
+    x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
+    with using_threads(threads):
+        for _ in range(repeats + 1):
+            begun = time.perf_counter()
+            cache.seek(START, cells)
+            backbone.logits(backbone(x, cache))
+            found.append(1000 * (time.perf_counter() - begun))
+    return min(found[1:])
+
+
+def measured(repeats: int) -> Iterator[tuple[str, int, float]]:
+    """(precision, cells, milliseconds with the better number of threads)."""
+    for precision in PRECISIONS:
+        backbone = backbone_in(precision)
+        for cells in CELLS:
+            ms = min(pass_ms(backbone, cells, count, repeats) for count in thread_counts(CPU))
+            print(precision, cells, f"{ms:.0f}", flush=True)
+            yield precision, cells, ms
+
+
+def faithful(ms: dict[int, float]) -> tuple[int, float]:
+    """The window of `exact` that costs least with the passes of `postcard`, and its seconds."""
+    passes = bundled()["passes"]
+    found = {cells: ms[cells] * passes[f"exact/{cells}/none"] / 1000
+             for cells in CELLS if f"exact/{cells}/none" in passes}
+    window = min(found, key=found.__getitem__)
+    return window, found[window]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    ms: dict[str, dict[int, float]] = defaultdict(dict)
+    for precision, cells, one in measured(parser.parse_args().repeats):
+        ms[precision][cells] = one
+    slowest, rows = AR_PASSES * ms["fp32"][1] / 1000, []
+    for precision, own in ms.items():
+        ar, (window, seconds) = AR_PASSES * own[1] / 1000, faithful(own)
+        rows.append([precision, *(f"{own[cells]:.0f}" for cells in CELLS), f"{ar:.0f}", str(window),
+                     f"{seconds:.0f}", f"{ar / seconds:.1f}", f"{slowest / seconds:.1f}"])
+    told = " ".join(" ".join(__doc__.split("\n\n")[2:]).split())
+    head = ["dtype", *(f"{cells} cells, ms" for cells in CELLS), "AR, s (computed)",
+            "window of exact", "exact, s (computed)", "against AR, same dtype", "against AR, fp32"]
+    text = ["# Passes of a decoder of Janus-Pro-1B's size", "",
+            f"{told} {conditions(CPU, threads=thread_counts(CPU))}.", "", table(head, rows), ""]
+    with written_whole(RESULTS / "wide_passes.md") as temporary:
+        temporary.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
