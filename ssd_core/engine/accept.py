@@ -79,8 +79,6 @@ def relaxed(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> 
 
 def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
     """Sample again with the slot's fixed noise; a token counts as accepted if it did not change.
-
-    target_probs need not be normalised.
     """
     chosen = choose(target_probs, noise)
     return Verdict(chosen, chosen == tokens)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from ..backbones.base import Backbone
 from ..errors import SSDError
 from ..model.noise import NoiseField, Slots
-from ..model.sampling import Sampling, choose, guide, probabilities, race_weights
+from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
 from .events import Pass, RowsDone
 from .graphs import Eager, Run
@@ -215,22 +215,16 @@ class DecodeState:
         """Static: `target_probs_at`."""
         return self.probs(self.backbone.logits(self.hidden_at(slots)), slots)
 
-    def target_weights_at(self, slots: Slots) -> torch.Tensor:
-        """Static: weights [B, n, V] in proportion to p, for choosing with the slots' noise."""
-        logits = guide(self.backbone.logits(self.hidden_at(slots)), self.cfg)
-        return self._with_forced(race_weights(logits, self.sampling), slots)
-
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Static: the tokens [B, n] that AR would sample here, with the slots' fixed noise."""
-        return choose(self.target_weights_at(slots), self.noise.choosing_at(slots))
+        return choose(self._target_probs(slots), self.noise.choosing_at(slots))
 
     def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Static: `chosen_at`, and which choices [B, n] rounding may have decided: close_calls.py.
         """
-        scores = self.target_weights_at(slots) / self.noise.choosing_at(slots)
-        best, tokens = scores.max(-1)
-        near = scores > best[..., None] * (1 - self.margin)
-        return tokens, near.sum(-1) > 1
+        scores = self._target_probs(slots) / self.noise.choosing_at(slots)
+        near = scores > scores.amax(-1, keepdim=True) * (1 - self.margin)
+        return likeliest(scores), near.sum(-1) > 1
 
     def embedding_at(self, slots: Slots) -> torch.Tensor:
         """e [rows, n, d] of the tokens in slots [B, n]."""
@@ -259,10 +253,6 @@ class DecodeState:
     def probs(self, logits: torch.Tensor, slots: Slots, sharpen: float = 1.0) -> torch.Tensor:
         """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
         probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
-        return self._with_forced(probs, slots)
-
-    def _with_forced(self, probs: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """The probabilities or weights [B, n, V] with all of it on code 0 in forced slots."""
         if self.forced is None:
             return probs
         return torch.where(self.forced[slots][..., None], self.certain, probs)

@@ -268,8 +268,8 @@ def judged(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
 
 def judged_again(state: DecodeState, slots: Slots) -> torch.Tensor:
     """Static: choose slots [B, n] again with their fixed noise. [B, n] bool: which stood."""
-    weights, noise = state.target_weights_at(slots), state.noise.choosing_at(slots)
-    verdict = accept.coupled(state.codes_at(slots), weights, noise)
+    target_probs, noise = state.target_probs_at(slots), state.noise.choosing_at(slots)
+    verdict = accept.coupled(state.codes_at(slots), target_probs, noise)
     state.write_at(slots, verdict.tokens)
     return verdict.accepted
 

@@ -120,10 +120,9 @@ class Drafts:
     def _chosen(self, ahead: torch.Tensor) -> torch.Tensor:
         """Tokens [B, n] for the slots `ahead`: new ones where they are open."""
         state, noise, old = self.state, self.state.noise, self.state.codes_at(ahead)
-        tokens = accept.coupled(old, state.run(state.target_weights_at, ahead),
-                                noise.choosing_at(ahead)).tokens
+        probs = state.target_probs_at(ahead)
+        tokens = accept.coupled(old, probs, noise.choosing_at(ahead)).tokens
         if self.method.verification == "residual":
-            probs = state.target_probs_at(ahead)
             verdict = accept.residual(old, self._draft_probs(ahead, old), probs,
                                       noise.uniform(Purpose.ACCEPT, state.passes, ahead),
                                       noise.drawing(Purpose.REPAIR, state.passes, ahead))
