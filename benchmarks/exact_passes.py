@@ -63,7 +63,7 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
 
 def shares(dtype: str, captions: list[str]) -> list[float]:
     """Of every caption the share of tokens that `exact` has in common with AR in this dtype."""
-    backbone = load_backbone("postcard", dtype=dtype)
+    backbone = load_backbone("postcard", "cpu", dtype)
     heads = load_heads("postcard", backbone)
     both = [drawn(backbone, method, heads, captions) for method in (AR(), Exact())]
     found = [identical_share(a, b) for (a, _), (b, _) in zip(*both, strict=True)]
@@ -84,7 +84,7 @@ def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: 
         f"{captions} held-out captions, one picture each and one at a time (caption i with seed "
         f"i), guidance {backbone.preset.cfg:g}, temperature 1, {platform.machine()} CPU, torch "
         f"{torch.__version__}. Made by `python benchmarks/exact_passes.py`.", "",
-        "Passes, fp32 (AR takes 576). `heads`: first guesses by the vertical head, `none`: the "
+        "Passes, int8 (AR takes 576). `heads`: first guesses by the vertical head, `none`: the "
         "token above, `row`: by the row drafter, which also carries changes over.", "",
         "| window, drafter | mean | least | most |", "|---|---|---|---|",
         *(f"| {key.removeprefix('exact/')} | {statistics.mean(n):.0f} | {min(n)} | {max(n)} |"
@@ -109,13 +109,13 @@ def write(path: Path, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prompts", type=int, default=16)
-    parser.add_argument("--dtypes", default="fp32,bf16,fp16",
+    parser.add_argument("--dtypes", default="fp32,bf16,int8,fp16:2",
                         help="bf16:4 compares only the first 4 captions")
     args = parser.parse_args()
     compared = asked(args.dtypes, args.prompts)
     most = max(args.prompts, *compared.values())
     captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(most)]
-    backbone = load_backbone("postcard")
+    backbone = load_backbone("postcard", "cpu", "int8")
     found = passes(backbone, load_heads("postcard", backbone), captions[: args.prompts])
     kept = {"sha256": backbone.sha256,
             "passes": {key: round(statistics.mean(n)) for key, n in found.items()}}

@@ -106,6 +106,8 @@ class KVCache:
         else:
             k[self._every_row, :, self.slots] = keys.transpose(1, 2).to(k.dtype)
             v[self._every_row, :, self.slots] = values.transpose(1, 2).to(v.dtype)
+        if self.causal and self.by_columns:  # SDPA is lean only with keys by rows
+            return keys.to(k.dtype).contiguous(), values.to(v.dtype)
         return k[:, :, : self._end], v[:, :, : self._end]
 
     def _additive_of_all(self) -> torch.Tensor:
