@@ -21,6 +21,7 @@ VERSIONS = (1, 2, 3)  # a recipe names its version, so old pictures can be repro
 NEWEST = VERSIONS[-1]
 TABLE_BITS = 16
 HELD_NUMBERS = 1 << 25  # a picture's field of at most so many is computed once and kept
+FEW_SLOTS = 128  # are computed when asked for; whoever wants more gets the whole field made
 SLAB_NUMBERS = 1 << 18  # computed at a time, for computing takes several times their memory
 UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers of so many rounds are computed in one go
 MOST_ROUNDS = 64
@@ -80,7 +81,9 @@ class NoiseField:
     """
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
-                 version: int = NEWEST) -> None:
+                 version: int = NEWEST, at_once: bool = False) -> None:
+        """at_once: make the whole field now, since work that is captured as a graph must find it.
+        """
         self.device, self.codes, self.version = device, codes, version
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
         self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
@@ -91,14 +94,25 @@ class NoiseField:
         self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
         self.code_words *= _signed(0x9E3779B1)
         self.table = exponential_table().to(device)
+        self.steps = self.table[1:] - self.table[:-1]
         self.slots = torch.arange(slots, device=device)
         self.purposes = torch.tensor([[4 * p, 4 * p + 2] for p in Purpose], dtype=torch.int32,
                                      device=device)
         count = UNIFORMS_AT_ONCE // (len(seeds) * slots)
         self.rounds = torch.arange(min(max(count, 1), MOST_ROUNDS), device=device).int()
         self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
-        small = slots * codes <= HELD_NUMBERS
-        self.held = self._whole() if small else None
+        self._held: torch.Tensor | None = None
+        self._small = slots * codes <= HELD_NUMBERS
+        self._unheld = FEW_SLOTS  # slots that are computed when asked for
+        if at_once and self._small:
+            self._held = self._whole()
+
+    @property
+    def held(self) -> torch.Tensor | None:
+        """E [B, slots, codes] of all slots, for choosing tokens; None where that is too much."""
+        if self._held is None and self._small:
+            self._held = self._whole()
+        return self._held
 
     def _whole(self) -> torch.Tensor:
         """E [B, slots, codes] of all slots, for choosing tokens."""
@@ -116,12 +130,14 @@ class NoiseField:
 
     def choosing_at(self, slots: Slots) -> torch.Tensor:
         """The same for a slice of slots, or for slots [B, n], which may differ per picture."""
+        held = self._held if self._unheld > 0 else self.held
+        self._unheld -= (slots.stop - slots.start if isinstance(slots, slice) else slots.shape[1])
         if isinstance(slots, slice):
-            if self.held is not None:
-                return self.held[:, slots]
+            if held is not None:
+                return held[:, slots]
             slots = self.slots[slots]
-        if self.held is not None:
-            return self.held.gather(1, slots[..., None].expand(-1, -1, self.codes))
+        if held is not None:
+            return held.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
     def drawing(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
@@ -167,7 +183,7 @@ class NoiseField:
     def _exponential(self, word: torch.Tensor) -> torch.Tensor:
         """32 random bits -> E: the high half selects a table entry, the low half interpolates."""
         word = mix(word)
-        index = ((word >> 16) & 0xFFFF).long()
-        between = ((word & 0xFFFF).float() + 0.5) * 2.0**-16
-        low = self.table[index]
-        return (self.table[index + 1] - low).mul_(between).add_(low)
+        index = (word >> 16).bitwise_and_(0xFFFF).flatten()
+        between = word.bitwise_and_(0xFFFF).float().add_(0.5).mul_(2.0**-16).flatten()
+        low = self.table.index_select(0, index)
+        return self.steps.index_select(0, index).mul_(between).add_(low).view(word.shape)

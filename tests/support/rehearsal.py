@@ -49,7 +49,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name, kwargs = func.overloadpacket.__name__, kwargs or {}
         refuse(name)
-        if name.startswith("index") and any(
+        if name.startswith("index") and name != "index_select" and any(
                 one is not None and one.dtype == torch.bool for one in args[1]):
             raise NotStatic("an index of unknown size")
         self.trace.append((name, *map(self.told, args), *map(self.told, kwargs.items())))
