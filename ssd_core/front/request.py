@@ -231,7 +231,7 @@ class Request:
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
         return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
-                         self.keep_rows, longest, method.scratch(self.grid))
+                         self.keep_rows, longest, method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
