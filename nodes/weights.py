@@ -22,7 +22,7 @@ from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.memory import is_out_of_memory
-from ..ssd_core.weights.figures import stored_bytes
+from ..ssd_core.weights.figures import stored_bytes, stored_dtype
 from ..ssd_core.weights.fit import fit
 from ..ssd_core.weights.load import auto_dtype
 from ..ssd_core.weights.quantize import KINDS
@@ -225,7 +225,7 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         drafts = load_heads(path, module)
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
-    return _once(LoadedHeads, (path, module.sha256, module.dtype), make,
+    return _once(LoadedHeads, (path, module.sha256, stored_dtype(module)), make,
                  (heads, (path, for_backbone)))
 
 

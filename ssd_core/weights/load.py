@@ -160,9 +160,9 @@ def is_twofold(path: Path) -> bool:
     return (path / INT8_FILE).is_file()
 
 
-def auto_dtype(path: Path, device: torch.device) -> str:
+def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     """The name of the dtype that auto loads a backbone in."""
-    checkpoint = find_backbone(path)[0]
+    checkpoint = find_backbone(name_or_path)[0]
     if postcard.holds_int8(checkpoint):
         return "int8"
     return SHORT_NAMES[pick_dtype("auto", device, is_small(checkpoint))]
