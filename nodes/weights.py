@@ -22,9 +22,9 @@ from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.memory import is_out_of_memory
-from ..ssd_core.weights.figures import SHORT_NAMES, stored_bytes
+from ..ssd_core.weights.figures import stored_bytes, stored_dtype
 from ..ssd_core.weights.fit import fit
-from ..ssd_core.weights.load import find_backbone, is_small, pick_dtype
+from ..ssd_core.weights.load import auto_dtype
 from ..ssd_core.weights.quantize import KINDS
 
 CPU = torch.device("cpu")
@@ -189,7 +189,7 @@ def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backb
     """
     device = mm.get_torch_device()
     if dtype == "auto":
-        dtype = SHORT_NAMES[pick_dtype(dtype, device, is_small(find_backbone(path)[0]))]
+        dtype = auto_dtype(path, device)
     size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)
     place = device if dtype in KINDS else rests_on
     if place.type != "cpu":
@@ -225,7 +225,7 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
         drafts = load_heads(path, module)
         return LoadedHeads(path, drafts, patcher_of(drafts))
 
-    return _once(LoadedHeads, (path, module.sha256, module.dtype), make,
+    return _once(LoadedHeads, (path, module.sha256, stored_dtype(module)), make,
                  (heads, (path, for_backbone)))
 
 

@@ -19,7 +19,7 @@ from ssd_core.front.memory import empty_caches
 from ssd_core.front.request import Request, resolved_method
 from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
-from ssd_core.weights.figures import SHORT_NAMES
+from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.fit import fit, gib
 from ssd_core.weights.load import pick_device
 
@@ -36,9 +36,10 @@ class Loaded:
     problem: str | None = None
 
     @property
-    def identity(self) -> tuple[str, str | None]:
+    def identity(self) -> tuple[str, str, str | None]:
         """Equal identities draw equal pictures."""
-        return self.backbone.sha256, self.heads.sha256 if self.heads else None
+        return (self.backbone.sha256, stored_dtype(self.backbone),
+                self.heads.sha256 if self.heads else None)
 
 
 class Library:
@@ -139,7 +140,7 @@ class Library:
         """
         current = self.current
         loaded = name == current.name and dtype in (AUTO, self._asked[1],
-                                                    SHORT_NAMES.get(current.backbone.dtype))
+                                                    stored_dtype(current.backbone))
         if loaded:
             target, heads, has_heads = current.backbone, current.heads, current.heads is not None
             dtype = self._asked[1]
@@ -204,11 +205,11 @@ class Library:
         if (loaded := self._loaded) is None:
             return f"loaded: nothing yet, {self._asked[0]} is next"
         backbone, heads = loaded.backbone, loaded.heads
-        dtype = str(backbone.dtype).removeprefix("torch.")
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
         eager = why_eager(backbone.device, backbone.graphs, backbone.turns is not None)
-        return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), {dtype} on "
-                f"{backbone.device}, {drafts}, {f'no graphs ({eager})' if eager else 'graphs'}")
+        return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), "
+                f"{stored_dtype(backbone)} on {backbone.device}, {drafts}, "
+                f"{f'no graphs ({eager})' if eager else 'graphs'}")
 
     def places(self) -> list[Path]:
         """The folders searched for backbones and heads."""

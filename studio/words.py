@@ -194,6 +194,10 @@ TABLE: dict[str, tuple[str, str]] = {
     "restored": ("Settings restored from {name}.", "已从 {name} 恢复设置。"),
     "redone_below": (" Its first {rows} rows came from another picture. Pick that picture in Redo.",
                      " 它的前 {rows} 行来自另一张图像，请在“从某行重绘”中选择那张。"),
+    "other_dtype": (" It was drawn in {dtype}. The model in use is loaded in {now}, so it may come "
+                    "out different: load it with precision {dtype} for the same picture.",
+                    " 它以 {dtype} 绘制，当前模型以 {now} 载入，结果可能不同；"
+                    "以精度 {dtype} 载入即可得到同一张图。"),
     "other_backbone": (" It was drawn with {name}. The model in use is {now}.",
                        " 它由 {name} 绘制；当前使用的模型是 {now}。"),
     "history_pick": ("Click a picture to see its prompt and settings, and what you can do with it.",
@@ -209,8 +213,10 @@ TABLE: dict[str, tuple[str, str]] = {
     "looked_in": ("Searched folders: {places}", "已搜索的文件夹：{places}"),
     "backbone": ("Model", "模型"),
     "dtype": ("Precision", "精度"),
-    "dtype_hint": ("int8 and int4 save memory, not time. fp8 needs an RTX 40 card or newer.",
-                   "int8 与 int4 节省内存，但不会更快；fp8 需要 RTX 40 或更新的显卡。"),
+    "dtype_hint": ("int8 is the fastest on recent CPUs. fp8 needs an RTX 40 card or newer. int4 "
+                   "saves memory, not time.",
+                   "int8 在较新的 CPU 上最快；fp8 需要 RTX 40 或更新的显卡；"
+                   "int4 节省内存，但不会更快。"),
     "use": ("Use this model", "使用此模型"),
     "loading": ("Loading {name} after the runs ahead of it in the queue.",
                 "正在加载 {name}；队列中排在前面的任务会先完成。"),

@@ -14,8 +14,10 @@ from support.mock_backbone import MockBackbone, events, random_heads, tiny_postc
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.backbones import postcard
+from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.codecs.vqgan import VQGAN, VQGANShape
 from ssd_core.cli import main
+from ssd_core.model import products, transformer
 from ssd_core.model.kv_cache import KVCache
 from ssd_core.model.noise import NoiseField
 from ssd_core.weights import fit as fit_module
@@ -32,7 +34,7 @@ from ssd_core.weights.memory import (
     mask_bytes,
     working_bytes,
 )
-from ssd_core.weights.quantize import quantise, quantiser
+from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 GIB = 2**30
 METHODS = st.sampled_from([*one_of_each(k_h=3, k_v=2, rounds=1, window=40),
@@ -138,10 +140,10 @@ def packed(numbers: int, scales: int) -> SimpleNamespace:
     return SimpleNamespace(**parts, numel=lambda: 64, __tensor_flatten__=lambda: (parts, None))
 
 
-@pytest.mark.parametrize("numbers, scales, dtype", [(64, 2, "int8"), (32, 2, "int4")])
+@pytest.mark.parametrize("numbers, scales, dtype", [(64, 2, "fp8"), (32, 2, "int4")])
 def test_quantised_weights_are_seen(numbers, scales, dtype):
     weight = packed(numbers, scales)
-    backbone = SimpleNamespace(decoder=SimpleNamespace(
+    backbone = SimpleNamespace(in_int8=False, decoder=SimpleNamespace(
         layers=[SimpleNamespace(get_parameter={"qkv": weight}.get)]))
     assert stored_bytes(weight) == numbers + 4 * scales
     assert stored_dtype(backbone) == dtype
@@ -174,15 +176,40 @@ def test_a_process_takes_what_is_told(root, monkeypatch):
     assert 0.9 < told["needed"] / told["peak"] < 1.1
 
 
-@pytest.mark.parametrize("plain", [torch.float32, torch.bfloat16])
-def test_beside_int8_a_loaded_backbones_own_dtype_counts(plain):
-    pytest.importorskip("torchao", reason="torchao is not installed")
-    backbone = tiny_postcard()
-    backbone.to(plain)
+def in_int8(backbone: Backbone) -> Backbone:
     quantise(backbone.decoder, quantiser("int8", torch.device("cpu")))
+    quantise_image_head(backbone)
+    return backbone
+
+
+@pytest.mark.parametrize("bf16", [True, False])
+@pytest.mark.parametrize("plain", [torch.float32, torch.bfloat16])
+def test_beside_int8_a_loaded_backbones_own_dtype_counts(plain, bf16, monkeypatch):
+    monkeypatch.setattr(transformer, "cpu_has_bf16", lambda: bf16)
+    backbone = in_int8(tiny_postcard().to(plain))
     told = fit(backbone, methods.AR(), guided=True, device="cpu", prompt_slots=40)
     assert stored_dtype(backbone) == "int8"
     assert told.cache == backbone.new_cache(2, 40 + backbone.grid.slots).nbytes
+
+
+@pytest.mark.parametrize("slots", [1, 64, 65])
+def test_a_cache_in_bf16_has_whole_pages_on_a_cpu(slots):
+    backbone = MockBackbone().to(torch.bfloat16)
+    told = fit(backbone, methods.AR(), guided=False, device="cpu", prompt_slots=slots)
+    assert told.cache == backbone.new_cache(1, slots + backbone.grid.slots).nbytes
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_weights_in_int8_are_counted_but_for_their_scales(kernel, monkeypatch):
+    monkeypatch.setattr(products, "has_kernel", lambda device: kernel)
+    monkeypatch.setattr(fit_module, "has_kernel", lambda device: kernel)
+    backbone = in_int8(tiny_postcard())
+    heads = random_heads(backbone, 2, 1)
+    heads.to_int8()
+    told = fit(backbone, methods.SSD(k_h=2, k_v=1), device="cpu", heads=heads)
+    held = sum(weight.numel() * weight.element_size() for module in (backbone, heads)
+               for name, weight in module.named_parameters() if not name.endswith("scales"))
+    assert told.weights == pytest.approx(held, rel=0.02)
 
 
 @pytest.mark.parametrize("batch", [1, 5])
@@ -226,12 +253,13 @@ def test_graphs_count_where_passes_are_replayed(monkeypatch):
     assert fit(row, methods.SSD()).graphs == 0
 
 
-def test_a_product_in_int8_unpacks_its_matrix():
+def test_a_product_in_int8_unpacks_a_piece_only_where_no_kernel_is():
     figures, cells = figures_of(CATALOGUE["Janus-Pro-7B"]), 1
-    plain, small = (working_bytes(figures, Setting(dtype=dtype), cells)
-                    for dtype in ("bf16", "int8"))
-    assert small - plain > 2 * 4096 * 2 * 11008 - (16 << 20)
-    assert working_bytes(figures, Setting(dtype="int8", beside_int8=4), cells) > small
+    plain, integers, unpacked = (
+        working_bytes(figures, setting, cells) for setting in (
+            Setting(dtype="bf16"), Setting(dtype="int8"), Setting(dtype="int8", kernel=False)))
+    assert integers == plain
+    assert unpacked - plain > 4 * 2 * 11008 * products.EXACT - (16 << 20)
 
 
 # Laws

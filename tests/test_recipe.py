@@ -21,6 +21,7 @@ from ssd_core.front.recipe import (
     kept_tokens,
     make_recipe,
     method_of,
+    other_dtype,
     read_recipe,
     recipe_tokens,
     sampling_of,
@@ -34,7 +35,7 @@ from studio.settings import from_recipe
 BACKBONE = SimpleNamespace(
     name="toy", sha256="ab" * 32, preset=Preset(cfg=3.0), sizes=((16, 8),), size=(16, 8),
     grid=Grid(2, 4),
-    codes=9, device=torch.device("cpu"),
+    codes=9, device=torch.device("cpu"), in_int8=True,
     encode=lambda pictures: torch.full((len(pictures), 2, 4), 5))
 TOKENS = torch.arange(8).view(2, 4)
 STATS = {"passes": 6, "seconds": {"total": 0.5}}
@@ -92,6 +93,17 @@ def test_numerics_of_an_older_recipe_are_read_and_mean_nothing(png, numerics):
     assert from_recipe(old) == from_recipe(read_recipe(png(recipe())))
 
 
+def test_a_recipe_tells_the_dtype_and_an_older_one_means_fp32(png):
+    assert recipe()["dtype"] == "int8"
+    old = {key: value for key, value in recipe().items() if key != "dtype"}
+    assert read_recipe(png(recipe()))["dtype"] == "int8"
+    assert read_recipe(png(old))["dtype"] == "fp32"
+    assert other_dtype(read_recipe(png(recipe())), BACKBONE) is None
+    assert "load it with dtype fp32" in other_dtype(read_recipe(png(old)), BACKBONE)
+    foreign = recipe(dtype="fp32", backbone={"name": "other", "sha256": "cd" * 32})
+    assert other_dtype(foreign, BACKBONE) is None
+
+
 def test_no_recipe_leaves_no_chunk(tmp_path):
     save_png(tmp_path / "x.png", torch.rand(8, 16, 3), None)
     assert not {"ssd_recipe", "parameters"} & set(Image.open(tmp_path / "x.png").info)
@@ -140,6 +152,7 @@ HOSTILE = {
         recipe(cfg=7)).replace('"cfg": 7', '"cfg": 1e999'),
     "digits": '{"version": 1, "seed": ' + "9" * 10_000 + "}", "seed": recipe(seed=1 << 64),
     "seed text": recipe(seed="7"), "backbone text": recipe(backbone="toy"),
+    "dtype": recipe(dtype="int7"), "no dtype": recipe(dtype=None),
     "nameless": recipe(backbone={"sha256": "x"}), "top_p": recipe(top_p=0),
     "min_p": recipe(min_p=2), "numerics": recipe(numerics="slow"),
     "noise": recipe(noise_version=4), "no noise": recipe(noise_version=None),

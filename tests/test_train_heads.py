@@ -384,6 +384,6 @@ def test_sizes_are_not_mixed(tmp_path):
 def test_batches_shrink_to_what_memory_has_room_for():
     recipe = SelfDistillRecipe(Path())
     for free, pictures in ((1 << 40, 64), (1, 1), (None, 64)):  # None: 8 GiB are assumed
-        place = Place("cpu", torch.float32, free)
+        place = Place("cpu", "fp32", free)
         assert self_distill.at_once(recipe, MOCK, place) == pictures
         assert self_distill.at_once(replace(recipe, batch=7), MOCK, place) == 7

@@ -20,7 +20,7 @@ SSD = methods.SSD()
 
 def recipe(method=SSD, **changes):
     return {"version": 1, "backbone": {"name": "postcard", "sha256": "ab" * 32},
-            "heads": "cd" * 32, "method": method.name,
+            "dtype": "fp32", "heads": "cd" * 32, "method": method.name,
             "knobs": asdict(method.resolved(Postcard.preset)), "prompt": "a red house\nat night",
             "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
             "top_p": 0.8, "min_p": 0.1, "numerics": "matched", "size": [384, 384], "keep_rows": 0,
@@ -75,7 +75,8 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
         "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
         "numerics": "fast", "size": "384x384", "batch_size": 1,
         "control_after_generate": "fixed"}
-    assert widgets(graph, "SSD_LoadBackbone")["backbone"] == "postcard"
+    loader = widgets(graph, "SSD_LoadBackbone")
+    assert (loader["backbone"], loader["dtype"]) == ("postcard", "fp32")
 
 
 def test_a_schedule_stands_on_the_sampler_as_numbers():

@@ -21,6 +21,7 @@ from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
 from ..model.processor import likes_columns
+from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.aliases import Said, said, without_repeats
 from ..postcards.chips import KINDS, Kind
@@ -32,6 +33,8 @@ from .reading.checkpoint import Checkpoint
 
 FAMILY = "postcard"
 FORMAT = "ssd-postcard/2"
+INT8_FORMAT = "ssd-postcard-int8/1"
+PARTS = {"values": torch.int8, "scales": torch.float32}  # of a matrix in int8
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
 EARLIER_FORMAT = "ssd-postcard/1"
 EARLIER = "260c97f2e664f4563e40983d1f87cfe03a1a1c56d165360b8bb4e58e3301bd06"
@@ -153,36 +156,99 @@ class Postcard(Backbone):
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write everything but the draft heads as one fp16 safetensors file."""
     tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
+    write_safetensors(tensors, path, {**described(backbone, FORMAT), **(metadata or {})})
+
+
+def save_int8(backbone: Postcard, path: Path) -> None:
+    """Write a postcard that was loaded in int8: the matrices as integers with fp32 scales, all else
+    in fp16. The file names the weights it was made from, whose draft heads fit it too.
+    """
+    matrices = {f"{name}." for name, module in backbone.named_modules()
+                if isinstance(module, Int8Matrix)}
+    tensors = {}
+    for name, weight in backbone.state_dict().items():
+        stem, dot, part = name.rpartition(".")
+        kind = PARTS[part] if f"{stem}{dot}" in matrices else torch.float16
+        tensors[name] = weight.detach().to("cpu", kind).contiguous()
     write_safetensors(tensors, path, {
-        "format": FORMAT, "shape": json.dumps(asdict(backbone.decoder.shape)),
-        "words": json.dumps(backbone.words), **(metadata or {})})
+        **described(backbone, INT8_FORMAT), "source_sha256": backbone.sha256,
+        "sha256": sha256_of(tensors)})
+
+
+def described(backbone: Postcard, format_name: str) -> dict[str, str]:
+    """The metadata of a file."""
+    return {"format": format_name, "shape": json.dumps(asdict(backbone.decoder.shape)),
+            "words": json.dumps(backbone.words)}
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether these are the tensors that `save` wrote."""
+    """Whether these are the tensors that `save` or `save_int8` wrote."""
     return {"word_embedding", "prompt_position", "row_position"} <= set(checkpoint.shapes)
 
 
+def holds_int8(checkpoint: Checkpoint) -> bool:
+    """Whether `save_int8` wrote the file."""
+    return checkpoint.metadata.get("format") == INT8_FORMAT
+
+
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Postcard:
-    """Read a file that `save` wrote; sizes are checked against the tensors themselves."""
+    """Read a file that `save` or `save_int8` wrote; sizes are checked against the tensors."""
     path = checkpoint.files[0]
     if checkpoint.metadata.get("format") == EARLIER_FORMAT:
         raise SSDError(f"{path}: the earlier postcard of 192x192 pixels, which this version cannot "
                        "read: choose 'postcard', which is bundled")
-    tensors, metadata = read_safetensors(path, FORMAT)
+    tensors, metadata = read_safetensors(path, INT8_FORMAT if holds_int8(checkpoint) else FORMAT)
     try:
-        shape = DecoderShape(**json.loads(metadata["shape"]))
-        grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
-        with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
-            backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["head"]), shape,
-                                grid)
-        backbone.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
+        backbone = built(tensors, metadata)
+        matrices = taken_matrices(tensors) if holds_int8(checkpoint) else {}
+        shapes = {name: torch.empty_like(values, device="meta", dtype=torch.float32)
+                  for name, (values, _) in matrices.items()}
+        backbone.load_state_dict({k: v.float() for k, v in tensors.items()} | shapes, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({str(error).splitlines()[0]}): reinstall the bundle") from error
+    return placed(backbone, matrices, device, dtype).freeze()
+
+
+def built(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
+    """A postcard of a file's sizes and hash, without values."""
+    shape = DecoderShape(**json.loads(metadata["shape"]))
+    grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
+    with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+        backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["code_embedding"]),
+                            shape, grid)
     backbone.sha256 = sha256_of(tensors)
+    if metadata["format"] == INT8_FORMAT:
+        if metadata["sha256"] != backbone.sha256:
+            raise ValueError("its values are not those that were written")
+        backbone.sha256 = metadata["source_sha256"]
+    return backbone
+
+
+def taken_matrices(tensors: dict[str, torch.Tensor]
+                   ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Take integers and scales of every matrix, by its name, out of a file's tensors."""
+    names = [name.removesuffix(".values") for name, tensor in tensors.items()
+             if tensor.dtype == torch.int8]
+    return {name: (tensors.pop(f"{name}.values"), tensors.pop(f"{name}.scales"))
+            for name in names}
+
+
+def placed(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Tensor]],
+           device: torch.device, dtype: torch.dtype) -> Postcard:
+    """Move everything to the device; matrices in int8 take the place of those without values."""
     codec = backbone.picture_codec.to(device)
     del backbone.picture_codec  # pixels stay in fp32 whatever the decoder's dtype
+    for name in matrices:
+        put_below(backbone, name, torch.empty(0))
     backbone.to(device, dtype)
+    for name, (values, scales) in matrices.items():  # later, because scales stay in fp32
+        put_below(backbone, name, Int8Matrix(values.to(device), scales.to(device)))
     backbone.picture_codec = codec
-    return backbone.freeze()
+    return backbone
+
+
+def put_below(backbone: Postcard, name: str, matrix: Matrix) -> None:
+    """`put` for a name with dots."""
+    owner, _, own_name = name.rpartition(".")
+    put(backbone.get_submodule(owner), own_name, matrix)

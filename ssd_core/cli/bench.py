@@ -70,7 +70,7 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     entrants += ar_in(others, entrants, loading)
     work = OtherWork()
     rows = bench(entrants, course.repeats, course.warmup, Bars())
-    where = {**conditions(backbone), "dtype": entrants[0].dtype, **machine(work)}
+    where = {**conditions(backbone), **machine(work)}
     tell(report, rows, where)
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
                    "cfg": guidance_of(sampling, backbone.preset)})

@@ -18,6 +18,7 @@ from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
 from ..measure.machine import OtherWork, processor, waiting
+from ..weights.figures import stored_dtype
 from ..weights.load import load_backbone, load_heads
 from ..workers.crew import Place
 from ..workers.models import Models, portable
@@ -105,9 +106,9 @@ def decode(request: Request, label: str) -> Result:
 def conditions(backbone: Backbone, place: Place | None = None) -> dict:
     """The conditions of a measurement. place: where workers compute, if others than this process.
     """
-    device, dtype = (place.device, place.dtype) if place else (backbone.device, backbone.dtype)
+    device = place.device if place else backbone.device
     return {"backbone": backbone.name, "device": str(device),
-            "dtype": str(dtype).removeprefix("torch."),
+            "dtype": place.dtype if place else stored_dtype(backbone),
             "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 

@@ -17,7 +17,8 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, METHODS, Method
 from ..errors import SSDError
 from ..model.sampling import Sampling
-from .labels import DTYPE_NAMES, percent
+from ..weights.figures import stored_dtype
+from .labels import percent
 from .recipe import to_bytes
 from .request import Request, Result, compare_with_ar
 from .sheet import Tile, contact_sheet
@@ -194,7 +195,7 @@ def conditions(request: Request) -> str:
     """What all pictures of a contest have in common, for below its title."""
     sampling, module = request.sampling, request.backbone
     return (f"{module.name}, seed {sampling.seed}, guidance {sampling.cfg:g}, temperature "
-            f"{sampling.temperature:g}, {DTYPE_NAMES.get(module.dtype, module.dtype)} on "
+            f"{sampling.temperature:g}, {stored_dtype(module)} on "
             f"{module.device.type}")
 
 

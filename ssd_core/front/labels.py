@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
-import torch
-
 from ..backbones.base import Backbone
 from ..engine.methods import AR, Method
 from ..engine.methods.ssd import RowSchedule
 from ..engine.plan import Plan
+from ..weights.figures import stored_dtype
 from .compare import promise_holds, verdict
-
-DTYPE_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
 def label(method: Method) -> str:
@@ -59,7 +56,7 @@ def claim(method: Method, backbone: Backbone, share: float | None = None) -> str
     """
     if isinstance(method, AR):
         return "AR itself"
-    kind = DTYPE_NAMES.get(backbone.dtype, str(backbone.dtype))
+    kind = stored_dtype(backbone)
     word = verdict(method, promise_holds(backbone), share)
     if share is not None:
         return f"{word}{equal_tokens(share)} (measured, {kind})"

@@ -37,10 +37,13 @@ from ..files import written_whole
 from ..model.knobs import LARGEST
 from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
+from ..weights.figures import stored_dtype
+from ..weights.memory import WEIGHT_BYTES
 from .workflow import workflow_of
 
 VERSION = 2
 CHUNK = "ssd_recipe"
+OLDER_DTYPE = "fp32"  # of recipes that name none
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 MAX_SIDE = 1024
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
@@ -71,6 +74,7 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
     return {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
+        "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
         "prompt": prompt, "negative": negative,
@@ -274,14 +278,23 @@ def require_version(path: Path, recipe: Mapping) -> None:
 
 def upgraded(recipe: dict) -> dict:
     """The recipe in the current version's format."""
-    # older than min_p, or older or newer than numerics, which had an effect between the two
-    recipe = {"min_p": 0.0, "numerics": NUMERICS[0], **recipe}
+    # older than min_p or dtype, or older or newer than numerics, which had an effect for a while
+    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
     return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
     """The sampling of a checked recipe, which reproduces its tokens."""
     return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling) if f.name in recipe})
+
+
+def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
+    """One line if a recipe's picture was drawn with these weights in another dtype."""
+    drawn, here = recipe["dtype"], stored_dtype(backbone)
+    if recipe["backbone"]["sha256"] != backbone.sha256 or drawn == here:
+        return None
+    return (f"the picture was drawn in {drawn}, {backbone.name} is loaded in {here}: it may come "
+            f"out different; load it with dtype {drawn} for the same picture")
 
 
 def check(recipe: Mapping) -> None:
@@ -346,6 +359,10 @@ def is_text_or_none(value: object) -> bool:
     return value is None or is_text(value)
 
 
+def is_dtype(value: object) -> bool:
+    return isinstance(value, str) and value in WEIGHT_BYTES
+
+
 def is_mapping(value: object) -> TypeGuard[dict]:
     return isinstance(value, dict)
 
@@ -356,9 +373,9 @@ def is_size(value: object) -> bool:
 
 
 FIELDS: dict[str, Callable[[object], bool]] = {
-    "backbone": is_mapping, "heads": is_text_or_none, "method": is_text, "knobs": is_mapping,
-    "prompt": is_text, "negative": is_text_or_none, "size": is_size, "keep_rows": is_count,
-    "tokens": is_mapping,
+    "backbone": is_mapping, "dtype": is_dtype, "heads": is_text_or_none, "method": is_text,
+    "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
+    "keep_rows": is_count, "tokens": is_mapping,
     **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
                     is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {

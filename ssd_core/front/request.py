@@ -31,12 +31,13 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
+from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from . import labels
 from .compare import identical_share, promise_holds, verdict
 from .pixels import pixels
 from .preview import Preview
-from .recipe import make_recipe, method_of, recipe_tokens, sampling_of
+from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
 
 FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
              "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
@@ -68,6 +69,7 @@ class Request:
     where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
     are quickest. choice: what was chosen for this machine, and what it costs. alone: whether the
     pictures are done sooner one after the other (`parts`). asked: the method before any choice.
+    drawn_before: a line about the picture that a recipe draws again, for `notes`.
 
     Raises SSDError if size, method and heads do not fit together; `check` does the same for the
     other fields.
@@ -87,6 +89,7 @@ class Request:
     named: bool = False
     device: torch.device | None = None
     threads: int | None = None
+    drawn_before: str | None = None
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -149,7 +152,7 @@ class Request:
         return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
                    recipe["negative"], size, keep_rows=rows,
                    keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False,
-                   device=device)
+                   device=device, drawn_before=other_dtype(recipe, backbone))
 
     # The run
 
@@ -222,7 +225,7 @@ class Request:
         """Sentences to show the user beside the pictures."""
         words = ", ".join(self.unknown_words)
         ignored = f"{self.backbone.name} does not know, and ignores: {words}" if words else None
-        return [note for note in (self.note, ignored) if note]
+        return [note for note in (self.note, self.drawn_before, ignored) if note]
 
     @property
     def bytes_needed(self) -> int:
@@ -231,7 +234,7 @@ class Request:
         longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
         return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
-                         self.keep_rows, longest, method.scratch(self.grid))
+                         self.keep_rows, longest, method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
@@ -258,8 +261,8 @@ class Request:
     @cached_property
     def _identity(self) -> tuple:
         kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
-        return (self.backbone.sha256, self.heads and self.heads.sha256, self.recorded,
-                self.sampling, self.prompt, self.negative, self.size, self.pictures,
+        return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
+                self.recorded, self.sampling, self.prompt, self.negative, self.size, self.pictures,
                 self.keep_rows, str(kept))
 
     def __eq__(self, other: object) -> bool:

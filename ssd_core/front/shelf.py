@@ -16,7 +16,7 @@ from ..backbones.reading.checkpoint import ENDINGS
 from ..errors import SSDError
 from ..files import ASSETS
 from ..weights.catalogue import BACKBONES_FOLDER, CATALOGUE
-from ..weights.load import BACKBONE_FILE, HEADS_FILE, family_of, find_backbone
+from ..weights.load import HEADS_FILE, family_of, find_backbone, is_twofold
 from .missing import how_to_get, missing_files
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
@@ -45,8 +45,10 @@ class Found:
 
     @property
     def file(self) -> Path:
-        """One of its files; SSDError if it cannot be read."""
-        return find_backbone(self.path)[0].files[0] if self.path.is_dir() else self.path
+        """One of its files, or the folder of one stored in two dtypes; SSDError if not readable."""
+        if not self.path.is_dir() or is_twofold(self.path):
+            return self.path
+        return find_backbone(self.path)[0].files[0]
 
 
 @dataclass(frozen=True)
@@ -233,10 +235,10 @@ def named(path: Path) -> str:
 
 
 def bundled() -> dict[str, Found]:
-    """The backbones shipped with this software."""
-    files = {name: ASSETS / name / BACKBONE_FILE for name in BACKBONES}
-    return {name: Found(name, postcard.FAMILY, path, path.with_name(HEADS_FILE), "Apache-2.0")
-            for name, path in files.items() if path.is_file()}
+    """The backbones shipped with this software, by folders that may hold them in two dtypes."""
+    folders = {name: ASSETS / name for name in BACKBONES}
+    return {name: Found(name, postcard.FAMILY, path, path / HEADS_FILE, "Apache-2.0")
+            for name, path in folders.items() if path.is_dir()}
 
 
 def stem(path: Path) -> Path:

@@ -30,7 +30,7 @@ def workflow_of(recipe: Mapping) -> dict:
     graph = copy.deepcopy(template()["quick_start"])
     graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
     name, (width, height) = recipe["backbone"]["name"], recipe["size"]
-    fill(node_of(graph, LOADER), backbone=name)
+    fill(node_of(graph, LOADER), backbone=name, dtype=recipe["dtype"])
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
     sampler = node_of(graph, SAMPLER)
     drawn = {one.name: recipe[one.name] for one in sampling_knobs() if one.name in recipe}

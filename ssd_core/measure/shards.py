@@ -100,7 +100,7 @@ class Shards:
         """
         backbone, sampling = trial.backbone, trial.sampling
         place = place or Place.of(Loaded(backbone))
-        same = [backbone.sha256, str(place.dtype), place.device, trial.batch, asdict(sampling)]
+        same = [backbone.sha256, place.dtype, place.device, trial.batch, asdict(sampling)]
         digest = hashlib.sha256(json.dumps(same).encode()).hexdigest()[:12]
         return cls(trial, heads, runs / digest, place)
 

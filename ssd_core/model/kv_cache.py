@@ -20,6 +20,12 @@ def stored_by_columns(dtype: torch.dtype, device: torch.device) -> bool:
     return device.type == "cpu" and dtype == torch.bfloat16
 
 
+def slots_made(slots: int, dtype: torch.dtype, device: torch.device) -> int:
+    """How many slots a cache has that was asked for so many."""
+    step = KEYS if stored_by_columns(dtype, device) else 1
+    return -(-slots // step) * step
+
+
 class KVCache:
     """Keys and values [layers, rows, kv_heads, slots, head_dim] of one run.
 

@@ -196,10 +196,13 @@ class Decoder(nn.Module):
                        group=s.heads // s.kv_heads)
 
     def cache_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:
-        """bf16 beside integer matrices where a CPU computes in it, else the dtype of the states."""
-        integers = isinstance(self.layers[0].qkv, Int8Matrix)
-        in_bf16 = integers and device.type == "cpu" and cpu_has_bf16()
-        return torch.bfloat16 if in_bf16 else dtype
+        """The dtype of keys and values beside states of this dtype."""
+        return cache_dtype(dtype, device, isinstance(self.layers[0].qkv, Int8Matrix))
+
+
+def cache_dtype(dtype: torch.dtype, device: torch.device, integers: bool) -> torch.dtype:
+    """bf16 beside integer matrices where a CPU computes in it, else the dtype of the states."""
+    return torch.bfloat16 if integers and device.type == "cpu" and cpu_has_bf16() else dtype
 
 
 def frequencies(pairs: int, theta: float = 10_000.0) -> torch.Tensor:

@@ -53,7 +53,7 @@ class BlendRecipe:
     held_out: int = option(200, "Pictures that only measure.")
     seed: int = 0
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = option("auto", "Of the backbone: auto, fp32, bf16, fp16.")
+    dtype: str = option("fp32", "Of the backbone: fp32, bf16, fp16.")
 
 
 class Examples(NamedTuple):

@@ -20,7 +20,8 @@ from torch import nn
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads, Space, save_heads, stored_heads
 from ..errors import SSDError
-from ..weights.load import load_backbone
+from ..weights.load import auto_dtype, load_backbone
+from ..weights.quantize import unquantise_image_head
 from . import draft_heads, row
 from .checkpoints import Checkpoint, training_steps
 from .common import Say, cosine, remember_rates, set_rate, silent, take_step
@@ -71,7 +72,7 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
         raise SSDError(f"batch {recipe.batch}: {team.size} processes need a picture each; raise "
                        "--batch")
     folder = recipe.file.parent
-    backbone = load_backbone(recipe.backbone or folder, team.device, recipe.dtype)
+    backbone = frozen(recipe, team)
     backbone.keep_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
     drawn = load_pictures(Path(recipe.data or folder), backbone)
     backbone = backbone.resized(drawn.size)
@@ -90,6 +91,16 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
                              {"pictures": shown, "steps": steps})
     return Run(recipe, backbone, heads, drawn.pick(range(shown)), held_out, learn, summary,
                checkpoint, first, steps)
+
+
+def frozen(recipe: HeadsRecipe, team: Team) -> Backbone:
+    """The backbone that teaches; auto leaves out int8, which is for drawing."""
+    source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
+    if dtype == "auto" and auto_dtype(source, team.device) == "int8":
+        dtype = "fp32"
+    backbone = load_backbone(source, team.device, dtype)
+    unquantise_image_head(backbone)
+    return backbone
 
 
 def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: Pictures,

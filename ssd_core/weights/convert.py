@@ -1,7 +1,7 @@
-"""Convert torch files (.bin, .pt, .pth, .ckpt) to safetensors, one shard at a time.
+"""Convert torch files (.bin, .pt, .pth, .ckpt) to safetensors, and a postcard to int8.
 
-New files get their final names only after all of them are complete. Tensor names and values do not
-change.
+Torch files are converted one shard at a time; tensor names and values do not change. New files get
+their final names only after all of them are complete.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from ..backbones.postcard import Postcard, save_int8
 from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
 from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
+from .load import BACKBONE_FILE, INT8_FILE, load_backbone, located
 
 SHARD_BYTES = 2 * 2**30
 Progress = Callable[[int, int], None]  # bytes done, total bytes
@@ -47,6 +49,22 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
         written += converted(checkpoint, folder, shard_bytes, progress)
         if out is not None:
             written += copied_json(checkpoint.folder, folder)
+    return written
+
+
+def convert_int8(name_or_path: str | Path, out: Path | None = None) -> Path:
+    """Write a postcard's backbone.safetensors in int8, to int8/ in its folder or in `out`.
+
+    Returns the new file, which takes the place of an older one. Raises SSDError for any other
+    backbone.
+    """
+    folder = located(name_or_path)
+    backbone = load_backbone(folder / BACKBONE_FILE, "cpu", "int8")
+    if not isinstance(backbone, Postcard):
+        raise SSDError(f"{folder}: {backbone.name} is no postcard; other backbones become int8 "
+                       "while they load: choose dtype int8 there")
+    written = Path(out or folder).expanduser() / INT8_FILE
+    save_int8(backbone, written)
     return written
 
 

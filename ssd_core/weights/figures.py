@@ -5,6 +5,7 @@ Knows no run and no device.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,8 +14,10 @@ from torch import nn
 from ..backbones.base import Backbone, Preset
 from ..errors import SSDError
 from ..model.grid import Grid
+from ..model.products import Int8Matrix
 from ..model.transformer import DecoderShape
 from .catalogue import KnownBackbone
+from .quantize import IMAGE_HEAD
 
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at least MANY
@@ -34,8 +37,16 @@ class Figures:
     other_parameters: int  # outside the layers and the codec: embeddings, norm, head
     codec_parameters: int
     codec_channels: float  # per pixel, at the codec's widest layer
+    image_head: int = 0  # of other_parameters: the matrices between hidden state and logits
     dtype: str = "bf16"
     offload: bool = False
+
+    @property
+    def largest_matrix(self) -> tuple[int, int]:
+        """(outputs, inputs) of the largest matrix of a layer."""
+        s = self.shape
+        return max((2 * s.ffn, s.hidden), ((s.heads + 2 * s.kv_heads) * s.head_dim, s.hidden),
+                   key=math.prod)
 
     @property
     def matrices(self) -> int:
@@ -75,18 +86,22 @@ def figures_of_row(row: KnownBackbone) -> Figures:
     """The figures of a catalogue row; embeddings and head are as wide as the decoder."""
     others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
     return Figures(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
-                   row.prompt_slots, others, row.codec_parameters, row.codec_channels)
+                   row.prompt_slots, others, row.codec_parameters, row.codec_channels,
+                   row.codes * row.shape.hidden)
 
 
 def figures_of_backbone(backbone: Backbone) -> Figures:
     codec = getattr(backbone, "picture_codec", None) or nn.Identity()
     patch = backbone.size[0] // backbone.grid.columns
-    count = sum(weight.numel() for weight in backbone.parameters())
+    count = sum(weight.numel() for weight in backbone.parameters()) - sum(
+        module.scales.numel() for module in backbone.modules() if isinstance(module, Int8Matrix))
+    head = sum(math.prod(getattr(backbone, name).shape) for name in IMAGE_HEAD
+               if hasattr(backbone, name))
     in_codec = sum(weight.numel() for weight in codec.parameters())
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
     figures = Figures(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
-                      codec_channels(codec, patch), stored_dtype(backbone),
+                      codec_channels(codec, patch), head, stored_dtype(backbone),
                       backbone.turns is not None)
     return replace(figures, other_parameters=count - in_codec - figures.matrices)
 

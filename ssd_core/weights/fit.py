@@ -17,6 +17,7 @@ from ..engine.graphs import why_eager
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
+from ..model.products import has_kernel
 from .catalogue import KnownBackbone
 from .figures import Figures, figures_of, stored_bytes
 from .free import free_bytes
@@ -63,12 +64,12 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
         graphs: bool | None = None) -> Fit:
     """Estimate a run of `batch` pictures against the free memory of the device.
 
-    dtype: "auto" is a loaded backbone's own, else bf16; fp8, int8 and int4 apply to the layers'
-    matrices. guided: None follows the backbone's preset. offload: None is a loaded backbone's
-    setting. heads: None counts the heads that the method needs. replaced: a loaded backbone that
-    will be dropped first. free: bytes available; None asks the device. graphs: whether passes are
-    replayed as CUDA graphs; None: as the device and the backbone run. Raises SSDError for
-    impossible settings.
+    dtype: "auto" is a loaded backbone's own, else bf16; fp8 and int4 apply to the layers' matrices,
+    int8 to the image head and the draft heads, too. guided: None follows the backbone's preset.
+    offload: None is a loaded backbone's setting. heads: None counts the heads that the method
+    needs. replaced: a loaded backbone that will be dropped first. free: bytes available; None asks
+    the device. graphs: whether passes are replayed as CUDA graphs; None: as the device and the
+    backbone run. Raises SSDError for impossible settings.
     """
     figures = figures_of(target, prompt_slots).resized(size)
     method = method.resolved(figures.preset)
@@ -85,7 +86,8 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     if graphs is None:
         graphs = not why_eager(chosen, getattr(target, "graphs", "auto"), offload)
     setting = Setting(batch, dtype, guided, offload,
-                      beside_int8(target, figures, dtype, chosen).itemsize)
+                      beside_int8(target, figures, dtype, chosen).itemsize, chosen.type,
+                      multiplies_integers(chosen))
     memory = Memory(figures, method, setting, head_parameters(figures, method, heads), keep_rows,
                     chosen.type != "cpu", graphs)
     if free is None and (free := free_bytes(chosen)) is not None:
@@ -103,11 +105,21 @@ def beside_int8(target: object, figures: Figures, dtype: str,
     return pick_dtype("int8", device, figures.parameters <= SMALL)
 
 
+def multiplies_integers(device: torch.device) -> bool:
+    """Whether products in int8 stay integers there; of a device only described, that is assumed."""
+    return device.type == "meta" or has_kernel(device)
+
+
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
-              prompt_slots: int | None = None, scratch: int = 0) -> int:
-    """Peak bytes of a run besides the weights, for passes over at most `cells` cells."""
-    figures = figures_of(backbone, prompt_slots)
-    setting = Setting(pictures, figures.dtype, guided, beside_int8=backbone.dtype.itemsize)
+              prompt_slots: int | None = None, scratch: int = 0,
+              device: torch.device | None = None) -> int:
+    """Peak bytes of a run besides the weights, for passes over at most `cells` cells.
+
+    device: where it runs, if the backbone is elsewhere now.
+    """
+    figures, place = figures_of(backbone, prompt_slots), device or backbone.device
+    setting = Setting(pictures, figures.dtype, guided, beside_int8=backbone.dtype.itemsize,
+                      device=place.type, kernel=multiplies_integers(place))
     kept = cache_bytes(figures, setting, scratch) + kept_bytes(figures, setting)
     return kept + max(working_bytes(figures, setting, cells, keep_rows), pixel_bytes(figures))
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import torch
 
-from ..backbones import BACKBONES, FAMILIES
+from ..backbones import BACKBONES, FAMILIES, postcard
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
@@ -22,11 +22,14 @@ from ..engine.threads import using_threads
 from ..errors import SSDError
 from ..files import ASSETS, read_safetensors
 from ..model.processor import has_bf16
+from .figures import SHORT_NAMES
 from .quantize import KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
 BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 SAMPLERS_FILE = "samplers.safetensors"
+INT8_FILE = Path("int8", BACKBONE_FILE)  # in a folder: its backbone in int8
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+IN_INT8 = ("auto", "int8")
 NO_CARD = ("cpu", "meta")
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
 
@@ -36,9 +39,10 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
-    auto, fp32, bf16, fp16, fp8, int8 or int4. auto is fp32 up to 100 million parameters, else bf16;
-    without bf16 support it is fp16 on a card and fp32 on a CPU. int8, fp8 and int4 quantise the
-    decoder's matrices (weights/quantize.py); the rest is as with auto, bf16 with fp8. offload:
+    auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard; for others it is fp32 up
+    to 100 million parameters, else bf16; without bf16 support it is fp16 on a card and fp32 on a
+    CPU. int8, fp8 and int4 quantise the decoder's matrices (weights/quantize.py); the rest is as
+    fp32 or bf16 is chosen by auto, bf16 with fp8. offload:
     decoder and picture codec take turns on the device; the other waits on the CPU. graphs: auto or
     off; off never replays passes as CUDA graphs (engine/graphs.py). Raises SSDError naming the file
     and what to do.
@@ -47,7 +51,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     if offload and place.type in NO_CARD:
         raise SSDError(f"offload saves memory on a graphics card, the device is {place}: "
                        "leave it out, or choose another device")
-    checkpoint, family = find_backbone(name_or_path)
+    checkpoint, family = find_backbone(name_or_path, dtype)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.graphs = graphs
     if place.type == "cpu":
@@ -58,7 +62,8 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
         backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
     if samplers.is_file():
-        backbone.find_drafter = DrafterFile(samplers, device, dtype)
+        backbone.find_drafter = DrafterFile(samplers, device,
+                                            "int8" if backbone.in_int8 else dtype)
     return backbone
 
 
@@ -96,6 +101,9 @@ def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dt
             small: bool) -> Backbone:
     """Load a backbone in a named dtype; it is quantised tensor by tensor while it is read."""
     compute = pick_dtype(dtype, device, small)
+    if postcard.holds_int8(checkpoint) and dtype not in IN_INT8:
+        raise SSDError(f"{checkpoint.files[0]}: holds int8, from which {dtype} cannot be made: "
+                       "choose dtype auto or int8")
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
     become = quantiser(dtype, device)
@@ -111,13 +119,15 @@ def is_layer_matrix(name: str) -> bool:
     return name.startswith("decoder.layers.") and name.endswith(MATRICES)
 
 
-def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
+def find_backbone(name_or_path: str | Path,
+                  dtype: str = "auto") -> tuple[Checkpoint, ModuleType]:
     """The one checkpoint that a family claims under a name, file or folder, and the family.
 
-    Raises SSDError if there is none, or more than one.
+    dtype: as in `load_backbone`. Raises SSDError if there is none, or more than one.
     """
-    path = located(name_or_path)
-    root = path if path.is_dir() else path.parent
+    named = located(name_or_path)
+    root = named if named.is_dir() else named.parent
+    path = stored_for(named, dtype)
     opened = [attempt(model, root) for model in models_at(path)]
     whole = [one for one in opened if isinstance(one, Checkpoint)]
     claimed = [(one, family) for one in whole for family in FAMILIES if family.claims(one)]
@@ -131,6 +141,31 @@ def find_backbone(name_or_path: str | Path) -> tuple[Checkpoint, ModuleType]:
             raise failure
     raise SSDError(f"{path}: no backbone known here, {what_is_in(whole)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+def stored_for(path: Path, dtype: str) -> Path:
+    """The file to read for a dtype, of a folder that holds a backbone in two; else the path."""
+    if not is_twofold(path):
+        return path
+    if dtype in IN_INT8:
+        return path / INT8_FILE
+    if not (path / BACKBONE_FILE).is_file():
+        raise SSDError(f"dtype {dtype}: {path / BACKBONE_FILE} is missing, an installed package "
+                       "leaves it out: choose dtype auto or int8, or copy it there from the source")
+    return path / BACKBONE_FILE
+
+
+def is_twofold(path: Path) -> bool:
+    """Whether this is a folder that holds a backbone in int8 besides other dtypes."""
+    return (path / INT8_FILE).is_file()
+
+
+def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
+    """The name of the dtype that auto loads a backbone in."""
+    checkpoint = find_backbone(name_or_path)[0]
+    if postcard.holds_int8(checkpoint):
+        return "int8"
+    return SHORT_NAMES[pick_dtype("auto", device, is_small(checkpoint))]
 
 
 def family_of(path: Path) -> tuple[str, str]:
@@ -152,10 +187,10 @@ def backbones_in(folder: Path) -> list[tuple[Path, str]]:
 
 
 def located(name_or_path: str | Path) -> Path:
-    """The path of a bundled name or a path; SSDError if it does not exist."""
-    bundled = ASSETS / str(name_or_path) / BACKBONE_FILE
+    """The folder of a bundled name, or a path; SSDError if it does not exist."""
+    bundled = ASSETS / str(name_or_path)
     path = Path(name_or_path).expanduser()
-    if str(name_or_path) in BACKBONES and bundled.is_file():
+    if str(name_or_path) in BACKBONES and bundled.is_dir():
         return bundled
     if not str(name_or_path) or not path.exists():
         raise SSDError(f"backbone {str(name_or_path)!r}: neither a bundled name "

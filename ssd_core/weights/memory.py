@@ -6,11 +6,17 @@ The constants are measured (benchmarks/memory.py). Knows no device and nothing a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+
+import torch
 
 from ..engine.graphs import pool_bytes
 from ..engine.heads import DraftHeads
 from ..engine.methods import Resolved
+from ..model.kv_cache import slots_made
 from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
+from ..model.products import EXACT, HELD
+from ..model.transformer import cache_dtype
 from .figures import Figures
 
 # Bytes per weight of a layer's matrices; int4 adds a scale and a zero point per 128 weights.
@@ -18,19 +24,23 @@ WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.
 # Measured number of float32 tensors alive at once: distributions of a pass (p, q and noise under
 # computation), noise of a picture under computation, feature maps of the codec.
 PASS_COPIES, NOISE_COPIES, CODEC_COPIES = 10.5, 7, 5
-UNPACKED = {"int8": 1}  # copies of a matrix that a product makes, in the dtype of activations
 MARGIN = 1.05  # for memory fragmentation
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a run that `advice` may change."""
+    """The settings of a run that `advice` may change, and what follows from them on the device.
+
+    device: its type. kernel: whether it multiplies integers; without, products in int8 are fp32.
+    """
 
     batch: int = 1
     dtype: str = "bf16"
     guided: bool = True
     offload: bool = False  # the decoder leaves the device before the codec is loaded
     beside_int8: int = 2  # bytes per number of what int8 leaves as it is
+    device: str = "cuda"
+    kernel: bool = True
 
     @property
     def rows(self) -> int:
@@ -40,6 +50,14 @@ class Setting:
     def number_bytes(self) -> int:
         """Bytes per number of activations, keys, values and unquantised weights."""
         return {"fp32": 4, "int8": self.beside_int8}.get(self.dtype, 2)
+
+    @property
+    def cache_dtype(self) -> torch.dtype:
+        """The dtype of keys and values."""
+        beside = torch.float32 if self.beside_int8 == 4 else torch.bfloat16
+        states = {"fp32": torch.float32, "fp16": torch.float16, "int8": beside}
+        return cache_dtype(states.get(self.dtype, torch.bfloat16), torch.device(self.device),
+                           self.dtype == "int8")
 
 
 @dataclass(frozen=True)
@@ -56,9 +74,13 @@ class Memory:
 
     @property
     def decoder(self) -> int:
-        s = self.setting
-        plain = self.figures.other_parameters + self.head_parameters
-        return int(self.figures.matrices * WEIGHT_BYTES[s.dtype]) + plain * s.number_bytes
+        figures, s = self.figures, self.setting
+        matrices = figures.matrices
+        plain = figures.other_parameters + self.head_parameters
+        if s.dtype == "int8":  # there the image head and the draft heads are integers, too
+            matrices += figures.image_head + self.head_parameters
+            plain -= figures.image_head + self.head_parameters
+        return int(matrices * matrix_bytes(figures, s)) + plain * s.number_bytes
 
     @property
     def codec(self) -> int:
@@ -119,11 +141,19 @@ def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None
     return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
 
 
+def matrix_bytes(figures: Figures, setting: Setting) -> float:
+    """Bytes per number of a layer's matrices; small ones in int8 are fp32 without a kernel."""
+    if setting.dtype == "int8" and not setting.kernel and prod(figures.largest_matrix) <= HELD:
+        return WEIGHT_BYTES["fp32"]
+    return WEIGHT_BYTES[setting.dtype]
+
+
 def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
     """Bytes of keys and values for prompt, picture and `scratch` slots, over all rows."""
-    s = figures.shape
-    slots = figures.prompt_slots + figures.grid.slots + scratch
-    return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * setting.number_bytes
+    s, dtype = figures.shape, setting.cache_dtype
+    slots = slots_made(figures.prompt_slots + figures.grid.slots + scratch, dtype,
+                       torch.device(setting.device))
+    return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * dtype.itemsize
 
 
 def kept_bytes(figures: Figures, setting: Setting) -> int:
@@ -151,10 +181,10 @@ def distribution_bytes(figures: Figures, setting: Setting, cells: int) -> int:
 
 
 def unpacked_bytes(figures: Figures, setting: Setting) -> int:
-    """Bytes of the largest matrix of a layer as int8 unpacks it for a product."""
-    s = figures.shape
-    largest = s.hidden * max(2 * s.ffn, (s.heads + 2 * s.kv_heads) * s.head_dim)
-    return UNPACKED.get(setting.dtype, 0) * largest * setting.number_bytes
+    """Bytes of a piece of the largest matrix as fp32, where no kernel multiplies integers."""
+    outputs, inputs = figures.largest_matrix
+    unpacked = setting.dtype == "int8" and not setting.kernel and outputs * inputs > HELD
+    return 4 * outputs * min(inputs, EXACT) * unpacked
 
 
 def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:

@@ -125,6 +125,13 @@ def quantise_image_head(backbone: Backbone) -> None:
             quantise_one(backbone, name, Int8Matrix.of)
 
 
+def unquantise_image_head(backbone: Backbone) -> None:
+    """Make them floating point again: no gradient passes through rounding to integers."""
+    for name in IMAGE_HEAD:
+        if isinstance(matrix := getattr(backbone, name, None), Int8Matrix):
+            put(backbone, name, matrix.dequantised().to(backbone.dtype))
+
+
 def quantise_one(module: nn.Module, name: str, become: Become) -> None:
     """Quantise a matrix of a module, if it is not quantised yet."""
     if not is_quantised(weight := getattr(module, name)):

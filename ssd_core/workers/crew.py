@@ -5,24 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import torch
-
+from ..weights.figures import stored_dtype
 from ..weights.free import free_bytes
 from .task import Loaded, Task
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where tasks are computed: type of device, dtype, free bytes after loading (None: unknown)."""
+    """Where tasks are computed: type of device, the weights' dtype, free bytes after loading (None:
+    unknown).
+    """
 
     device: str
-    dtype: torch.dtype
+    dtype: str
     free: int | None
 
     @classmethod
     def of(cls, loaded: Loaded) -> Place:
         backbone = loaded.backbone
-        return cls(backbone.device.type, backbone.dtype, free_bytes(backbone.device))
+        return cls(backbone.device.type, stored_dtype(backbone), free_bytes(backbone.device))
 
 
 class Crew(Protocol):

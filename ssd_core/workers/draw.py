@@ -163,7 +163,9 @@ def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: P
         found, told = read_recipe(path), settings(
             backbone, heads, how.method, how.sampling.later(one.number), index=0,
             prompt=one.prompt, negative=how.negative)
-        free = ("method", "knobs", "heads") if how.either and found["method"] in EITHER else ()
+        free = ["method", "knobs", "heads"] if how.either and found["method"] in EITHER else []
+        if backbone.device.type == "meta":  # other processes draw, maybe in another dtype than told
+            free.append("dtype")
         for key, value in json.loads(json.dumps(told)).items():
             if found[key] != value and key not in free:
                 raise SSDError(f"{path}: drawn with {key} {brief(found[key])}, now it is "

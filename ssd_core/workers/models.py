@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..backbones import BACKBONES
 from ..files import ASSETS
-from ..weights.load import load_backbone, load_heads
+from ..weights.load import HEADS_FILE, load_backbone, load_heads
 from .task import Loaded
 
 
@@ -37,8 +37,12 @@ class Models:
 
 
 def portable(name_or_path: str | Path) -> str:
-    """What names these files on every machine: a bundled model's name, else the whole path."""
-    if str(name_or_path) in BACKBONES:
-        return str(name_or_path)
+    """What names these files on every machine: a bundled model's name, else the whole path.
+
+    The file of a bundled backbone has no such name, because its folder holds it in two dtypes.
+    """
     path = Path(name_or_path).expanduser().absolute()
-    return path.relative_to(ASSETS).parts[0] if path.is_relative_to(ASSETS) else str(path)
+    if str(name_or_path) in BACKBONES or path.parent == ASSETS:
+        return path.name
+    bundled_heads = path.name == HEADS_FILE and path.parent.parent == ASSETS
+    return path.parent.name if bundled_heads else str(path)

@@ -17,6 +17,7 @@ from ssd_core.front.compare import promise_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import FELL_BACK, Request
 from ssd_core.model.noise import NEWEST
+from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
 from ..services import Services
@@ -302,8 +303,7 @@ class Controls:
         about = say(language, f"about_{STOPS[stop].name}")
         backbone = self.services.library.current.backbone
         if STOPS[stop].name == "faithful" and not promise_holds(backbone):
-            name = str(backbone.dtype).removeprefix("torch.")
-            about += " " + say(language, "about_rounding", dtype=name)
+            about += " " + say(language, "about_rounding", dtype=stored_dtype(backbone))
         return about
 
     def note_html(self, settings: Settings, language: str) -> str:

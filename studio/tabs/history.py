@@ -9,6 +9,7 @@ from pathlib import Path
 import gradio as gr
 
 from ssd_core import SSDError
+from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
 from ..history import Entry
@@ -209,6 +210,8 @@ class HistoryTab:
         if recipe["backbone"]["sha256"] != now.sha256:
             told += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
                         now=now.name)
+        elif recipe["dtype"] != (dtype := stored_dtype(now)):
+            told += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
         return [line(told), True, *self.controls.shown(settings)]
 
     def _refused(self, told: str) -> list:

@@ -213,7 +213,7 @@ def test_doctor_tells_what_was_found_what_is_loaded_and_what_went_wrong(library,
     assert "nothing yet, tiny is next" in before and "none since the start" in before
     sha256 = library.current.backbone.sha256
     text = report(library.doctor_lines(), "the last line", "gradio 6")
-    for told in (str(models), "bare", sha256[:10], "float32 on cpu", "the last line", "gradio 6",
+    for told in (str(models), "bare", sha256[:10], "fp32 on cpu", "the last line", "gradio 6",
                  "torch", "Python"):
         assert told in text
 

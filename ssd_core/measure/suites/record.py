@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from ...errors import SSDError
 from ...files import written_whole
-from ...front.labels import DTYPE_NAMES
 from ...front.recipe import settings
 from ...workers.draw import How
 from ...workers.task import Loaded
@@ -59,16 +56,19 @@ def prompts_of(record: Record) -> list[tuple[str, str]]:
     return [(item.name, item.prompt) for item in record.items]
 
 
-def conditions(how: How, loaded: Loaded, dtype: torch.dtype) -> dict[str, object]:
-    """What decides a run's pictures beside their prompts, as JSON gives it back."""
+def conditions(how: How, loaded: Loaded, dtype: str) -> dict[str, object]:
+    """What decides a run's pictures beside their prompts, as JSON gives it back.
+
+    dtype: of the weights where they are drawn.
+    """
     known = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling, index=0,
                      prompt="", negative=how.negative)
     backbone, knobs = known.pop("backbone"), known.pop("knobs")
-    for of_one_picture in ("version", "prompt", "keep_rows"):
-        known.pop(of_one_picture)
+    for other in ("version", "dtype", "prompt", "keep_rows"):
+        known.pop(other)
     return json.loads(json.dumps({
         "backbone": backbone["name"], "weights": backbone["sha256"],
-        "dtype": DTYPE_NAMES.get(dtype, str(dtype)), **known,
+        "dtype": dtype, **known,
         **{f"{how.method.name} {name}": value for name, value in knobs.items()}}))
 
 

@@ -1,0 +1,152 @@
+"""Products in 8-bit integers: exact sums, rows that stand alone, near what fp32 gives."""
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ssd_core.model import products
+from ssd_core.model.products import (
+    EXACT,
+    HELD,
+    LARGEST,
+    Int8Matrix,
+    added,
+    exact_product,
+    has_kernel,
+    product,
+    put,
+    quantised,
+)
+
+CPU = torch.device("cpu")
+# rows, in, out; torch 2.13's kernel on CPUs is wrong for matrices with a single column
+SHAPES = st.tuples(st.integers(1, 9), st.integers(2, 2500), st.integers(1, 40))
+INTEGERS = st.sampled_from([True, False])  # by a kernel or in fp32
+kernel = pytest.mark.skipif(not has_kernel(CPU), reason="no integer kernel here")
+
+
+def numbers(*shape: int, seed: int = 0, dtype=torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def matrix(values: torch.Tensor, scales: torch.Tensor, by_kernel: bool) -> Int8Matrix:
+    """One that multiplies as told, whatever this machine would choose."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "has_kernel", lambda device: by_kernel)
+        return Int8Matrix(values, scales)
+
+
+def by_hand(x: torch.Tensor, values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The same product by sums of 64-bit integers."""
+    integers, scale = quantised(x)
+    sums = integers.long() @ values.long().T
+    return sums.float() * scales * scale
+
+
+@kernel
+@given(SHAPES, INTEGERS, st.integers(0, 99))
+@example((3, EXACT + 1, 5), False, 0)
+@example((1, 2 * EXACT, 1), False, 0)
+def test_sums_equal_those_of_whole_numbers_bit_for_bit(shape, by_kernel, seed):
+    rows, inner, out = shape
+    values = torch.randint(-LARGEST, LARGEST + 1, (out, inner), dtype=torch.int8,
+                           generator=torch.Generator().manual_seed(seed))
+    scales = numbers(out, seed=seed + 1).abs() + 0.01
+    x = numbers(rows, inner, seed=seed + 2)
+    made = matrix(values, scales, by_kernel)
+    assert torch.equal(made.of_rows(x), by_hand(x, values, scales))
+
+
+@pytest.mark.parametrize("inner", [EXACT, EXACT + 1, 3 * EXACT + 7])
+def test_the_largest_sums_are_exact(inner):
+    """All integers are the largest: beyond EXACT one sum of all products is rounded in fp32."""
+    x, values = (torch.full((rows, inner), LARGEST, dtype=torch.int8) for rows in (1, 2))
+    assert exact_product(x.float(), values).tolist() == [[inner * LARGEST**2] * 2]
+    assert (EXACT + 1) * LARGEST**2 > 2**24 >= EXACT * LARGEST**2
+
+
+@given(SHAPES, st.integers(0, 99))
+def test_a_row_does_not_depend_on_the_others(shape, seed):
+    rows, inner, out = shape
+    weight = Int8Matrix.of(numbers(out, inner, seed=seed))
+    x = numbers(rows, inner, seed=seed + 1) * (10.0 ** torch.arange(rows))[:, None]
+    together = weight.of_rows(x)
+    for n in range(rows):
+        assert torch.equal(weight.of_rows(x[n : n + 1]), together[n : n + 1])
+
+
+@given(SHAPES, st.integers(0, 99))
+def test_a_product_is_near_that_of_fp32(shape, seed):
+    """Each factor is off by at most half a step, 1/254 of the largest value of its row."""
+    rows, inner, out = shape
+    weight, x = numbers(out, inner, seed=seed), numbers(rows, inner, seed=seed + 1)
+    off_w, off_x = (t.abs().amax(-1, True) / (2 * LARGEST) for t in (weight, x))
+    bound = x.abs().sum(-1, True) * off_w.T + off_x * weight.abs().sum(-1) \
+        + inner * off_x * off_w.T
+    difference = (Int8Matrix.of(weight).of_rows(x) - x.double() @ weight.double().T).abs()
+    assert (difference <= 1.001 * bound + 1e-4).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_residual_and_bias_are_added(dtype):
+    weight, x = Int8Matrix.of(numbers(6, 32)), numbers(3, 32, seed=1, dtype=dtype)
+    residual, bias = numbers(3, 6, seed=2, dtype=dtype), numbers(6, seed=3, dtype=dtype)
+    y = product(x, weight)
+    assert y.dtype == dtype and y.shape == (3, 6)
+    close = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.02, "atol": 0.05}
+    assert torch.allclose(added(residual, x, weight), residual + y, **close)
+    assert torch.equal(product(x, weight, bias), y + bias)
+    assert torch.equal(product(x.view(1, 3, 32), weight), y[None])
+
+
+def test_rows_of_zeros_stay_zeros():
+    weight, x = numbers(4, 16), numbers(3, 16, seed=1)
+    weight[1], x[2] = 0, 0
+    y = Int8Matrix.of(weight).of_rows(x)
+    assert y.isfinite().all() and not y[:, 1].any() and not y[2].any()
+
+
+def test_a_large_matrix_is_quantised_in_parts_as_it_would_be_at_once(monkeypatch):
+    weight = numbers(50, 64)
+    whole = Int8Matrix.of(weight)
+    monkeypatch.setattr(products, "QUANTISED_AT_ONCE", 64 * 7)
+    parts = Int8Matrix.of(weight)
+    assert torch.equal(whole.values, parts.values) and torch.equal(whole.scales, parts.scales)
+
+
+def test_without_a_kernel_small_matrices_are_held_as_fp32():
+    small, large = (matrix(torch.ones(rows, 1024, dtype=torch.int8), torch.ones(rows), False)
+                    for rows in (HELD // 1024, HELD // 1024 + 1))
+    assert small.values.dtype == torch.float32 and large.values.dtype == torch.int8
+    assert not any(weight.requires_grad for weight in small.parameters())
+
+
+def test_a_matrix_back_in_fp32_is_off_by_half_a_step():
+    weight = numbers(8, 40)
+    off = (Int8Matrix.of(weight).dequantised() - weight).abs()
+    assert (off <= 1.001 * weight.abs().amax(-1, True) / (2 * LARGEST)).all()
+
+
+def test_put_takes_the_place_of_either_kind():
+    module = torch.nn.Linear(4, 4, bias=False)
+    made = Int8Matrix.of(module.weight)
+    put(module, "weight", made)
+    assert module.weight is made and "weight" not in module._parameters
+    put(module, "weight", torch.ones(4, 4))
+    assert isinstance(module.weight, torch.nn.Parameter) and not module._modules
+
+
+def test_a_kernel_that_is_wrong_is_not_used(monkeypatch):
+    monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.float() @ y.float()).int() + 1)
+    assert not has_kernel.__wrapped__(CPU)
+
+
+def test_a_kernel_that_is_slow_is_not_used(monkeypatch):
+    seconds = iter((2.0, 1.0))
+    monkeypatch.setattr(products, "best_of", lambda work: next(seconds))
+    assert not has_kernel.__wrapped__(CPU)
+
+
+def test_a_device_of_which_nothing_can_be_computed_has_none():
+    assert not has_kernel(torch.device("meta"))
