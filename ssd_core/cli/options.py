@@ -47,9 +47,9 @@ class Loading:
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME. "
                                         f"Default: {MODELS}.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto (fp32 for small backbones, else bf16; without bf16 "
-                              "support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, int8, int4. "
-                              f"{ABOUT}.")
+    dtype: str = flag("auto", "auto (int8 for postcard, fp32 for other small backbones, else bf16; "
+                              "without bf16 support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
+                              f"int8, int4. {ABOUT}.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
                                "which is faster; off runs their operations one by one.")

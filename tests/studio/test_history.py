@@ -30,6 +30,7 @@ class Named:
 
     name, sha256, size, grid = "mock", "5eed" * 16, (32, 24), Grid(3, 4)
     preset = methods.PAPER_PRESETS["Janus-Pro"]
+    in_int8 = True
 
 
 @pytest.fixture

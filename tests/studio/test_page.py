@@ -139,7 +139,7 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
     monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
     monkeypatch.setattr(backbone, "batch_invariant", invariant)
     faithful = replace(Settings(), **STOPS[1].knobs)
-    assert ("Rounding in bfloat16" in controls.about_speed(faithful, "en")) is told
+    assert ("Rounding in bf16" in controls.about_speed(faithful, "en")) is told
 
 
 def test_a_change_of_knobs_tells_plan_speed_and_what_to_remember(controls):
