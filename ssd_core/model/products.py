@@ -92,9 +92,10 @@ def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tens
     """residual [rows, out] + x [rows, in] @ weight.T, for a matrix of either kind."""
     if isinstance(weight, Int8Matrix):
         return weight.of_rows(x, residual)
-    if type(weight) is nn.Parameter:
+    if type(weight) is nn.Parameter and torch.is_inference_mode_enabled():
         return torch.addmm(residual, x, weight.t())
-    return residual + F.linear(x, weight)  # torchao's tensors know F.linear only
+    # torchao's tensors know F.linear only, and in training autocast would round the residual
+    return residual + F.linear(x, weight)
 
 
 def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

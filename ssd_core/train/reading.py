@@ -127,7 +127,7 @@ def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
     """The same state, kept from full passes inside the block: one element a pass."""
     heard: list[torch.Tensor] = []
     hook = backbone.decoder.layers[reading_layers(backbone) - 1].register_forward_hook(
-        lambda layer, given, x: heard.append(x[:, PROMPT_LENGTH - 1]))
+        lambda layer, given, x: heard.append(x.unflatten(0, (given[1], -1))[:, PROMPT_LENGTH - 1]))
     try:
         yield heard
     finally:
