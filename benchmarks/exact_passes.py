@@ -78,7 +78,7 @@ def asked(text: str, otherwise: int) -> dict[str, int]:
 
 
 def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
-    backbone = load_backbone("postcard")
+    backbone = load_backbone("postcard", dtype="fp32")
     lines = [
         "# `exact` on postcard", "",
         f"{captions} held-out captions, one picture each and one at a time (caption i with seed "
@@ -115,7 +115,7 @@ def main() -> None:
     compared = asked(args.dtypes, args.prompts)
     most = max(args.prompts, *compared.values())
     captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(most)]
-    backbone = load_backbone("postcard")
+    backbone = load_backbone("postcard", dtype="fp32")
     found = passes(backbone, load_heads("postcard", backbone), captions[: args.prompts])
     kept = {"sha256": backbone.sha256,
             "passes": {key: round(statistics.mean(n)) for key, n in found.items()}}
