@@ -78,7 +78,7 @@ def asked(text: str, otherwise: int) -> dict[str, int]:
 
 
 def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
-    backbone = load_backbone("postcard")
+    backbone = load_backbone("postcard", dtype="fp32")
     lines = [
         "# `exact` on postcard", "",
         f"{captions} held-out captions, one picture each and one at a time (caption i with seed "

@@ -100,7 +100,7 @@ class Work:
     # Drawing
 
     def drawing_bytes(self, pictures: int) -> int:
-        return fit(self.row, methods.AR(), pictures, "bf16", device="cpu", free=0).needed
+        return fit(self.row, methods.AR(), pictures, "bf16", device="meta", free=0).needed
 
     @property
     def at_once(self) -> int:

@@ -188,7 +188,7 @@ def main() -> None:
         f"{name}: {title}" for name, title in titles.items()))
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--heads", default="postcard")
-    parser.add_argument("--dtype", default="auto", help="bf16 is faster on CPUs with AMX")
+    parser.add_argument("--dtype", default="fp32", help="bf16 is faster on CPUs with AMX")
     parser.add_argument("--runs", type=Path, default=Path("runs/postcard"))
     parser.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
     parser.add_argument("--batch", type=int, default=32)

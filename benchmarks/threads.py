@@ -39,7 +39,7 @@ BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile
 
 def seconds(method: str, pictures: int, chosen: bool = False) -> list[float]:
     """Wall-clock seconds of each picture, after one that is not counted."""
-    backbone = load_backbone("postcard", "cpu")
+    backbone = load_backbone("postcard", "cpu", "fp32")
     heads, each = load_heads("postcard", backbone), []
     for seed in range(pictures + 1):
         start = time.perf_counter()

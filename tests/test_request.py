@@ -13,11 +13,13 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
 from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.engine.events import Rows
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.contest import conditions
 from ssd_core.front.memory import is_out_of_memory
 from ssd_core.front.palette import GREY
 from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import read_recipe, save_png
 from ssd_core.front.request import Request, Result, compare_with_ar, resolved_method
+from ssd_core.weights.quantize import quantise, quantiser
 
 BACKBONE = MockBackbone()
 HEADS = random_heads(BACKBONE)
@@ -146,6 +148,24 @@ def test_a_recipe_of_other_weights_is_refused(postcard):
     for change in ({"backbone": {"name": "x", "sha256": "0" * 64}}, {"heads": "0" * 64}):
         with pytest.raises(SSDError, match="load the recipe.s own first"):
             Request.of_recipe({**recipe, **change}, backbone, heads)
+
+
+def test_a_recipe_drawn_in_another_dtype_is_told_so(postcard):
+    backbone, heads = postcard
+    request = Request(backbone, heads, methods.AR(), Sampling(), "a house")
+    recipe = request.recipe(0, torch.zeros(24, 24, dtype=torch.long), {"passes": 1, "seconds": {}})
+    assert recipe["dtype"] == "fp32" and not Request.of_recipe(recipe, backbone, heads).notes
+    note, = Request.of_recipe({**recipe, "dtype": "int8"}, backbone, heads).notes
+    assert "drawn in int8" in note and "loaded in fp32" in note and "with dtype int8" in note
+
+
+def test_the_same_request_in_another_dtype_draws_another_picture():
+    small = MockBackbone()
+    quantise(small.decoder, quantiser("int8", torch.device("cpu")))
+    one, other = (Request(backbone, None, methods.AR(), Sampling(), "a sun")
+                  for backbone in (MockBackbone(), small))
+    assert one != other
+    assert "int8 on cpu" in conditions(other) and "fp32 on cpu" in conditions(one)
 
 
 # Falling back

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -28,6 +29,7 @@ from ssd_core.train.drawn import FORMAT, Pictures, gaps, load_pictures
 from ssd_core.train.heads import HeadsRecipe
 from ssd_core.train.self_distill import SelfDistillRecipe
 from ssd_core.train.teacher import teach, with_row_ends
+from ssd_core.weights.figures import stored_dtype
 from ssd_core.workers.crew import Place
 
 pytestmark = pytest.mark.slow
@@ -387,3 +389,11 @@ def test_batches_shrink_to_what_memory_has_room_for():
         place = Place("cpu", "fp32", free)
         assert self_distill.at_once(recipe, MOCK, place) == pictures
         assert self_distill.at_once(replace(recipe, batch=7), MOCK, place) == 7
+
+
+@pytest.mark.parametrize("dtype, stored", [("auto", "fp32"), ("int8", "int8")])
+def test_the_bundled_backbone_teaches_in_fp32_unless_told_otherwise(tmp_path, dtype, stored):
+    """In int8 its image head is floating point again: gradients pass through it."""
+    recipe = HeadsRecipe(tmp_path, backbone="postcard", dtype=dtype)
+    backbone = heads.frozen(recipe, SimpleNamespace(device="cpu"))
+    assert stored_dtype(backbone) == stored and isinstance(backbone.head, torch.nn.Parameter)

@@ -216,7 +216,8 @@ def test_render_draws_a_file_of_prompts_and_goes_on(tiny, tmp_path, capsys):
     assert read_recipe(tmp_path / "x.png")["tokens"] == again["tokens"]
     # Other settings do not pass for these.
     for flags, said in ((("--seed", "6"), "drawn with seed 5, now it is 6"),
-                        (("--seed", "5", "--k-v", "2"), "drawn with knobs")):
+                        (("--seed", "5", "--k-v", "2"), "drawn with knobs"),
+                        (("--seed", "5", "--dtype", "int8"), "give --dtype fp32")):
         assert main(render(tiny, tmp_path, "--each", "2", *flags)) == 2
         assert said in capsys.readouterr().err
 

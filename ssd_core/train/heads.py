@@ -20,7 +20,7 @@ from torch import nn
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads, Space, save_heads, stored_heads
 from ..errors import SSDError
-from ..weights.load import auto_dtype, load_backbone
+from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.quantize import unquantise_image_head
 from . import draft_heads, row
 from .checkpoints import Checkpoint, training_steps
@@ -96,7 +96,7 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
 def frozen(recipe: HeadsRecipe, team: Team) -> Backbone:
     """The backbone that teaches; auto leaves out int8, which is for drawing."""
     source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
-    if dtype == "auto" and auto_dtype(source, team.device) == "int8":
+    if dtype == "auto" and auto_dtype(source, pick_device(team.device)) == "int8":
         dtype = "fp32"
     backbone = load_backbone(source, team.device, dtype)
     unquantise_image_head(backbone)

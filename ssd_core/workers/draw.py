@@ -168,8 +168,10 @@ def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: P
             free.append("dtype")
         for key, value in json.loads(json.dumps(told)).items():
             if found[key] != value and key not in free:
+                remedy = f"give --dtype {found[key]}, or " if key == "dtype" else ""
                 raise SSDError(f"{path}: drawn with {key} {brief(found[key])}, now it is "
-                               f"{brief(value)}: choose another folder, or remove the picture")
+                               f"{brief(value)}: {remedy}choose another folder, or remove the "
+                               "picture")
 
 
 def brief(value: object) -> str:

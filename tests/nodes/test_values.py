@@ -190,6 +190,18 @@ def test_found_backbones_and_heads_are_listed_and_load(pack, shelf, root, tmp_pa
     assert "mine" in pack.run("SSD_Doctor")[0]
 
 
+def test_the_bundled_backbone_loads_in_int8_and_beside_it_in_fp32(pack):
+    stored = pack.module("ssd_core.weights.figures").stored_dtype
+    loaded = {dtype: pack.run("SSD_LoadBackbone", backbone="postcard", dtype=dtype)[0]
+              for dtype in ("auto", "fp32", "bf16")}
+    assert {dtype: stored(one.module) for dtype, one in loaded.items()} == {
+        "auto": "int8", "fp32": "fp32", "bf16": "bf16"}
+    small, whole = (pack.run("SSD_LoadHeads", backbone=loaded[dtype], heads="bundled")[0].module
+                    for dtype in ("auto", "fp32"))
+    assert small.sha256 == whole.sha256 and small is not whole
+    assert small.horizontal[0].w2.__class__ is not whole.horizontal[0].w2.__class__
+
+
 def test_foreign_files_are_not_offered_and_doctor_says_why(pack, shelf, root):
     from pathlib import Path
 

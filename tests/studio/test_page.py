@@ -242,6 +242,15 @@ def test_only_a_model_whose_size_was_asked_for_is_downloaded(services, demo, mon
     assert "Check size and licence" in told[0] and told[1] == gr.update(interactive=False)
 
 
+def test_a_picture_drawn_in_another_dtype_is_restored_with_a_word(
+        services, history_tab, ended, settings):
+    entry = ended(draw(services.library, services.history, settings)).result.entries[0]
+    assert "may come out different" not in history_tab.restore_selected(entry.id, ENGLISH)[0]
+    services.library.use(services.library.current.name, "bf16")
+    told = history_tab.restore_selected(entry.id, ENGLISH)[0]
+    assert "drawn in fp32" in told and "loaded in bf16" in told and "precision fp32" in told
+
+
 def test_at_first_nothing_is_selected_in_the_list(services, history_tab):
     entries = saved(services, 2)
     _, gallery, ids, _, selected, delete, spare, sure, details, _ = history_tab.show(
