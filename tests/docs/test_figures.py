@@ -67,7 +67,7 @@ def test_the_speed_of_a_method_is_as_measured(name, shown):
 
 
 # {mode of the README: its names in the table of quality and in that of speed}
-MODES = {"`ar`": ("AR", "AR"), "`exact` (default), window 48": ("exact, window 48", "exact"),
+MODES = {"`ar`": ("AR", "AR"), "`exact` (default)": ("exact, window 48", "exact"),
          "`strict`": ("strict, horizontal", "strict"), "`ssd`, r = 3": ("SSD r = 3",) * 2,
          "`ssd`, r = 2": ("SSD r = 2",) * 2, "`ssd`, r = 1": ("SSD r = 1",) * 2,
          "`rows`, r = 2": ("rows, r = 2, no heads", "rows, r = 2")}
