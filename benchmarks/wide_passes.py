@@ -85,11 +85,12 @@ def main() -> None:
         ar, (window, seconds) = AR_PASSES * own[1] / 1000, faithful(own)
         rows.append([precision, *(f"{own[cells]:.0f}" for cells in CELLS), f"{ar:.0f}", str(window),
                      f"{seconds:.0f}", f"{ar / seconds:.1f}", f"{slowest / seconds:.1f}"])
-    told = " ".join(" ".join(__doc__.split("\n\n")[2:]).split())
-    head = ["dtype", *(f"{cells} cells, ms" for cells in CELLS), "AR, s (computed)",
-            "window of exact", "exact, s (computed)", "against AR, same dtype", "against AR, fp32"]
+    told = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes ")[0]
+    head = ["dtype", *(f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS),
+            "AR, s (computed)", "window of exact", "exact, s (computed)", "against AR, same dtype", "against AR, fp32"]
     text = ["# Passes of a decoder of Janus-Pro-1B's size", "",
-            f"{told} {conditions(CPU, threads=thread_counts(CPU))}.", "", table(head, rows), ""]
+            f"{told} Made by `python benchmarks/wide_passes.py`. "
+            f"{conditions(CPU, threads=thread_counts(CPU))}.", "", table(head, rows), ""]
     with written_whole(RESULTS / "wide_passes.md") as temporary:
         temporary.write_text("\n".join(text))
 
