@@ -86,8 +86,9 @@ def main() -> None:
         rows.append([precision, *(f"{own[cells]:.0f}" for cells in CELLS), f"{ar:.0f}", str(window),
                      f"{seconds:.0f}", f"{ar / seconds:.1f}", f"{slowest / seconds:.1f}"])
     told = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes ")[0]
-    head = ["dtype", *(f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS),
-            "AR, s (computed)", "window of exact", "exact, s (computed)", "against AR, same dtype", "against AR, fp32"]
+    widths = [f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS]
+    head = ["dtype", *widths, "AR, s (computed)", "window of exact", "exact, s (computed)",
+            "against AR, same dtype", "against AR, fp32"]
     text = ["# Passes of a decoder of Janus-Pro-1B's size", "",
             f"{told} Made by `python benchmarks/wide_passes.py`. "
             f"{conditions(CPU, threads=thread_counts(CPU))}.", "", table(head, rows), ""]
