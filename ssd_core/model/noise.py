@@ -104,15 +104,19 @@ class NoiseField:
         self._held: torch.Tensor | None = None
         self._small = slots * codes <= HELD_NUMBERS
         self._unheld = FEW_SLOTS  # slots that are computed when asked for
-        if at_once and self._small:
-            self._held = self._whole()
+        if at_once:
+            self.hold()
 
     @property
     def held(self) -> torch.Tensor | None:
         """E [B, slots, codes] of all slots, for choosing tokens; None where that is too much."""
+        self.hold()
+        return self._held
+
+    def hold(self) -> None:
+        """Make the whole field now, for those who choose every cell with it."""
         if self._held is None and self._small:
             self._held = self._whole()
-        return self._held
 
     def _whole(self) -> torch.Tensor:
         """E [B, slots, codes] of all slots, for choosing tokens."""

@@ -192,8 +192,8 @@ def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
     visitor = visit(**DESK)
     drawn_by(visitor, lambda: visitor.page.click("#draw"))
     visitor.expert()
-    visitor.page.locator("#temperature").scroll_into_view_if_needed()
-    visitor.page.wait_for_function("() => scrollY > 500")
+    visitor.page.locator("#min_p").scroll_into_view_if_needed()
+    visitor.page.wait_for_function("() => scrollY > 400")
     for there in ("#draw", "#create-stage .ssd-picture"):
         box = visitor.page.locator(there).bounding_box()
         assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there

@@ -29,6 +29,7 @@ class AR(Resolved):
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         grid = state.grid
+        state.noise.hold()
         for cell in range(first_row * grid.columns, grid.cells):
             slot, after = grid.slot(cell), grid.slot(cell + 1)
             state.choose(slot)
