@@ -125,6 +125,7 @@ class Visitor:
 
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()
+        self.page.wait_for_timeout(400)  # until its controls are built, which takes back typing
 
     def unfold(self, name: str) -> None:
         """Open the fold that hides this control, if one does."""
@@ -138,8 +139,12 @@ class Visitor:
         """Type into the control of this setting."""
         self.unfold(name)
         box = self.page.locator(f"#{name} :is(textarea, input)").first
-        box.fill(str(value))
-        box.press("Tab")
+        for _ in range(10):  # a tab that is only being built takes back what was typed
+            box.fill(str(value))
+            box.press("Tab")
+            self.page.wait_for_timeout(150)
+            if box.input_value() == str(value):
+                return
 
     def choose(self, name: str, value: str) -> None:
         """Pick from a dropdown."""
