@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,6 +24,7 @@ from ..backbones.presets import guidance_of, settled
 from ..errors import SSDError
 from ..files import written_whole
 from ..kept_files import cache_folder, switched_off
+from ..model.processor import processor
 from ..model.sampling import Sampling
 from .clock import Stopwatch
 from .graphs import runner
@@ -153,15 +152,6 @@ def device_name(device: torch.device) -> str:
     if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
     return f"{device.type} {processor()} {os.cpu_count()}"
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def arithmetic(backbone: Backbone) -> str:

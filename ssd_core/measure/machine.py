@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from pathlib import Path
 
 from .. import openmp
+from ..model.processor import processor
+
+__all__ = ["OtherWork", "processor", "waiting"]
 
 IDLE = 0.3  # of the machine's cores taken by others: below that it is called idle
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def waiting() -> str:

@@ -5,12 +5,23 @@ Knows no backbone.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 
 BF16_UNITS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # x86, then ARM
 ASKED = {"avx512_bf16": "_is_avx512_bf16_supported", "amx_bf16": "_is_amx_tile_supported"}
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def capabilities() -> Mapping[str, object]:
