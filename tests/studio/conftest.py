@@ -21,7 +21,7 @@ from studio.seeds import ParkedSeeds
 from studio.settings import Settings
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def passes_as_planned():
     """A close call adds AR's own passes to a run, in a few of a hundred pictures of any seed."""
     with pytest.MonkeyPatch.context() as patch:
