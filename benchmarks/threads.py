@@ -30,9 +30,6 @@ CHOSEN = "chosen by each run"  # how many; in all other settings every step has 
 SETTINGS = {CHOSEN: {}, "library's own (active for a while)": {},
             "active": {"OMP_WAIT_POLICY": "active"},
             "passive": {"OMP_WAIT_POLICY": "passive"},
-            "spin 1,000 times": {"GOMP_SPINCOUNT": "1000"},
-            "spin 10,000 times": {"GOMP_SPINCOUNT": "10000"},
-            "spin 30,000 times": {"GOMP_SPINCOUNT": "30000"},
             "one thread": {"OMP_NUM_THREADS": "1"}}
 BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile True: x @ x"
 
