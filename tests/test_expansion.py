@@ -256,5 +256,8 @@ def test_the_words_that_were_typed_stay_as_they_are(typed, drawn):
 
 def test_a_colour_or_a_place_said_in_another_way_is_kept():
     assert "red house" in expand("the house is red", None, 2).prompt
+    towers = claims(in_words(expand("two towers, one red and one blue", None, 2).prompt))
+    assert [one.value for one in towers if one.attribute == "colour"] == ["red", "blue"]
+    assert [one.value for one in towers if one.attribute == "count"] == ["two"]
     for seed in range(8):
         assert "house on the left" in expand("on the left, a house", None, seed).prompt
