@@ -7,7 +7,7 @@ where true means that they would keep the picture.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,17 +30,12 @@ def on_sheets(prompts: Sequence[Any]) -> list[Any]:
     return list(prompts[:: max(1, len(prompts) // SHOWN)])[:SHOWN]
 
 
-def write_sheets(backbone: Backbone, found: Mapping[str, Sequence[Any]], prompts: int) -> None:
-    """everyday-1.jpg and so on, of the first seed.
-
-    found: pictures of all prompts by expansion, those of the first seed first.
-    """
-    columns = [on_sheets(pictures[:prompts]) for pictures in found.values()]
-    shown, each = list(zip(*columns, strict=True)), SHOWN // SHEETS
-    for n in range(SHEETS):
-        page = sheet(backbone, shown[n * each : (n + 1) * each])
-        with written_whole(RESULTS / f"everyday-{n + 1}.jpg") as temporary:
-            page.save(temporary, format="JPEG", quality=80)
+def write_sheets(backbone: Backbone, found: Sequence[Sequence[Any]]) -> None:
+    """everyday-1.jpg and so on; found: the pictures of all prompts, as typed and expanded."""
+    shown, each = list(zip(*map(on_sheets, found), strict=True)), SHOWN // SHEETS
+    for n, first in enumerate(range(0, len(shown), each), 1):
+        with written_whole(RESULTS / f"everyday-{n}.jpg") as temporary:
+            sheet(backbone, shown[first : first + each]).save(temporary, format="JPEG", quality=80)
 
 
 def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:
