@@ -24,6 +24,7 @@ from ..model.transformer import Decoder
 from ..postcards.captions import fresh_prompt
 from ..postcards.chinese import fresh_chinese_prompt
 from ..postcards.chips import Kind
+from ..postcards.expanded import Expanded
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
@@ -104,6 +105,14 @@ class Backbone(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         return self.norm.dtype
+
+    def expand(self, prompt: str, negative: str | None, seed: int,
+               leave_open: tuple[str, ...] = ()) -> Expanded | None:
+        """The prompt with words for what it leaves open; None where a backbone has none to add.
+
+        seed: decides which words. leave_open: names of additions (`Added.name`) to leave away.
+        """
+        return None
 
     def tokenize(self, prompt: str) -> list[int]:
         """Prompt ids with special tokens; the last one predicts cell (0, 0)."""

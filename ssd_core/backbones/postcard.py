@@ -24,7 +24,10 @@ from ..model.processor import likes_columns
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.aliases import Said, said, without_repeats
+from ..postcards.captions import MAX_TOKENS, WORDS
 from ..postcards.chips import KINDS, Kind
+from ..postcards.expanded import Expanded
+from ..postcards.expansion import expand
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -136,6 +139,12 @@ class Postcard(Backbone):
     @property
     def word_kinds(self) -> tuple[Kind, ...]:
         return KINDS
+
+    def expand(self, prompt: str, negative: str | None, seed: int,
+               leave_open: tuple[str, ...] = ()) -> Expanded | None:
+        if not self.word_ids.keys() >= set(WORDS):
+            return None
+        return expand(prompt, negative, seed, leave_open, min(MAX_TOKENS, self.prompt_limit))
 
     def tokenize(self, prompt: str) -> list[int]:
         words = without_repeats(word for piece in self.pieces_of(prompt)

@@ -39,6 +39,7 @@ from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
 from ..weights.memory import WEIGHT_BYTES
+from .words import Words, drawn_words, recorded
 from .workflow import workflow_of
 
 VERSION = 2
@@ -55,12 +56,16 @@ UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.err
 
 def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
-                prompt: str, negative: str | None = None, keep_rows: int = 0) -> dict:
-    """The recipe of picture `index` of a run; tokens [R, C] are that picture's."""
+                prompt: str, negative: str | None = None, keep_rows: int = 0,
+                drawn: Words | None = None) -> dict:
+    """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
+
+    drawn: the words it was drawn from; None: those that were typed.
+    """
     from .. import __version__
 
     known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
-                     negative=negative, keep_rows=keep_rows)
+                     negative=negative, keep_rows=keep_rows, drawn=drawn)
     del known["numerics"]  # says nothing any more
     return {
         **known,
@@ -69,15 +74,17 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
 
 
 def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
-             index: int, prompt: str, negative: str | None = None, keep_rows: int = 0) -> dict:
+             index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
+             drawn: Words | None = None) -> dict:
     """The part of a recipe that is known before the run and decides what it draws."""
+    typed = Words(prompt, negative)
     return {
         "version": VERSION,
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
         "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
-        "prompt": prompt, "negative": negative,
+        "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
         **asdict(settled(sampling, backbone.preset)), "seed": sampling.seeds(index + 1)[-1],
         "size": list(backbone.size), "keep_rows": keep_rows}
 
@@ -117,11 +124,20 @@ def parameters(recipe: Mapping) -> str:
         "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
         "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
         "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
-        "Min P": recipe["min_p"],
+        "Min P": recipe["min_p"], **drawn_as(recipe),
         "Version": f"ssd {recipe['versions']['ssd']}"}
     negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
     line = ", ".join(f"{key}: {value}" for key, value in settings.items())
     return f"{recipe['prompt']}{negative}\n{line}"
+
+
+def drawn_as(recipe: Mapping) -> dict[str, str]:
+    """The words that an expanded prompt was drawn from, quoted because of their commas."""
+    words = drawn_words(recipe)
+    return {key: json.dumps(text, ensure_ascii=False)
+            for key, text in (("Expanded prompt", words.prompt),
+                              ("Expanded negative prompt", words.negative))
+            if "prompt_expanded" in recipe and text}
 
 
 def to_bytes(picture: torch.Tensor) -> np.ndarray:
@@ -380,4 +396,4 @@ FIELDS: dict[str, Callable[[object], bool]] = {
                     is_given)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
-    "pixels_sha256": is_text}
+    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

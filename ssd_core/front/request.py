@@ -13,13 +13,7 @@ from ..backbones.base import Backbone, Preset
 from ..backbones.postcard import EARLIER
 from ..backbones.presets import guidance_of, settled
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
-from ..engine.decode import (
-    check_needs,
-    check_size,
-    generate,
-    plan,
-    prompt_branches,
-)
+from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, SSD, Method, Resolved
@@ -31,6 +25,7 @@ from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
+from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from . import labels
@@ -38,6 +33,7 @@ from .compare import identical_share, promise_holds, verdict
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
+from .words import Words, drawn_words, expansions, shared
 
 FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
              "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
@@ -69,7 +65,10 @@ class Request:
     where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
     are quickest. choice: what was chosen for this machine, and what it costs. alone: whether the
     pictures are done sooner one after the other (`parts`). asked: the method before any choice.
-    drawn_before: a line about the picture that a recipe draws again, for `notes`.
+    drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
+    the backbone says what the prompt leaves open, picture i by seed + i. open: names of additions
+    to leave away. fixed: the words to draw, for all pictures or for each, whatever `expand` is: a
+    picture that is kept, varied or drawn again has those of its parent; () if there are none.
 
     Raises SSDError if size, method and heads do not fit together; `check` does the same for the
     other fields.
@@ -90,6 +89,9 @@ class Request:
     device: torch.device | None = None
     threads: int | None = None
     drawn_before: str | None = None
+    expand: bool = False
+    open: tuple[str, ...] = ()
+    fixed: tuple[Words, ...] = ()
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
@@ -152,7 +154,8 @@ class Request:
         return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
                    recipe["negative"], size, keep_rows=rows,
                    keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False,
-                   device=device, drawn_before=other_dtype(recipe, backbone))
+                   device=device, drawn_before=other_dtype(recipe, backbone),
+                   fixed=(drawn_words(recipe),))
 
     # The run
 
@@ -173,8 +176,9 @@ class Request:
         """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
-        run = generate(self.sized, [self.prompt] * self.pictures, self.method, self.heads,
-                       self.sampling, self.negative, keep=self.keep, keep_rows=self.keep_rows,
+        words = self.words
+        run = generate(self.sized, [one.prompt for one in words], self.method, self.heads,
+                       self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,
                        threads=self.threads or self.choice.threads)
         return planned(run, self.plan)
 
@@ -184,7 +188,8 @@ class Request:
             return [self]
         tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
-                        keep=None if tops is None else tops[n : n + 1])
+                        keep=None if tops is None else tops[n : n + 1],
+                        fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
                 for n in range(self.pictures)]
 
     def learn(self) -> None:
@@ -202,6 +207,22 @@ class Request:
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
         return replace(known, choice=self.choice.text or known.choice)
 
+    @cached_property
+    def expansions(self) -> list[Expanded]:
+        """What expansion makes of the prompt, by picture; [] where nothing is expanded."""
+        if not self.expand or self.fixed:
+            return []
+        return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
+
+    @cached_property
+    def words(self) -> tuple[Words, ...]:
+        """What is drawn, by picture. Without guidance no negation that was typed in the prompt."""
+        made = [Words(one.prompt, one.negative) for one in self.expansions]
+        found = made or self.fixed or (Words(self.prompt, self.negative),)
+        if self.sampling.cfg == 1 and not self.negative:
+            found = [replace(one, negative=None) for one in found]
+        return shared(found, max(1, self.pictures))
+
     @property
     def label(self) -> str:
         return labels.label(self.method)
@@ -218,20 +239,23 @@ class Request:
     @property
     def unknown_words(self) -> list[str]:
         """Words of both prompts that the backbone cannot use."""
-        return self.backbone.unknown_words(f"{self.prompt} {self.negative or ''}")
+        words = self.words[0]
+        return self.backbone.unknown_words(f"{words.prompt} {words.negative or ''}")
 
     @property
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
         words = ", ".join(self.unknown_words)
         ignored = f"{self.backbone.name} does not know, and ignores: {words}" if words else None
-        return [note for note in (self.note, self.drawn_before, ignored) if note]
+        moved = self.expansions[0].notes if self.expansions else []
+        return [note for note in (self.note, self.drawn_before, *moved, ignored) if note]
 
     @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
         cfg = guidance_of(self.sampling, self.backbone.preset)
-        longest = max(map(len, prompt_branches(self.backbone, [self.prompt], self.negative, cfg)))
+        prompts, negative = [one.prompt for one in self.words], self.words[0].negative
+        longest = max(map(len, prompt_branches(self.backbone, prompts, negative, cfg)))
         method = self.method.resolved(self.backbone.preset)
         return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
                          self.keep_rows, longest, method.scratch(self.grid), self.device)
@@ -247,7 +271,7 @@ class Request:
         """The recipe of picture `index` with tokens [R, C]."""
         return make_recipe(self.sized, self.heads, self.recorded, self.sampling, tokens, stats,
                            index=index, prompt=self.prompt, negative=self.negative,
-                           keep_rows=self.keep_rows)
+                           keep_rows=self.keep_rows, drawn=self.words[index])
 
     @property
     def recorded(self) -> Method:
@@ -262,7 +286,7 @@ class Request:
     def _identity(self) -> tuple:
         kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
         return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
-                self.recorded, self.sampling, self.prompt, self.negative, self.size, self.pictures,
+                self.recorded, self.sampling, self.words, self.size, self.pictures,
                 self.keep_rows, str(kept))
 
     def __eq__(self, other: object) -> bool:

@@ -15,6 +15,7 @@ from functools import cache
 
 from ..files import ASSETS
 from .knobs import all_knobs, sampling_knobs
+from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
@@ -33,9 +34,10 @@ def workflow_of(recipe: Mapping) -> dict:
     fill(node_of(graph, LOADER), backbone=name, dtype=recipe["dtype"])
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
     sampler = node_of(graph, SAMPLER)
+    words = drawn_words(recipe)
     drawn = {one.name: recipe[one.name] for one in sampling_knobs() if one.name in recipe}
-    fill(sampler, prompt=recipe["prompt"], negative=recipe["negative"] or "",
-         size=f"{width}x{height}", batch_size=1, **known(sampler, drawn))
+    fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
+         batch_size=1, **known(sampler, {**drawn, "expand": False}))
     if recipe.get("heads") is None:
         remove(graph, node_of(graph, HEADS))
     lost = set_method(graph, recipe["method"], recipe["knobs"])

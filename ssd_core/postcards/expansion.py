@@ -1,0 +1,204 @@
+"""Says what a prompt leaves open, in the captions' own words, by a seed.
+
+A backbone that was only shown full captions invents what a short prompt does not name. The typed
+words stay, except a number with its noun: "two houses" are written as the two things they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .captions import (
+    _COLOUR_WORDS,
+    _LIGHT_ALONE,
+    _MANY,
+    _NOUNS,
+    _PARTS,
+    _PLACE_WORDS,
+    MAX_TOKENS,
+    PLURAL,
+)
+from .chinese import CHINESE, COMMA, SEVERAL
+from .expanded import Added, Expanded, edited
+from .filling import Filled, Filler, firsts, ruled_out
+from .negations import negations
+from .spelling import Named, Reading, length_of, read
+
+# Additions are left away from the end of this list on where a prompt would become too long.
+PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
+PARTS = ("ground", "ridge", "sky", "light", "time")  # in the order in which they are written
+Edit = tuple[int, int, str]
+Said = tuple[str, str]  # in English and in Chinese
+
+
+def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[str] = (),
+           limit: int = MAX_TOKENS) -> Expanded:
+    """The words to draw for a prompt.
+
+    leave_open: names of additions to leave away. limit: words and marks that the words may have,
+    unless the prompt alone has more.
+    """
+    denied = negations(prompt)
+    cuts = [(one.start, one.end, "") for one in denied]
+    ruled = ", ".join([negative or "", *(one.denied for one in denied)]).strip(", ")
+    # The positions of what stays are those of the typed prompt.
+    kept = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
+    additions = Writer(kept, Filler(kept, ruled_out(read(ruled)), seed).filled()).additions()
+    additions = shortened([one for one in additions if one.name not in leave_open], prompt, cuts,
+                          limit)
+    return Expanded(drawn(prompt, cuts, additions), ruled if denied else negative or None,
+                    tuple(additions), tuple(one.typed for one in denied))
+
+
+def drawn(prompt: str, cuts: Sequence[Edit], additions: Sequence[Added]) -> str:
+    """The prompt with its cuts and additions."""
+    edits = [*cuts, *((one.start, one.end, one.written) for one in additions)]
+    return edited(prompt, edits).strip(" ,，") if cuts else edited(prompt, edits)
+
+
+def shortened(additions: list[Added], prompt: str, cuts: Sequence[Edit], limit: int
+              ) -> list[Added]:
+    """As many of the additions as the limit leaves room for, the most important ones."""
+    kept = list(additions)
+    for one in sorted(additions, key=lambda one: -PRIORITY.index(one.attribute)):
+        if length_of(drawn(prompt, cuts, kept)) <= limit:
+            break
+        kept.remove(one)
+    return kept
+
+
+class Writer:
+    """Writes what was filled in as additions to a prompt."""
+
+    def __init__(self, reading: Reading, filled: Filled) -> None:
+        self.reading, self.filled = reading, filled
+        self.chinese = reading.chinese
+        self.mentions = [] if filled.invented else [
+            (first, count, thing) for first, count, thing
+            in zip(firsts(filled.members), filled.members, reading.things, strict=True)]
+        self.rewritten = [thing for _, count, thing in self.mentions
+                          if self._rewrites(count, thing)]
+
+    def additions(self) -> list[Added]:
+        things = [*self._invented()] if self.filled.invented else [*self._count(), *self._things()]
+        return [*sorted(things, key=lambda one: one.start), *self._parts()]
+
+    def _added(self, name: str, attribute: str, said: Said, at: tuple[int, int],
+               before: str = "", after: str = "") -> Added:
+        """An addition with its own separators, `before` and `after`, in the prompt's language."""
+        text = said[1] if self.chinese else said[0]
+        return Added(name, attribute, *said, *at, f"{before}{text}{after}",
+                     self.reading.prompt[slice(*at)])
+
+    # Things
+
+    def _rewrites(self, count: int, thing: Named) -> bool:
+        """Whether the captions have no such phrase: "two houses", "balloons", "a pine tree"."""
+        if not self.filled.places or thing.place:
+            return False
+        several = thing.plural and thing.kind not in PLURAL
+        merged = thing.kind == "pine" and thing.typed.lower().endswith("tree")
+        return count > 1 or several or merged or (thing.number is not None
+                                                  and len(self.filled.kinds) > 1)
+
+    def _things(self) -> Iterator[Added]:
+        for first, count, thing in self.mentions:
+            if thing in self.rewritten:
+                yield self._rewriting(first, count, thing)
+            else:
+                yield from self._described(first, thing)
+
+    def _described(self, n: int, thing: Named) -> Iterator[Added]:
+        colour, blank = self.filled.colours[n], "" if self.chinese else " "
+        if colour and not thing.colour:
+            said = _COLOUR_WORDS[colour][0], f"{CHINESE[colour][0]}的"
+            yield self._added(f"colour {n}", "colour", said, (thing.noun, thing.noun), "", blank)
+        if self.filled.places and not thing.place:
+            yield self._added(f"place {n}", "place", place_words(self.filled.places[n]),
+                              (thing.end, thing.end), blank)
+
+    def _rewriting(self, first: int, count: int, thing: Named) -> Added:
+        """The things that a number with its noun stands for, each with its place."""
+        every = [self._thing(n) for n in range(first, first + count)]
+        last = len(self.mentions) == 1
+        joined = joint(every[:-1], every[-1:], last)
+        return self._added(f"things {first}", "things", joined, (thing.start, thing.end))
+
+    def _thing(self, n: int) -> Said:
+        kind, colour, place = (values[n] for values in (self.filled.kinds, self.filled.colours,
+                                                        self.filled.places))
+        several, alone = kind in PLURAL, len(self.filled.kinds) == 1
+        article = "some" if several else "a lone" if alone else "an" if colour == "orange" else "a"
+        shade = (_COLOUR_WORDS[colour][0], f"{CHINESE[colour][0]}的") if colour else ("", "")
+        where = place_words(place)
+        english = " ".join(filter(None, (article, shade[0], _NOUNS[kind][0], where[0])))
+        lone = "孤独的" if alone and not several else ""
+        return english, f"{lone}{shade[1]}{SEVERAL.get(kind, CHINESE[kind][0])}{where[1]}"
+
+    def _count(self) -> Iterator[Added]:
+        """How many things there are, which keeps others away; groups cannot be counted, and three
+        things leave no room."""
+        total, first = len(self.filled.kinds), min(thing.start for *_, thing in self.mentions)
+        if self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
+            return
+        if total == 1 and not self.rewritten:
+            yield self._lone(self.mentions[0][2])
+        elif total == 2 or (total == 3 and self.rewritten):
+            said = _MANY[total][0].replace(" ,", ""), f"{'两三'[total - 2]}样东西"
+            yield self._added("count", "count", said, (first, first), "", self._comma)
+
+    def _counted(self) -> bool:
+        """Whether a number was typed that stays."""
+        return any(word.meaning[0] == "count" and not any(
+            thing.start <= word.start < thing.end for thing in self.rewritten)
+            for word in self.reading.words)
+
+    def _lone(self, thing: Named) -> Added:
+        article, blank = thing.article, "" if self.chinese else " "
+        if article is None:
+            return self._added("count", "count", ("a lone", "孤独的"), (thing.start, thing.start),
+                               "", blank)
+        if article.typed.lower() == "an":
+            return self._added("count", "count", ("a lone", "孤独的"), (article.start, article.end))
+        return self._added("count", "count", ("lone", "孤独的"), (article.end, article.end), blank)
+
+    def _invented(self) -> Iterator[Added]:
+        if self.filled.places:
+            yield self._appended("kind", "kind", self._thing(0))
+
+    # The scene
+
+    def _parts(self) -> Iterator[Added]:
+        for attribute in PARTS:
+            value = self.filled.scene.get(attribute)
+            if value is not None and attribute not in self.reading.scene and (
+                    attribute, value) != ("light", "none"):
+                yield self._appended(attribute, attribute, scene_words(attribute, value))
+
+    @property
+    def _comma(self) -> str:
+        return COMMA if self.chinese else ", "
+
+    def _appended(self, name: str, attribute: str, said: Said) -> Added:
+        """Behind everything typed, but before its full stop."""
+        end = len(self.reading.prompt.rstrip(" \n\t.,!?。，！？…"))
+        return self._added(name, attribute, said, (end, end), self._comma if end else "",
+                           "" if end else self._comma)
+
+
+def place_words(place: str) -> Said:
+    return _PLACE_WORDS[place][0], CHINESE[place][0]
+
+
+def scene_words(attribute: str, value: str) -> Said:
+    english = (_LIGHT_ALONE[0].format(light=value) if attribute == "light"
+               else _PARTS[attribute, value][0])
+    return english, CHINESE[value][0]
+
+
+def joint(texts: Sequence[Said], last: Sequence[Said], closing: bool) -> Said:
+    """Phrases in a row; "and" before the last one if no other thing follows."""
+    english, chinese = zip(*texts, *last, strict=True)
+    commas = ", ".join(english[:-1])
+    link = " and " if closing else ", "
+    return (f"{commas}{link}{english[-1]}" if commas else english[-1]), COMMA.join(chinese)

@@ -1,0 +1,199 @@
+"""A scene that has all that a prompt says, and something that pleases wherever it says nothing.
+
+Nothing is chosen that the world does not allow beside what was typed, or that was ruled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from .captions import PLURAL
+from .odds import KIND, LIGHT, TIME, Die, colour_odds, ground_odds, ridge_odds, sky_odds
+from .spelling import Named, Reading
+from .world import (
+    GROUNDS,
+    PLACES,
+    WATER,
+    colours_of,
+    has_light,
+    kinds_of,
+    paths_of,
+    skies_of,
+)
+
+MOST = 3  # things that have a place
+_LIKE = ({"house", "houses"}, {"boat", "boats"}, {"tree", "trees", "pine"})
+Pair = tuple[str, str]  # attribute and value
+Scene = dict[str, str | None]
+
+
+@dataclass
+class Filled:
+    """scene: a value for every attribute, None where nothing fits. members: how many things each
+    thing of the prompt is. kinds, places, colours: of all things in order; places is () where there
+    are too many. invented: whether the only thing is one that was not typed.
+    """
+
+    scene: dict[str, str | None]
+    members: tuple[int, ...]
+    kinds: tuple[str, ...]
+    places: tuple[str, ...]
+    colours: tuple[str | None, ...]
+    invented: bool = False
+
+def ruled_out(negative: Reading) -> set[Pair]:
+    """What a negative prompt rules out, with what a person calls by the same word."""
+    pairs = {word.meaning for word in negative.words if word.word}
+    pairs |= {(name, value) for name, values in negative.scene.items() for value in values}
+    for like in _LIKE:
+        if any(("kind", kind) in pairs for kind in like):
+            pairs |= {("kind", kind) for kind in like}
+    pairs |= {("ridge", "forest")} if {("kind", "tree"), ("kind", "trees")} & pairs else set()
+    pairs |= {("ridge", "snowy")} if {("ridge", "mountains"), ("ground", "snow")} & pairs else set()
+    return pairs
+
+
+def members_of(things: Sequence[Named]) -> tuple[int, ...]:
+    """How many things each of them is: "two houses" are two, "houses" one group; all 1 where that
+    would be too many."""
+    members = tuple(_members(thing) for thing in things)
+    return members if sum(members) <= MOST else (1,) * len(things)
+
+
+def _members(thing: Named) -> int:
+    if thing.place or thing.kind == "balloon":
+        return 1
+    if thing.number is None:
+        return 2 if thing.plural and thing.kind not in PLURAL else 1
+    return thing.number if thing.number <= MOST or thing.kind in PLURAL else MOST
+
+
+class Filler:
+    """Chooses one attribute after the other; each depends on the values before it, typed or not."""
+
+    def __init__(self, reading: Reading, out: set[Pair], seed: int) -> None:
+        self.out, self.things = out, reading.things
+        self.typed = {name: values[0] for name, values in reading.scene.items()}
+        self.members = members_of(self.things) or (1,)
+        self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
+                           in zip(self.things, self.members, strict=False) for _ in range(count))
+        self.invented = not self.kinds
+        if self.invented:
+            kind = Die(seed).throw("kind", KIND, self._may_stand)
+            self.kinds = (kind or "house",)
+        self.die = Die(seed, " ".join(sorted(self.kinds)))
+
+    def filled(self) -> Filled:
+        scene: dict[str, str | None] = dict(self.typed)
+        for name, choose in (("time", self._time), ("light", self._light), ("sky", self._sky),
+                             ("ground", self._ground), ("ridge", self._ridge)):
+            scene[name] = self.typed.get(name) or choose(scene)
+        return Filled(scene, self.members, self.kinds, self._places(), self._colours(scene),
+                      self.invented)
+
+    def _allowed(self, attribute: str, value: str) -> bool:
+        return (attribute, value) not in self.out
+
+    def _may_stand(self, kind: str) -> bool:
+        ground = self.typed.get("ground")
+        grounds = [ground] if ground else self._grounds_of_path()
+        return self._allowed("kind", kind) and any(kind in kinds_of(one) for one in grounds) \
+            and (kind != "boat" or ground in (None, *WATER))
+
+    def _grounds_of_path(self) -> list[str]:
+        path = self.typed.get("path", "none")
+        return [ground for ground in GROUNDS if path in paths_of(ground)
+                and self._allowed("ground", ground)]
+
+    def _time(self, scene: Scene) -> str | None:
+        def fits(time: str) -> bool:
+            lamp = {"sun": time != "night", "moon": time == "night"}
+            return (self._allowed("time", time) and lamp.get(self.typed.get("light", ""), True)
+                    and self.typed.get("sky", skies_of(time)[0]) in skies_of(time))
+
+        return self.die.throw("time", TIME, fits)
+
+    def _sky(self, scene: Scene) -> str | None:
+        time, lit = scene["time"] or "day", scene["light"] not in (None, "none")
+        return self.die.throw("sky", sky_odds(time, lit), lambda sky: self._allowed("sky", sky)
+                              and sky in skies_of(time) and (has_light(sky) or not lit))
+
+    def _ground(self, scene: Scene) -> str | None:
+        """One that carries as many of the things as any does."""
+        grounds, odds = self._grounds_of_path(), ground_odds(self.kinds)
+        white = any(thing.colour == "white" for thing in self.things)
+
+        def carried(ground: str) -> int:
+            return sum(kind in kinds_of(ground) for kind in self.kinds)
+
+        most = max(map(carried, grounds), default=0)
+        return self.die.throw("ground", odds, lambda ground: ground in grounds and not (
+            white and ground == "snow") and carried(ground) == most) or self.die.throw(
+                "ground", dict.fromkeys(GROUNDS, 1.0),
+                lambda ground: ground in grounds and carried(ground) == most)
+
+    def _ridge(self, scene: Scene) -> str | None:
+        return self.die.throw("ridge", ridge_odds(scene["ground"] or ""),
+                              lambda ridge: self._allowed("ridge", ridge))
+
+    def _light(self, scene: Scene) -> str | None:
+        lamp = "moon" if scene["time"] == "night" else "sun"
+        seen = has_light(self.typed.get("sky", "clear"))
+        return self.die.throw("light", LIGHT, lambda light: light == "none" or (
+            seen and light == lamp and self._allowed("light", light)))
+
+    def _said(self, name: str) -> list[str | None]:
+        """What was typed of every thing, in order."""
+        return [getattr(thing, name) for thing, count
+                in zip(self.things, self.members, strict=False) for _ in range(count)] or [None]
+
+    def _places(self) -> tuple[str, ...]:
+        """Of all things in order; the members of one thing stand from left to right."""
+        total = len(self.kinds)
+        if total > MOST:
+            return ()
+        wanted = [place or wish for place, wish in zip(self._said("place"), self._said("wish"),
+                                                       strict=True)]
+        odds = {order: 0.01 if total == 2 and "middle" in order else 1.0
+                for order in permutations(PLACES, total) if _rising(order, self.members)}
+
+        def fits(order: tuple[str, ...]) -> bool:
+            return all(want == place or (want is None and self._allowed("place", place))
+                       for want, place in zip(wanted, order, strict=True))
+
+        return self.die.throw("places", odds, fits) or ()
+
+    def _colours(self, scene: Scene) -> tuple[str | None, ...]:
+        """The members of one thing look alike."""
+        colours: list[str | None] = []
+        for n, colour in enumerate(self._said("colour")):
+            twin = n not in firsts(self.members)
+            colours.append(colours[-1] if twin else colour or self._colour(n, scene))
+        return tuple(colours)
+
+    def _colour(self, n: int, scene: Scene) -> str | None:
+        kind, ground = self.kinds[n], scene["ground"] or "meadow"
+        return self.die.throw(f"colour {n}", colour_odds(kind), lambda colour: (
+            self._allowed("colour", colour) and colour in colours_of(kind, ground)))
+
+
+def _single(kind: str) -> str:
+    """The kind of which a group is several."""
+    return kind[:-1] if kind in PLURAL else kind
+
+
+def firsts(members: Sequence[int]) -> list[int]:
+    """Where the members of each thing begin."""
+    return [sum(members[:n]) for n in range(len(members))]
+
+
+def _rising(order: Sequence[str], members: Sequence[int]) -> bool:
+    first = 0
+    for count in members:
+        columns = [PLACES.index(place) for place in order[first : first + count]]
+        if columns != sorted(columns):
+            return False
+        first += count
+    return True

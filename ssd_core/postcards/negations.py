@@ -1,0 +1,124 @@
+"""What a prompt rules out: "no trees", "without a sun", "not red", 没有树.
+
+The words of these phrases are taken out of the prompt and named for the negative prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from .aliases import MARKS
+from .spelling import ARTICLES, NUMBERS, Word, words_of
+
+_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # whatever comes behind them
+_BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
+_FILLER = (*ARTICLES, "any", "at", "draw", "paint", "show", "have", "be", "is", "有", "要", "是")
+_OR, _AND = ("or", "nor", "或"), ("and", "和", "与")
+_INSIDE = ("in", "the", "sky")  # "no clouds in the sky"
+# What stands before a negation and would be left hanging without it.
+_HANGING = re.compile(r"(?:[\s,，、;；]|\b(?:and|but|with|has|having|that|which|is|it)\b|但|而)*$",
+                      re.IGNORECASE)
+Piece = tuple[Word, ...]  # words that were typed as one
+
+
+@dataclass(frozen=True)
+class Negation:
+    """typed: the phrase, such as "no trees"; denied: its words, for the negative prompt.
+
+    start, end: what is left out of the prompt, with the marks and small words before it.
+    """
+
+    typed: str
+    denied: str
+    start: int
+    end: int
+
+
+def negations(prompt: str) -> list[Negation]:
+    """The negations of a prompt, in order."""
+    pieces = [tuple(group) for _, group in groupby(words_of(prompt), key=lambda word: word.start)]
+    found: list[Negation] = []
+    position = 0
+    while position < len(pieces):
+        end, denied = _denied(pieces, position)
+        if denied:
+            found.append(_negation(prompt, pieces, position, end, denied))
+        position = max(end, position + 1)
+    return found
+
+
+def _negation(prompt: str, pieces: Sequence[Piece], first: int, end: int,
+              denied: Sequence[Sequence[Piece]]) -> Negation:
+    start, stop = pieces[first][0].start, pieces[end - 1][0].end
+    hanging = _HANGING.search(prompt[:start])
+    texts = [prompt[phrase[0][0].start : phrase[-1][0].end] for phrase in denied]
+    return Negation(prompt[start:stop], ", ".join(texts),
+                    hanging.start() if hanging else start,
+                    stop + (prompt[stop : stop + 1] == "的"))
+
+
+def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Piece]]]:
+    """Where the negation that begins at `first` ends, and its phrases; (first, []) if none does."""
+    typed = _typed(pieces[first])
+    if typed not in (*_ALWAYS, *_BEFORE_A_CLAIM):
+        return first, []
+    phrases: list[Sequence[Piece]] = []
+    position = end = first + 1
+    while (phrase := _phrase(pieces, position)) is not None:
+        begin, end = phrase
+        phrases.append(pieces[begin:end])
+        position = _linked(pieces, end)
+        if position == end:
+            break
+    claims = any(word.meaning[0] for phrase in phrases for piece in phrase for word in piece)
+    return (end, phrases) if claims or (phrases and typed in _ALWAYS) else (first, [])
+
+
+def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
+    """(begin, end) of the words up to a noun, or of unknown words; None if there are none."""
+    while position < len(pieces) and _typed(pieces[position]) in _FILLER:
+        position += 1
+    end, coloured = position, False
+    while end < len(pieces) and not _stops(pieces[end]):
+        attribute = next((word.meaning[0] for word in pieces[end] if word.meaning[0]), "")
+        if coloured and attribute not in ("kind", "colour") and _typed(pieces[end]) != "的":
+            break
+        end += 1
+        coloured = attribute == "colour" or (coloured and not attribute)
+        if attribute and not coloured:
+            end += len(_INSIDE) * _follows(pieces, end, _INSIDE)
+            break
+    return (position, end) if end > position else None
+
+
+def _linked(pieces: Sequence[Piece], end: int) -> int:
+    """Where the next phrase begins behind "or", or behind "and" before a bare noun; else `end`."""
+    link = _typed(pieces[end]) if end < len(pieces) else ""
+    after = pieces[end + 1] if end + 1 < len(pieces) else None
+    if after is None or _stops(after) or _typed(after) in _ALWAYS:
+        return end
+    bare = any(word.meaning[0] not in ("", "colour", "count") for word in after)
+    return end + 1 if link in _OR or (link in _AND and bare) else end
+
+
+def _stops(piece: Piece) -> bool:
+    """Whether the piece cannot be denied: a mark, a joint, a number, or a word that leads on."""
+    word, typed = piece[0], _typed(piece)
+    return (word.word in (*MARKS, "and") or typed in (*_OR, *_AND, "but", *NUMBERS, *ARTICLES)
+            or typed in ("但", "而") or (bool(word.word) and len(piece) == 1
+                                       and not word.meaning[0] and word.word not in _ADJECTIVES))
+
+
+def _follows(pieces: Sequence[Piece], position: int, typed: Sequence[str]) -> bool:
+    return tuple(map(_typed, pieces[position : position + len(typed)])) == tuple(typed)
+
+
+def _typed(piece: Piece) -> str:
+    return piece[0].typed.lower()
+
+
+_ADJECTIVES = ("snowy", "rocky", "bare", "rolling", "dark", "heavy", "thick", "soft", "deep",
+               "winding", "calm", "grassy", "sandy", "lone", "of")

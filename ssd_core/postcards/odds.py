@@ -1,0 +1,78 @@
+"""What is likely where a prompt says nothing: odds of the world's values, and a die for a seed.
+
+Fair weather, mostly by day; rain, fog and night seldom.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .world import WATER
+
+Value = TypeVar("Value", bound=Hashable)
+Odds = Mapping[Value, float]
+
+TIME = {"day": 0.5, "dusk": 0.24, "dawn": 0.2, "night": 0.06}
+SKY = {"day": {"clear": 0.55, "cloudy": 0.41, "rain": 0.02, "fog": 0.02},
+       "night": {"starry": 0.7, "cloudy": 0.26, "rain": 0.02, "fog": 0.02}}
+LIT = {"clear": 0.8, "starry": 0.8, "cloudy": 0.2}  # while the sun or the moon is seen
+GROUND = {"meadow": 0.5, "field": 0.18, "sand": 0.14, "snow": 0.1, "lake": 0.04, "sea": 0.04}
+AFLOAT = {"lake": 0.5, "sea": 0.5}
+# Things that stand by the water as often as on land.
+ASHORE = {"sea": 0.4, "lake": 0.25, "meadow": 0.2, "sand": 0.15}
+RIDGE = {"hills": 0.35, "mountains": 0.2, "snowy": 0.15, "forest": 0.2, "none": 0.1}
+OPEN_RIDGE = {"none": 0.3, "hills": 0.3, "mountains": 0.25, "snowy": 0.15}  # by water and on sand
+LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
+KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
+        "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
+        "balloon": 0.06, "bridge": 0.04}
+COLOUR = {"red": 0.3, "blue": 0.18, "yellow": 0.16, "white": 0.16, "purple": 0.08, "pink": 0.08,
+          "green": 0.04}
+GREEN = {"green": 0.8, "red": 0.1, "yellow": 0.1}
+PLANTS = ("tree", "trees", "pine")
+
+
+def ground_odds(kinds: tuple[str, ...]) -> Odds[str]:
+    """By the things: boats and bridges are on the water."""
+    if {"boat", "boats", "bridge"} & set(kinds):
+        return AFLOAT
+    return ASHORE if "lighthouse" in kinds else GROUND
+
+
+def ridge_odds(ground: str) -> Odds[str]:
+    return OPEN_RIDGE if ground in (*WATER, "sand") else RIDGE
+
+
+def sky_odds(time: str, lit: bool) -> Odds[str]:
+    return LIT if lit else SKY["night" if time == "night" else "day"]
+
+
+def colour_odds(kind: str) -> Odds[str]:
+    return GREEN if kind in PLANTS else COLOUR
+
+
+@dataclass(frozen=True)
+class Die:
+    """Throws that depend on the seed, the salt and their name, and on nothing else.
+
+    Every value has its own random number, so that the winner stays when others are ruled out.
+    """
+
+    seed: int
+    salt: str = ""
+
+    def throw(self, name: str, odds: Odds[Value], allowed: Callable[[Value], bool]) -> Value | None:
+        """One of the allowed values, None if there is none."""
+        left = {value: self._delay(name, value) / weight for value, weight in odds.items()
+                if allowed(value)}
+        return min(left, key=left.__getitem__, default=None)
+
+    def _delay(self, name: str, value: Hashable) -> float:
+        """An exponential random number."""
+        text = f"{self.seed}/{self.salt}/{name}/{value}".encode()
+        number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
+        return -math.log((number + 1) / ((1 << 64) + 1))

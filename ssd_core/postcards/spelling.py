@@ -1,0 +1,242 @@
+"""A prompt as words with their places in it, and what it says of the scene and its things.
+
+Reads what `aliases` makes of the typed pieces by the same rules as `claims`, and remembers where
+everything stands, so that words can be put beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from .aliases import MARKS, Said, meaning_of, said
+from .captions import _MEANING
+
+NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "five": 5, "six": 6,
+           "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "4": 4, "5": 5, "6": 6}
+ARTICLES = ("a", "an", "the")
+QUANTITIES = ("lone", "single", "some", "few")
+BREAKS = (*MARKS, "and")
+# Pieces without meaning that are no part of the noun phrase behind them.
+_ASKING = ("draw", "paint", "show", "me", "please", "there", "it", "next", "side", "front", "only",
+           "with", "just", "no", "without", "not")
+_IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
+_LETTER = re.compile(r"[a-z]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A known word, or "" for a piece that says nothing, at [start, end) of the prompt."""
+
+    word: str
+    typed: str
+    start: int
+    end: int
+
+    @property
+    def meaning(self) -> tuple[str, str]:
+        """The claim that it makes by itself: attribute and value, both "" if none."""
+        return _MEANING.get(self.word, ("", ""))
+
+    @property
+    def number(self) -> int | None:
+        """How many it says; a Chinese number may have its measure word behind it."""
+        return NUMBERS.get(self.word or self.typed.lower()) or (
+            None if self.word else NUMBERS.get(self.typed[:1]))
+
+
+@dataclass
+class Named:
+    """A thing as typed: its noun phrase begins at `start`, and its noun is at [noun, end).
+
+    number: how many of it were typed, None without a number. plural: typed as several. wish: its
+    place, by words that claim nothing.
+    """
+
+    kind: str
+    start: int
+    noun: int
+    end: int
+    colour: str | None = None
+    place: str | None = None
+    wish: str | None = None
+    number: int | None = None
+    plural: bool = False
+    article: Word | None = None
+    typed: str = ""
+
+
+@dataclass
+class Reading:
+    """What a prompt says. scene: values by attribute; things: in the order of their nouns."""
+
+    prompt: str
+    words: list[Word]
+    scene: dict[str, list[str]] = field(default_factory=dict)
+    things: list[Named] = field(default_factory=list)
+
+    @property
+    def chinese(self) -> bool:
+        """Whether words are added in Chinese."""
+        return bool(_IDEOGRAPH.search(self.prompt)) and not _LETTER.search(self.prompt)
+
+    @property
+    def length(self) -> int:
+        """Words and marks that a backbone gets of it."""
+        return length_of(self.prompt)
+
+
+def length_of(prompt: str) -> int:
+    """Words and marks of a prompt, at most; a backbone leaves out repeats."""
+    return sum(len(piece.words or ()) for piece in said(unicodedata.normalize("NFKC", prompt)))
+
+
+def words_of(prompt: str) -> list[Word]:
+    """The prompt word by word; a piece that stands for several has all of them at its place."""
+    plain = [unicodedata.normalize("NFKC", character) for character in prompt]
+    origin = [n for n, text in enumerate(plain) for _ in text]
+    text, found, position = "".join(plain), [], 0
+    for piece in said(text):
+        start = text.index(piece.typed, position)
+        position = start + len(piece.typed)
+        span = origin[start], origin[position - 1] + 1
+        found += [Word(word, piece.typed, *span) for word in _known(piece) or ("",)]
+    return found
+
+
+def _known(piece: Said) -> tuple[str, ...]:
+    """The words of a piece; a plural of a known thing is that thing."""
+    if piece.words is not None:
+        return piece.words
+    typed = piece.typed.lower()
+    for ending in ("s", "es"):
+        if typed.endswith(ending):
+            words = meaning_of(typed.removesuffix(ending)) or ()
+            if len(words) == 1 and _MEANING.get(words[0], ("",))[0] == "kind":
+                return words
+    return ()
+
+
+def read(prompt: str) -> Reading:
+    """What a prompt says, by the rules of `claims`."""
+    reading = Reading(prompt, words_of(prompt))
+    _Reader(reading).run()
+    return reading
+
+
+@dataclass
+class _Reader:
+    """Goes through the words; a place belongs to the noun before it, else to the one after it."""
+
+    reading: Reading
+    noun: Named | str | None = None
+    colour: str | None = None
+    place: str | None = None
+    wish: str | None = None
+
+    def run(self) -> None:
+        words = self.reading.words
+        for n, word in enumerate(words):
+            following = words[n + 1].word if n + 1 < len(words) else ""
+            attribute, value = _MEANING.get(f"{word.word} {following}") or word.meaning
+            if _MEANING.get(f"{words[n - 1].word if n else ''} {word.word}"):
+                continue  # the second word of "snowy mountains"
+            self._take(n, attribute, value)
+        self._end()
+
+    def _take(self, n: int, attribute: str, value: str) -> None:
+        word = self.reading.words[n]
+        if word.word in BREAKS:
+            self._end()
+        elif attribute == "colour":
+            self.colour = value
+            self._paint(n, value)
+        elif attribute == "place":
+            self._locate(value)
+        elif attribute == "kind":
+            self._name(n, value)
+        elif attribute:
+            self._state(attribute, value)
+
+    def _end(self) -> None:
+        """A mark or "and": what has no noun yet says nothing, and is only wished for."""
+        self.wish = self.place or self.wish
+        self.noun = self.colour = self.place = None
+
+    def _paint(self, n: int, value: str) -> None:
+        """ "the house is red" """
+        before = self.reading.words[n - 1].word if n else ""
+        if isinstance(self.noun, Named) and before in ("is", "in"):
+            self.noun.colour = self.noun.colour or value
+
+    def _locate(self, place: str) -> None:
+        if self.noun is None:
+            self.place = place
+        elif isinstance(self.noun, Named):
+            self.noun.place = self.noun.place or place
+
+    def _name(self, n: int, kind: str) -> None:
+        words, last = self.reading.words, self.noun
+        if isinstance(last, Named) and _same_noun(words, n, last, kind):
+            last.end, last.typed = words[n].end, f"{last.typed} {words[n].typed}"
+            last.colour = last.colour or self.colour
+            return
+        thing = _phrase(words, n, kind)
+        thing.colour, thing.place, thing.wish = self.colour, self.place, self.wish
+        self.reading.things.append(thing)
+        self.noun, self.colour, self.place, self.wish = thing, None, None, None
+
+    def _state(self, attribute: str, value: str) -> None:
+        values = self.reading.scene.setdefault(attribute, [])
+        if value not in values:
+            values.append(value)
+        if attribute == "light":
+            self.noun, self.place = "light", None
+
+
+def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
+    """Whether words[n] only says the last noun again: "oak tree", "pine tree", "fleet of boats"."""
+    if kind != last.kind and (last.kind, kind) != ("pine", "tree"):
+        return False
+    if last.end == words[n - 1].end:
+        return True
+    between = [word for word in words[:n] if word.start >= last.end]
+    return between[:1] != [] and between[0].word == "of" and all(
+        word.word in ("of", *ARTICLES, "") or word.meaning[0] == "colour" for word in between)
+
+
+def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
+    """The thing whose noun is words[n], with what stands before it."""
+    noun, first, number, article = words[n], n, None, None
+    for m, word in _before(words, n):
+        if word.number is not None:
+            number, first = word.number, m
+        elif word.word in ARTICLES:
+            article, first = word, m
+        elif word.word in QUANTITIES or word.meaning[0] == "colour":
+            first = m
+    if first == n:  # "old windmill"
+        first -= len(list(takewhile(lambda word: not word.word and word.typed.isascii()
+                                    and word.typed.isalpha(),
+                                    (word for _, word in _before(words, n)))))
+    typed = noun.typed.lower()
+    plural = typed.endswith("s") and not typed.endswith("ss")
+    return Named(kind, words[first].start, noun.start, noun.end, number=number, plural=plural,
+                 article=article, typed=noun.typed)
+
+
+def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
+    """The words of the noun phrase before words[n], backwards, up to its article or number."""
+    for m in range(n - 1, -1, -1):
+        word = words[m]
+        other = word.word and word.number is None and word.word not in (
+            *ARTICLES, *QUANTITIES, "of") and word.meaning[0] != "colour"
+        if other or word.typed.lower() in _ASKING:
+            return
+        yield m, word
+        if word.word in ARTICLES or (word.number is not None and not (
+                m and words[m - 1].word == "a" and word.word in ("pair", "trio"))):
+            return
