@@ -23,7 +23,7 @@ import torch
 from conditions import conditions
 from everyday_rule import Prompt, read_prompts
 from everyday_sheets import write_sheets
-from everyday_tables import TYPED, Drawn, Line, write
+from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads
 from ssd_core.cli.specs import parse_method
@@ -44,7 +44,7 @@ from ssd_core.workers.task import Loaded, There
 from ssd_core.workers.work import work
 
 METHODS = ("ar", "exact", "ssd:rounds=2", "balanced", "fast")
-EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}}
+EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}, EXPANDED: {"expand": True}}
 AT_ONCE = 10
 
 
@@ -98,7 +98,8 @@ class Wanted:
 
 def words_of(request: Request) -> tuple[str, str | None]:
     """The prompt and the negative prompt that are drawn."""
-    return request.prompt, request.negative
+    words = request.words[0]
+    return words.prompt, words.negative
 
 
 @dataclass(frozen=True)
