@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 
 from ssd_core.postcards import Claim, Reading, claims
-from ssd_core.postcards.aliases import MARKS, said
+from ssd_core.postcards.aliases import MARKS, said, without_repeats
 from ssd_core.postcards.claims import COUNTS
 from ssd_core.postcards.verdicts import verdicts
 from ssd_core.postcards.wording import meaning
@@ -106,7 +106,7 @@ class Demand:
 
     @classmethod
     def of(cls, means: str) -> Demand:
-        kept, denied = split(list(words_of(means)))
+        kept, denied = split(without_repeats(words_of(means)))
         kept, numbers = numbered(kept)
         found = claims(" ".join(kept))
         own = [tuple(c for c in found if c.thing == n) for n in range(len(numbers))]

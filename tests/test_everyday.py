@@ -93,6 +93,8 @@ CASES = [
                                      scene("blue boat, red house", **SEA)],
      [scene("blue house, red boat", **LAKE), scene("red house", **LAKE),
       scene("red house, blue boat, blue boat", **LAKE)]),
+    ("a church next to a big oak tree", [scene("red church, green tree")],
+     [scene("red church"), scene("red church, green tree, green tree")]),
     ("a house, a tree and a tower", [scene("red tower, blue house, green tree")],
      [scene("red tower, blue house, green pine"), scene("blue house, green tree")]),
     ("a boat on a lake at sunset", [scene("red boat", **LAKE, time="dusk")],
