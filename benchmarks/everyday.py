@@ -1,0 +1,202 @@
+"""Everyday prompts by several methods, as typed and expanded: how often a picture obeys fully.
+
+    python benchmarks/everyday.py                       (every row of the table)
+    python benchmarks/everyday.py --methods fast rolling:budget=36 --expansion expanded
+    python benchmarks/everyday.py --sheets exact        (also the contact sheets)
+
+Methods are speeds of the hosts (*balanced*, *fast*) or written as on the command line. Heads are
+given to the methods that need them and to the row drafter. A picture that is there is not drawn
+again: the command goes on where it was interrupted, and several may run at once. everyday_rule.py
+says what counts. Writes benchmarks/results/everyday.md and .json; `--name` writes others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from conditions import conditions
+from everyday_rule import Prompt, read_prompts
+from everyday_sheets import write_sheets
+from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
+
+from ssd_core import Sampling, SSDError, load_backbone, load_heads
+from ssd_core.cli.specs import parse_method
+from ssd_core.engine.choice import filled
+from ssd_core.engine.decode import generate
+from ssd_core.engine.events import finished
+from ssd_core.engine.methods import Method
+from ssd_core.front.labels import label
+from ssd_core.front.pixels import pixels
+from ssd_core.front.promises import NEEDED, heads_use
+from ssd_core.front.recipe import to_bytes
+from ssd_core.front.request import Request
+from ssd_core.front.speeds import SPEEDS
+from ssd_core.postcards import read
+from ssd_core.weights.figures import stored_dtype
+from ssd_core.workers.crew import InProcess
+from ssd_core.workers.task import Loaded, There
+from ssd_core.workers.work import work
+
+METHODS = ("ar", "exact", "ssd:rounds=2", "balanced", "fast")
+EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}, EXPANDED: {"expand": True}}
+AT_ONCE = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, as it was written, with or without expansion."""
+
+    spec: str
+    expansion: str
+
+    @property
+    def method(self) -> Method:
+        return SPEEDS[self.spec].method if self.spec in SPEEDS else parse_method(self.spec)
+
+    def label(self, loaded: Loaded) -> str:
+        own = self.request(loaded, "a house", 0).method
+        title = f"*{SPEEDS[self.spec].title}*: " if self.spec in SPEEDS else ""
+        return f"{title}{label(own)}"
+
+    def request(self, loaded: Loaded, prompt: str, seed: int) -> Request:
+        """For the words, the method and the heads.
+
+        Its window is the one that `generate` would take; none is measured, so that the same picture
+        is drawn on any machine.
+        """
+        backbone = loaded.backbone
+        method = filled(self.method.resolved(backbone.preset), backbone.grid, backbone.device.type)
+        drafted = heads_use(method.name) == NEEDED or getattr(method, "drafter", "") == "row"
+        return Request(backbone, loaded.heads if drafted else None, method, Sampling(seed=seed),
+                       prompt, named=True, **EXPANSIONS[self.expansion])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A picture to draw. file: named by all that decides the picture."""
+
+    prompt: str
+    negative: str | None
+    seed: int
+    file: str
+
+    @classmethod
+    def of(cls, loaded: Loaded, row: Row, prompt: str, seed: int) -> Wanted:
+        request = row.request(loaded, prompt, seed)
+        words, heads = words_of(request), request.heads and request.heads.sha256
+        backbone = (loaded.backbone.sha256, stored_dtype(loaded.backbone))
+        same = repr((backbone, heads, request.method, words, seed))
+        digest = hashlib.sha256(same.encode()).hexdigest()[:16]
+        return cls(*words, seed, f"{request.method.name}/{digest}.json")
+
+
+def words_of(request: Request) -> tuple[str, str | None]:
+    """The prompt and the negative prompt that are drawn."""
+    words = request.words[0]
+    return words.prompt, words.negative
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A task for `work`: some pictures by one row, a file each."""
+
+    row: Row
+    pictures: tuple[Wanted, ...]
+
+    @property
+    def name(self) -> str:
+        return self.pictures[0].file.removesuffix(".json")
+
+    @property
+    def count(self) -> int:
+        return len(self.pictures)
+
+    def left(self, there: There) -> Batch | None:
+        pictures = tuple(one for one in self.pictures if not there(one.file))
+        return replace(self, pictures=pictures) if pictures else None
+
+    def together(self) -> list[list[Wanted]]:
+        """Runs of pictures that `generate` can draw at once: one negative, a seed after the other.
+        """
+        groups: list[list[Wanted]] = []
+        for one in self.pictures:
+            last = groups[-1][-1] if groups else None
+            if last and (last.negative, last.seed + 1) == (one.negative, one.seed):
+                groups[-1].append(one)
+            else:
+                groups.append([one])
+        return groups
+
+    def run(self, loaded: Loaded) -> dict[str, bytes]:
+        request = self.row.request(loaded, self.pictures[0].prompt, 0)
+        made = {}
+        for group in self.together():
+            done = finished(generate(
+                loaded.backbone, [one.prompt for one in group], request.method, request.heads,
+                Sampling(seed=group[0].seed), group[0].negative, threads=1))
+            for one, tokens, passes in zip(group, done.tokens, done.stats["passes_each"],
+                                           strict=True):
+                made[one.file] = kept(loaded, one, tokens, passes)
+        return made
+
+
+def kept(loaded: Loaded, one: Wanted, tokens: torch.Tensor, passes: int) -> bytes:
+    """The file of a picture."""
+    picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
+    known = {"drawn": one.prompt, "negative": one.negative, "passes": passes,
+             "reading": asdict(read(picture)), "tokens": tokens.tolist()}
+    return json.dumps(known, ensure_ascii=False).encode()
+
+
+def drawn(loaded: Loaded, rows: Sequence[Row], prompts: Sequence[Prompt], seeds: Sequence[int],
+          folder: Path) -> dict[Row, list[Drawn]]:
+    """All pictures of every row, drawn where they are not in the folder; prompt n by seed + n."""
+    found: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
+        (prompt, Wanted.of(loaded, row, prompt.text, seed + n))
+        for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
+    batches = [Batch(row, tuple(one for _, one in own[a : a + AT_ONCE]))
+               for a in range(0, len(prompts) * len(seeds), AT_ONCE) for row, own in found.items()]
+    work(batches, folder, InProcess(loaded), "draw", quiet=None)
+    return {row: [Drawn.at(folder / one.file, prompt, one.seed) for prompt, one in own]
+            for row, own in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--expansion", nargs="+", default=list(EXPANSIONS), choices=EXPANSIONS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1000, 2000],
+                        help="of the first prompt; prompt n has seed + n")
+    parser.add_argument("--runs", type=Path, default=Path("runs/everyday"))
+    parser.add_argument("--name", default="everyday", help="of the files in benchmarks/results")
+    parser.add_argument("--sheets", metavar="METHOD", help="also contact sheets of this method")
+    try:
+        print(run(parser.parse_args()))
+    except SSDError as error:
+        raise SystemExit(str(error)) from None
+
+
+def run(asked: argparse.Namespace) -> str:
+    """Draw what is not there yet, and write the table."""
+    backbone = load_backbone("postcard")
+    loaded = Loaded(backbone, load_heads("postcard", backbone))
+    prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]
+    found = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
+    lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)
+             for row, pictures in found.items()]
+    if asked.sheets:
+        write_sheets(backbone, [line.pictures[: len(prompts)] for line in lines
+                                if line.spec == asked.sheets])
+    where = (f"{conditions(backbone.device, stored_dtype(backbone), threads=[1])}; `postcard`, "
+             f"{len(prompts)} prompts, seeds from {' and '.join(map(str, asked.seeds))}")
+    return write(asked.name, lines, where)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""What an everyday prompt demands of a picture, and whether the picture gives it.
+
+Only what a person typed counts. A prompt is read word by word as `postcard` reads it, or by the
+third column of everyday.txt where that reading misses what is meant. The rule:
+
+- What is said of the scene must show: every claim that `captions.claims` finds.
+- Every thing that is named must show, with its colour and at its place where they are named, and
+  nothing else may stand in the picture. A prompt that names no thing demands no number of things.
+- A singular is one thing. "two boats" and "3 red houses" are so many in all, single ones or a
+  painted group, which has 2 boats, 3 houses or 3 trees. A plural without a number is a group, or
+  several single ones. A number without a noun beside it ("two things, ...") counts all things.
+- "no", "not" and "without" deny the words up to the next noun, and the noun behind an "or" or a
+  bare "and". What is denied must not show; ALSO says what a person would call by the same word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from ssd_core.postcards import Claim, Reading, claims
+from ssd_core.postcards.aliases import MARKS, said, without_repeats
+from ssd_core.postcards.claims import COUNTS
+from ssd_core.postcards.verdicts import verdicts
+from ssd_core.postcards.wording import meaning
+
+PROMPTS = Path(__file__).with_name("everyday.txt")
+MEMBERS = {"boats": 2, "houses": 3, "trees": 3}  # of a painted group; anything else is one
+DENIALS, JOINTS = ("no", "not", "without"), ("or", "and")
+ALSO = {
+    **{("kind", name): {("kind", "house"), ("kind", "houses")} for name in ("house", "houses")},
+    **{("kind", name): {("kind", "boat"), ("kind", "boats")} for name in ("boat", "boats")},
+    **{("kind", name): {("kind", "tree"), ("kind", "trees"), ("kind", "pine"), ("ridge", "forest")}
+       for name in ("tree", "trees")},
+    ("ridge", "mountains"): {("ridge", "mountains"), ("ridge", "snowy")},
+    ("ground", "snow"): {("ground", "snow"), ("ridge", "snowy")}}
+Thing = tuple[str, str]  # kind and colour
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A line of everyday.txt; `means` is what is judged."""
+
+    category: str
+    text: str
+    means: str
+
+
+def read_prompts(path: Path = PROMPTS) -> list[Prompt]:
+    lines = (line.split(" | ") for line in path.read_text(encoding="utf-8").splitlines()
+             if line and not line.startswith("#"))
+    return [Prompt(category, text, means[0] if means else text)
+            for category, text, *means in lines]
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A noun of a prompt with what is said of it; number: as typed, None where none is."""
+
+    claims: tuple[Claim, ...]
+    number: int | None
+
+    def said(self, attribute: str) -> str | None:
+        return next((c.value for c in self.claims if c.attribute == attribute), None)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Single and grouped, where both may be meant."""
+        kind = str(self.said("kind"))
+        return (kind, kind[:-1]) if kind in MEMBERS else (kind,)
+
+    def fits(self, place: str, thing: Thing) -> bool:
+        """Whether a thing at a place may belong to the mention."""
+        return (thing[0] in self.kinds and self.said("colour") in (None, thing[1])
+                and self.said("place") in (None, place))
+
+    def counts(self, kinds: Sequence[str]) -> bool:
+        """Whether these kinds are as many as the mention says."""
+        members = sum(MEMBERS.get(kind, 1) for kind in kinds)
+        if self.number is None or (self.number == 1 and self.said("kind") in MEMBERS):
+            return members >= 2 if self.said("kind") in MEMBERS else members == 1
+        return members == self.number
+
+    def verdicts(self, reading: Reading) -> tuple[bool, ...]:
+        """Whether its claims hold, by the kind that fits best, and its number if it has one."""
+        def by(kind: str) -> tuple[bool, ...]:
+            return verdicts(reading, [replace(c, value=kind) if c.attribute == "kind" else c
+                                      for c in self.claims])
+
+        best = max(map(by, self.kinds), key=sum)
+        if self.number is None:
+            return best
+        own = [thing[0] for place, thing in reading.things.items() if self.fits(place, thing)]
+        return (*best, self.counts(own))
+
+
+@dataclass(frozen=True)
+class Demand:
+    """All that a prompt demands; each of `denied` is what must not show together."""
+
+    scene: tuple[Claim, ...]
+    mentions: tuple[Mention, ...]
+    denied: tuple[dict[str, str], ...]
+
+    @classmethod
+    def of(cls, means: str) -> Demand:
+        kept, denied = split(without_repeats(words_of(means)))
+        kept, numbers = numbered(kept)
+        found = claims(" ".join(kept))
+        own = [tuple(c for c in found if c.thing == n) for n in range(len(numbers))]
+        return cls(tuple(c for c in found if c.thing is None),
+                   tuple(map(Mention, own, numbers)), tuple(denied))
+
+    def held(self, reading: Reading) -> tuple[bool, ...]:
+        """For everything that was typed, in order, whether it holds."""
+        return (*verdicts(reading, self.scene),
+                *(one for mention in self.mentions for one in mention.verdicts(reading)),
+                *(not shows(reading, pairs) for pairs in self.denied))
+
+    def obeyed(self, reading: Reading) -> bool:
+        """Whether all that was typed shows, and nothing else stands in the picture."""
+        return all(self.held(reading)) and (not self.mentions or self.shared_out(reading))
+
+    def shared_out(self, reading: Reading) -> bool:
+        """Whether every thing can belong to one mention so that each mention has its things."""
+        things = reading.things.items()
+        return any(all(self.whole(n, owners, things) for n in range(len(self.mentions)))
+                   for owners in product(range(len(self.mentions)), repeat=len(things)))
+
+    def whole(self, n: int, owners: Sequence[int], things: Collection[tuple[str, Thing]]) -> bool:
+        """Whether the things whose owner is mention n are all that it names."""
+        mention = self.mentions[n]
+        own = [item for owner, item in zip(owners, things, strict=True) if owner == n]
+        return (all(mention.fits(*item) for item in own)
+                and mention.counts([thing[0] for _, thing in own]))
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The words of a prompt in postcard's vocabulary; unknown ones as they were typed."""
+    for piece in said(text):
+        yield from (piece.typed.lower(),) if piece.words is None else piece.words
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """What is said, and what is denied."""
+    kept: list[str] = []
+    denied: list[dict[str, str]] = []
+    at = 0
+    while at < len(words):
+        if words[at] in DENIALS:
+            at = deny(words, at + 1, denied)
+        else:
+            kept.append(words[at])
+            at += 1
+    return kept, denied
+
+
+def deny(words: Sequence[str], at: int, denied: list[dict[str, str]]) -> int:
+    """Add what the words from `at` on deny; returns where the denial ends."""
+    found: dict[str, str] = {}
+    while at < len(words) and words[at] not in (*MARKS, *DENIALS):
+        attribute, value = meaning("", words[at])
+        at += 1
+        if attribute in ("", "count"):
+            continue
+        found[attribute] = value
+        if attribute != "colour":
+            denied.append(found)
+            return deny(words, at + 1, denied) if goes_on(words[at : at + 2]) else at
+    denied += [found] if found else []
+    return at
+
+
+def goes_on(words: Sequence[str]) -> bool:
+    """Whether the words behind a denied noun, "or clouds" or "and clouds", are denied too."""
+    return len(words) == 2 and words[0] in JOINTS and (
+        words[0] == "or" or meaning("", words[1])[0] not in ("", "count"))
+
+
+def numbered(words: Sequence[str]) -> tuple[list[str], list[int | None]]:
+    """The words without numbers that stand before a noun, and a number or None for each noun."""
+    kept: list[str] = []
+    numbers: list[int | None] = []
+    waiting: list[str] = []  # a number whose noun may still come
+    for word in words:
+        attribute, value = meaning("", word)
+        if attribute == "count":
+            kept, waiting = [*kept, *waiting], [word]
+            continue
+        if attribute == "kind":
+            number = meaning("", waiting.pop())[1] if waiting else None
+            numbers.append(COUNTS.index(number) + 1 if number else None)
+        elif word in (*MARKS, "and"):
+            kept, waiting = [*kept, *waiting], []
+        kept.append(word)
+    return [*kept, *waiting], numbers
+
+
+# ---- what shows --------------------------------------------------------------------------------
+
+
+def shows(reading: Reading, denied: dict[str, str]) -> bool:
+    """Whether what is denied shows, or what a person would call by the same word."""
+    *rest, head = denied.items()
+    return any(shown(reading, dict([*rest, other])) for other in ALSO.get(head, {head}))
+
+
+def shown(reading: Reading, pairs: dict[str, str]) -> bool:
+    """Whether all pairs hold of the scene or, where they are about a thing, of one thing."""
+    if not {"kind", "colour", "place"} & set(pairs):
+        return all(getattr(reading, name) == value for name, value in pairs.items())
+    return any(pairs.items() <= {"kind": kind, "colour": colour, "place": place}.items()
+               for place, (kind, colour) in reading.things.items())

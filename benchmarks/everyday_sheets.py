@@ -1,0 +1,69 @@
+"""Contact sheets of everyday prompts, as typed beside expanded, and what people say who look.
+
+EYES holds their judgement, once there is one: {"as typed": {PROMPT: true}, "expanded": {...}},
+where true means that they would keep the picture.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from conditions import RESULTS, table
+from PIL import Image, ImageDraw
+
+from ssd_core.backbones.base import Backbone
+from ssd_core.files import written_whole
+from ssd_core.front.recipe import to_bytes
+from ssd_core.front.sheet import INK, PAPER, font_for, wrapped
+
+EYES = RESULTS / "everyday_eyes.json"
+SHOWN, SHEETS, COLUMNS = 40, 4, 5  # prompts, sheets, prompts side by side
+SIDE, GAP, EM = 184, 12, 15  # px of a picture, between prompts, and of a letter
+TEXT = 3 * 20  # px below a picture: three lines
+
+
+def on_sheets(prompts: Sequence[Any]) -> list[Any]:
+    """The same prompts every time: spread evenly over the file."""
+    return list(prompts[:: max(1, len(prompts) // SHOWN)])[:SHOWN]
+
+
+def write_sheets(backbone: Backbone, found: Sequence[Sequence[Any]]) -> None:
+    """everyday-1.jpg and so on; found: the pictures of all prompts, as typed and expanded."""
+    shown, each = list(zip(*map(on_sheets, found), strict=True)), SHOWN // SHEETS
+    for n, first in enumerate(range(0, len(shown), each), 1):
+        with written_whole(RESULTS / f"everyday-{n}.jpg") as temporary:
+            sheet(backbone, shown[first : first + each]).save(temporary, format="JPEG", quality=80)
+
+
+def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:
+    """Pictures of one prompt side by side, with the prompt below."""
+    wide, tall = len(shown[0]) * SIDE + GAP, SIDE + TEXT
+    page = Image.new("RGB", (COLUMNS * wide - GAP, -(-len(shown) // COLUMNS) * tall), PAPER)
+    draw = ImageDraw.Draw(page)
+    for n, pictures in enumerate(shown):
+        x, y = n % COLUMNS * wide, n // COLUMNS * tall
+        for m, one in enumerate(pictures):
+            page.paste(small(backbone, one), (x + m * SIDE, y))
+        text = pictures[0].prompt.text
+        font = font_for(text, EM)
+        for line, words in enumerate(wrapped(text, font, wide - 2 * GAP)[:3]):
+            draw.text((x, y + SIDE + 3 + line * 18), words, INK, font)
+    return page
+
+
+def small(backbone: Backbone, one: Any) -> Image.Image:
+    pixels = to_bytes(backbone.decode(torch.from_numpy(one.tokens)[None]))[0]
+    return Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+
+
+def eyes_table() -> str:
+    """How many of the pictures on the sheets somebody would keep; empty before anybody looked."""
+    if not EYES.is_file():
+        return ""
+    kept = json.loads(EYES.read_text(encoding="utf-8"))
+    rows = [[name, f"{sum(verdicts.values())} of {len(verdicts)}"]
+            for name, verdicts in kept.items()]
+    return "Kept by eye, of the pictures on the sheets:\n\n" + table(["prompt", "kept"], rows)

@@ -1,0 +1,133 @@
+"""The table of everyday prompts: how often pictures obey fully, and what they took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from conditions import RESULTS, table
+from everyday_rule import Demand, Prompt
+from everyday_sheets import eyes_table
+
+from ssd_core.files import written_whole
+from ssd_core.measure.metrics import with_errors
+from ssd_core.measure.tables import with_error
+from ssd_core.postcards import Reading
+
+AR, EXACT = "ar", "exact"
+TYPED, EXPANDED = "as typed", "expanded"
+NAMES_ALL = "long"  # the category whose prompts leave nothing open
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture that is there, beside what was typed."""
+
+    prompt: Prompt
+    seed: int
+    drawn: str
+    passes: float
+    reading: Reading
+    tokens: np.ndarray
+
+    @classmethod
+    def at(cls, path: Path, prompt: Prompt, seed: int) -> Drawn:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        reading = Reading(**kept["reading"])
+        things = {place: tuple(thing) for place, thing in reading.things.items()}
+        return cls(prompt, seed, kept["drawn"], kept["passes"],
+                   replace(reading, things=things), np.array(kept["tokens"]))
+
+
+def summary(pictures: Iterable[Drawn]) -> dict[str, float]:
+    """Means and standard errors over prompts; a prompt counts as the mean of its seeds."""
+    by_prompt: dict[Prompt, list[tuple[float, float, float]]] = {}
+    for one in pictures:
+        demand = Demand.of(one.prompt.means)
+        held = demand.held(one.reading)
+        by_prompt.setdefault(one.prompt, []).append(
+            (demand.obeyed(one.reading), mean(held) if held else 1.0, one.passes))
+    columns = zip(*(map(mean, zip(*one, strict=True)) for one in by_prompt.values()), strict=True)
+    return with_errors(dict(zip(("obeyed", "claims", "passes"), map(list, columns), strict=True)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table; spec: the method as it was written, method: its label."""
+
+    spec: str
+    method: str
+    expansion: str
+    pictures: list[Drawn]
+
+    def measured(self) -> dict:
+        names = dict.fromkeys(one.prompt.category for one in self.pictures)
+        return {"spec": self.spec, "method": self.method, "expansion": self.expansion,
+                "pictures": len(self.pictures), **summary(self.pictures),
+                "by_category": {name: summary(one for one in self.pictures
+                                              if one.prompt.category == name) for name in names}}
+
+
+def main_table(rows: Sequence[Mapping]) -> str:
+    head = ["method", "prompt", "pictures", "obeyed fully", "claims held", "passes"]
+    return table(head, [[row["method"], row["expansion"], str(row["pictures"]),
+                         with_error(row, "obeyed", 2), with_error(row, "claims", 2),
+                         with_error(row, "passes", 0)] for row in rows])
+
+
+def category_table(rows: Sequence[Mapping]) -> str:
+    """Of AR, or of `exact` where AR was not drawn; empty if neither was."""
+    told = [row for row in rows if row["spec"] == AR]
+    told = told or [row for row in rows if row["spec"] == EXACT]
+    if not told:
+        return ""
+    head = ["category", *(row["expansion"] for row in told)]
+    return f"Obeyed fully by {told[0]['method']}, by category:\n\n" + table(
+        head, [[name, *(with_error(row["by_category"][name], "obeyed", 2) for row in told)]
+               for name in told[0]["by_category"]])
+
+
+def same(ones: Iterable[Drawn], others: Iterable[Drawn]) -> str:
+    """How many pictures are the same, token by token: "3 of 4"."""
+    found = [np.array_equal(one.tokens, other.tokens)
+             for one, other in zip(ones, others, strict=True)]
+    return f"{sum(found)} of {len(found)}"
+
+
+def comparisons(lines: Sequence[Line]) -> str:
+    """Whether `exact` draws AR's pictures, and expansion leaves those alone that name everything.
+    """
+    of = {(line.spec, line.expansion): line.pictures for line in lines}
+    told = [f"`exact` drew AR's tokens in {same(pictures, of[AR, expansion])} pictures "
+            f"({expansion})."
+            for (spec, expansion), pictures in of.items()
+            if spec == EXACT and (AR, expansion) in of]
+    told += [f"Of the prompts that name everything, {spec} drew the same tokens as typed and "
+             f"{expansion} in {same(whole(of[spec, TYPED]), whole(pictures))} pictures."
+             for (spec, expansion), pictures in of.items()
+             if expansion != TYPED and (spec, TYPED) in of]
+    return "\n".join(f"- {line}" for line in told) + "\n" if told else ""
+
+
+def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
+    """Those whose prompt names everything."""
+    return [one for one in pictures if one.prompt.category == NAMES_ALL]
+
+
+def write(name: str, lines: Sequence[Line], where: str) -> str:
+    """Write NAME.md and NAME.json into the folder of results; returns the text."""
+    rows = [line.measured() for line in lines]
+    parts = ["# Everyday prompts\n",
+             f"{where}. Made by `python benchmarks/everyday.py`, ± one standard error over "
+             "prompts. Columns: [README.md](README.md).\n",
+             main_table(rows), category_table(rows), comparisons(lines), eyes_table()]
+    text = "\n".join(part for part in parts if part)
+    with written_whole(RESULTS / f"{name}.json") as temporary:
+        temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    with written_whole(RESULTS / f"{name}.md") as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return text
