@@ -70,6 +70,17 @@ def test_a_short_delay_has_not():
     assert p_value(counts, joint(backbone, Sampling())) < 1e-4
 
 
+@pytest.mark.parametrize("grid, kept", [
+    (Grid(1, 1), 0), (Grid(1, 1, True), 0), (Grid(3, 1), 2), (Grid(3, 1, True), 2)], ids=str)
+def test_one_cell_alone_takes_no_pass_and_its_row_is_told(grid, kept):
+    backbone, keep = MockBackbone(grid, codes=16), torch.ones(1, grid.rows, 1, dtype=torch.long)
+    told = events(backbone, methods.Wave(), ("cat",), keep=keep, keep_rows=kept)
+    rows = [event for event in told if isinstance(event, Rows)]
+    ar = tokens(backbone, methods.AR(), ("cat",), keep=keep, keep_rows=kept)
+    assert torch.cat([event.tokens for event in rows], dim=1).equal(ar)
+    assert rows[-1].last == grid.rows and told[-1].stats["passes"] == 1
+
+
 # What a cell sees: the states of a run are those of one pass under the wave's own mask
 
 
