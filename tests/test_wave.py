@@ -29,6 +29,7 @@ def test_a_delay_of_a_whole_row_is_ar(row_end, cfg, cells):
         told = events(backbone, methods.Wave(delay, cells, adaptive=adaptive), PEOPLE,
                       sampling=sampling)
         assert told[-1].tokens.equal(ar.tokens)
+        assert methods.Wave(delay, cells).verdict_on(backbone.grid) == "same distribution"
         assert told[0].plan.passes_max == ar.stats["passes"]
         assert told[-1].stats["passes"] < ar.stats["passes"] or cells == 1
 
@@ -61,13 +62,16 @@ def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(sm
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
+    assert methods.Wave(9, 3, "residual").verdict_on(grid) == "same distribution"
 
 
 @pytest.mark.slow
-def test_a_short_delay_has_not():
+@pytest.mark.parametrize("method", [methods.Wave(1, 3, "residual"), methods.Wave(9, 3, "none")],
+                         ids=str)
+def test_a_short_delay_and_cells_without_verification_have_not(method):
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.Wave(1, 3, "residual"), {}, 8_192)
-    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert method.verdict_on(backbone.grid) == "approximate"
 
 
 @pytest.mark.parametrize("grid, kept", [

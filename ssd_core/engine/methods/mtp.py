@@ -48,6 +48,10 @@ class ResolvedMTP(Resolved, MTP):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0
 
+    def verdict_on(self, grid: Grid) -> str:
+        """With a round for every draft the last one is judged behind final tokens only."""
+        return "same distribution" if self.rounds >= self.k_h else self.verdict
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         start = first_row * grid.width
         # The prefill adds one pass; the last group needs no commit.

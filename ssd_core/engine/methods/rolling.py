@@ -36,6 +36,9 @@ class Rolling(Windowed):
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "approximate"
 
+    def verdict_on(self, grid: Grid) -> str:
+        return "identical" if self.least(grid) == 1 else self.verdict
+
     def least(self, grid: Grid) -> int:
         """The cells that every pass moves on by: enough to keep the budget."""
         return max(1, -(-(grid.cells - 1) // (self.most_passes(grid) - 1)))
