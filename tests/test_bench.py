@@ -5,8 +5,9 @@ import torch
 from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling
+from ssd_core.backbones.base import Preset
 from ssd_core.engine.events import Finished, Started
-from ssd_core.engine.methods import AR, SSD, Exact, Rows, Strict
+from ssd_core.engine.methods import AR, SSD, Exact, Rolling, Rows, Strict
 from ssd_core.front.compare import identical_share, promise_holds, verdict
 from ssd_core.front.labels import claim
 from ssd_core.front.request import Request
@@ -92,6 +93,16 @@ def test_a_claim_names_the_dtype_where_that_decides():
         "picture for this seed (Race measures it)")
     assert claim(Exact(), loaded(BF16), 0.996) == (
         "same distribution, 99% of tokens are AR's (measured, bf16)")
+
+
+def test_a_verdict_knows_what_the_knobs_prove_on_the_grid():
+    enough, few = (SSD(k_h=1, rounds=rounds).resolved(Preset()) for rounds in (2, 1))
+    assert verdict(enough, True, 0.4, Grid(2, 2)) == "same distribution"
+    assert verdict(few, True, 0.4, Grid(2, 2)) == "approximate"
+    assert verdict(enough, True, 0.4, Grid(2, 3)) == verdict(enough, True, 0.4) == "approximate"
+    assert claim(enough, loaded(BF16)) == "same distribution"
+    assert claim(Rolling(budget=4), loaded(FP32)).startswith("identical")
+    assert claim(Rolling(budget=4), loaded(BF16)).startswith("same distribution as AR: rounding")
 
 
 def test_identical_share():

@@ -401,6 +401,7 @@ def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
         told = events(backbone, method, PEOPLE, heads=heads, sampling=sampling)
         assert told[-1].tokens.equal(ar_picture(row_end, sampling))
         assert told[-1].stats["passes"] <= told[0].plan.passes
+    assert method.resolved(backbone.preset).verdict_on(backbone.grid) == "same distribution"
 
 
 @pytest.mark.slow
@@ -437,25 +438,37 @@ def test_perfect_drafts_need_few_passes():
 PREFIX = [methods.SSD(k_h=2, k_v=k_v, rounds=9, acceptance="prefix", drafter=drafter)
           for k_v, drafter in ((1, "heads"), (2, "heads"), (1, "row"))]
 
+ROUNDS_ENOUGH = [  # for every draft, so that the last round of each is behind final tokens
+    methods.MTP(k_h=2, rounds=2), methods.SSD(k_h=1, k_v=1, rounds=3),
+    methods.SSD(k_h=1, k_v=2, rounds=3, incremental=3, drafter="row"),
+    methods.Rows(k_h=1, k_v=1, rounds=3, draft="copy", fused_commit=True)]
+TOO_FEW = [
+    methods.MTP(k_h=2, rounds=1), methods.SSD(k_h=1, k_v=1, rounds=1),
+    methods.SSD(k_h=2, k_v=1, rounds=1, acceptance="prefix"), methods.SSD(k_h=2, k_v=1, rounds=3),
+    methods.SSD(k_h=1, k_v=1, rounds=3, draft_choice="argmax"),
+    methods.SSD(k_h=1, k_v=1, rounds=3, tolerance=1.5)]
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("small", SMALL)
 @pytest.mark.parametrize("method", [methods.AR(), methods.Exact(), methods.Strict(k_h=3),
-                                    methods.Strict("vertical", k_h=2), *PREFIX], ids=str)
+                                    methods.Strict("vertical", k_h=2), *PREFIX, *ROUNDS_ENOUGH],
+                         ids=str)
 def test_lossless_methods_have_the_joint_distribution(small, method):
     grid, codes, sampling = SMALL[small]
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
+    assert method.resolved(backbone.preset).verdict_on(grid) != "approximate"
 
 
 @pytest.mark.slow
-def test_approximate_methods_do_not():
+@pytest.mark.parametrize("method", TOO_FEW, ids=str)
+def test_approximate_methods_do_not(method):
     """Proof that the test above can tell them apart."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    for acceptance in ("residual", "prefix"):  # too few rounds to judge every draft
-        few = methods.SSD(k_h=2, k_v=1, rounds=1, acceptance=acceptance)
-        assert p_value(drawn(backbone, few, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert method.resolved(backbone.preset).verdict_on(backbone.grid) == "approximate"
 
 
 # Every knob is live

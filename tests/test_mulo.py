@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, events, mock_drafter, tokens
 
-from ssd_core import Grid, Sampling, SSDError, load_backbone, methods
+from ssd_core import Grid, Pass, Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import drafter as drafters
 from ssd_core.backbones.drafter import Downsampler, Upsampler
 from ssd_core.engine.methods.mulo import expanded
+from ssd_core.engine.state import DecodeState
 
 PEOPLE = ("cat", "a dog", "two red birds")
 
@@ -40,6 +41,29 @@ def test_a_higher_threshold_takes_more_passes():
     passes = [events(backbone, methods.MuLo(tau=tau, similar=2), ("cat",))[-1].stats["passes"]
               for tau in (0, 0.1, 0.3, 1)]
     assert passes == sorted(passes) and len(set(passes)) > 2
+
+
+@pytest.mark.parametrize("row_end", [False, True])
+@pytest.mark.parametrize("tau, radius", [(0.06, 0), (0.025, 1)])
+def test_what_is_sampled_again_is_ars_choice_behind_the_final_tokens(row_end, tau, radius):
+    """MuLo-SD Algorithm 1, line 20; cells that stand lie between those that are sampled again."""
+    backbone, sampling = MockBackbone(Grid(6, 8, row_end), codes=16), Sampling(seed=3, cfg=1.0)
+    told = events(backbone, methods.MuLo(tau, radius, similar=1), 3 * PEOPLE, sampling=sampling)
+    again = torch.zeros(9, 6, 8 + row_end, dtype=torch.bool)
+    for event in told:
+        if isinstance(event, Pass) and event.accepted is not None:
+            fed = event.cells[0].unbind(-1)
+            again[:, fed[0], fed[1]] |= ~event.accepted
+    assert 0.2 < again.float().mean() < 0.8
+    state = DecodeState(backbone, [backbone.tokenize(one) for one in 3 * PEOPLE], 9,
+                        sampling, 1.0, None)
+    state.prefill(None, 0)
+    slots = torch.nn.functional.pad(told[-1].tokens, (0, int(row_end))).flatten(1)
+    state.write(0, slots)
+    state.feed(state.slots)
+    chosen = state.chosen_at(state.slots_between(0, state.slots))
+    again = again.flatten(1)
+    assert chosen[again].equal(slots[again]) and not chosen.equal(slots)
 
 
 @pytest.mark.parametrize("one, other", [

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone
 
-from ssd_core import Grid, Plan, SSDError, methods, plan
+from ssd_core import Grid, Plan, Sampling, SSDError, methods, plan
 from ssd_core.engine.methods import PAPER_PRESETS
+from ssd_core.front.request import Request
 
 JANUS, LUMINA, EMU = Grid(24, 24), Grid(48, 48, True), Grid(90, 90, True)
 PAPER = [
@@ -19,7 +20,8 @@ PAPER = [
     *[(LUMINA, methods.SSD(5, 2, 5, i), n) for i, n in ((1, 212), (2, 235), (3, 258))],
     (LUMINA, methods.SSD(5, 2, 9, 0), 285),
     (EMU, methods.SSD(5, 1, 6), 661),
-    (JANUS, methods.MTP(k_h=5), 231),
+    (JANUS, methods.MTP(k_h=5), 231), (LUMINA, methods.MTP(k_h=5), 2112),
+    (EMU, methods.MTP(k_h=5), 3420),
 ]
 
 
@@ -43,8 +45,9 @@ def test_ar_passes():
 def test_accelerations_of_the_paper():
     emu = plan(EMU, methods.SSD(5, 1, 6))
     assert round(emu.paper_ar_passes / emu.paper_passes, 2) == 12.39
-    mtp = plan(JANUS, methods.MTP(k_h=5))
-    assert round(mtp.paper_ar_passes / mtp.paper_passes, 2) == 2.49
+    for grid, acceleration in ((JANUS, 2.49), (LUMINA, 2.23), (EMU, 2.39)):
+        mtp = plan(grid, methods.MTP(k_h=5))
+        assert round(mtp.paper_ar_passes / mtp.paper_passes, 2) == acceleration
 
 
 def test_paper_presets_give_the_paper_counts():
@@ -104,6 +107,19 @@ def test_passes_that_depend_on_the_data_are_not_promised(grid, method):
 def test_keeping_rows_spares_passes(grid, method):
     counts = [plan(grid, method, rows).passes for rows in range(grid.rows)]
     assert all(a >= b for a, b in zip(counts, counts[1:], strict=False))
+
+
+@pytest.mark.parametrize("keep_rows, line", [
+    (4, "keep_rows 4: must lie in 0 .. 3"), (-1, "keep_rows -1: must lie in 0 .. 3"),
+    ("a", "keep_rows 'a': must be a whole number"), (1.5, "keep_rows '1.5': must be a whole")])
+@pytest.mark.parametrize("planned", [
+    lambda rows: plan(Grid(4, 6), methods.AR(), rows),
+    lambda rows: plan(MockBackbone(Grid(4, 6)), methods.Exact(), rows),
+    lambda rows: Request(MockBackbone(Grid(4, 6)), None, methods.AR(), Sampling(), "a sun",
+                         keep_rows=rows).plan], ids=range(3))
+def test_rows_that_cannot_be_kept_are_refused(planned, keep_rows, line):
+    with pytest.raises(SSDError, match=f"^{line}"):
+        planned(keep_rows)
 
 
 def test_a_window_larger_than_the_picture_is_refused():

@@ -97,6 +97,26 @@ def test_a_tree_takes_fewer_passes():
     assert tree < chain
 
 
+@pytest.mark.parametrize("init", ["resample-left", "resample-above"])
+def test_a_tree_drafts_from_the_states_that_the_last_pass_drew_from(init, monkeypatch):
+    """A neighbour's distribution is the one that the neighbour's own draft was drawn from."""
+    plain, seen = sjd.Drafts._entering, []
+
+    def entering(drafts, state, slots, last):
+        probs = plain(drafts, state, slots, last)
+        if drafts.probs is not None:
+            back = state.grid.width if init == "resample-above" else 1
+            near, front = torch.minimum(slots - back, last), torch.tensor(state.front)[:, None]
+            inside = (near >= drafts.first) & (near > front)
+            place = (near - drafts.first).clamp(min=0)[..., None].expand_as(probs)
+            seen.extend((probs - drafts.probs.gather(1, place)).abs().amax(-1)[inside].tolist())
+        return probs
+
+    monkeypatch.setattr(sjd.Drafts, "_entering", entering)
+    events(MockBackbone(Grid(6, 4), codes=16, seed=3), methods.SJD(9, init, True, 3), PEOPLE)
+    assert len(seen) > 20 and max(seen) < 1e-5
+
+
 def test_a_tree_too_wide_is_refused():
     with pytest.raises(SSDError, match="make 625 branches, at most 256"):
         methods.SJD(tree_width=5, tree_depth=4)

@@ -29,6 +29,7 @@ def test_a_delay_of_a_whole_row_is_ar(row_end, cfg, cells):
         told = events(backbone, methods.Wave(delay, cells, adaptive=adaptive), PEOPLE,
                       sampling=sampling)
         assert told[-1].tokens.equal(ar.tokens)
+        assert methods.Wave(delay, cells).verdict_on(backbone.grid) == "same distribution"
         assert told[0].plan.passes_max == ar.stats["passes"]
         assert told[-1].stats["passes"] < ar.stats["passes"] or cells == 1
 
@@ -61,13 +62,27 @@ def test_verification_with_p_and_q_has_ars_distribution_at_a_whole_rows_delay(sm
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, methods.Wave(9, 3, "residual"), sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
+    assert methods.Wave(9, 3, "residual").verdict_on(grid) == "same distribution"
 
 
 @pytest.mark.slow
-def test_a_short_delay_has_not():
+@pytest.mark.parametrize("method", [methods.Wave(1, 3, "residual"), methods.Wave(9, 3, "none")],
+                         ids=str)
+def test_a_short_delay_and_cells_without_verification_have_not(method):
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
-    counts = drawn(backbone, methods.Wave(1, 3, "residual"), {}, 8_192)
-    assert p_value(counts, joint(backbone, Sampling())) < 1e-4
+    assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
+    assert method.verdict_on(backbone.grid) == "approximate"
+
+
+@pytest.mark.parametrize("grid, kept", [
+    (Grid(1, 1), 0), (Grid(1, 1, True), 0), (Grid(3, 1), 2), (Grid(3, 1, True), 2)], ids=str)
+def test_one_cell_alone_takes_no_pass_and_its_row_is_told(grid, kept):
+    backbone, keep = MockBackbone(grid, codes=16), torch.ones(1, grid.rows, 1, dtype=torch.long)
+    told = events(backbone, methods.Wave(), ("cat",), keep=keep, keep_rows=kept)
+    rows = [event for event in told if isinstance(event, Rows)]
+    ar = tokens(backbone, methods.AR(), ("cat",), keep=keep, keep_rows=kept)
+    assert torch.cat([event.tokens for event in rows], dim=1).equal(ar)
+    assert rows[-1].last == grid.rows and told[-1].stats["passes"] == 1
 
 
 # What a cell sees: the states of a run are those of one pass under the wave's own mask

@@ -44,12 +44,12 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     Raises SSDError for wrong input before anything runs.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-    keep_rows = typed("keep_rows", keep_rows, int)
     if backbone.device.type == "meta":
         raise SSDError(f"{backbone.name} was loaded without its values (device meta): load it on "
                        "auto or cpu")
     backbone = backbone.resized(check_size(size))
     method = method.resolved(backbone.preset)
+    keep_rows = check_keep_rows(backbone.grid, keep_rows)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
     check_needs(method, backbone, heads)
     cfg = guidance_of(sampling, backbone.preset)
@@ -184,11 +184,17 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
     return tuple(typed("size", side, int) for side in size)
 
 
+def check_keep_rows(grid: Grid, keep_rows: int) -> int:
+    """The number of rows to keep; SSDError if it is no number or leaves nothing to decode."""
+    keep_rows = typed("keep_rows", keep_rows, int)
+    if not 0 <= keep_rows < grid.rows:
+        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
+    return keep_rows
+
+
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
                pictures: int) -> torch.Tensor | None:
     grid = backbone.grid
-    if not 0 <= keep_rows < grid.rows:
-        raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
     if keep_rows == 0:
         return None
     if keep is None:
@@ -212,10 +218,12 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
     default is the backbone's own device, or "cpu" for a Grid.
     """
     device = device or device_of(grid_or_backbone)
+    grid = grid_or_backbone if isinstance(grid_or_backbone, Grid) else grid_or_backbone.grid
+    keep_rows = check_keep_rows(grid, keep_rows)
     if isinstance(grid_or_backbone, Grid):
-        grid, usual, method = grid_or_backbone, None, method.resolved(Preset())
+        usual, method = None, method.resolved(Preset())
     else:
-        grid, method = grid_or_backbone.grid, method.resolved(grid_or_backbone.preset)
+        method = method.resolved(grid_or_backbone.preset)
         usual = usual_passes(grid_or_backbone, method, heads, device, keep_rows)
     return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 

@@ -6,6 +6,7 @@ import torch
 
 from ..backbones.base import Backbone
 from ..engine.methods import AR, Method
+from ..model.grid import Grid
 
 
 def identical_share(tokens: torch.Tensor, others: torch.Tensor) -> float:
@@ -21,16 +22,18 @@ def promise_holds(backbone: Backbone) -> bool:
     return backbone.batch_invariant or backbone.dtype == torch.float32
 
 
-def verdict(method: Method, holds: bool, identical: float | None) -> str:
+def verdict(method: Method, holds: bool, identical: float | None,
+            grid: Grid | None = None) -> str:
     """What can be claimed of a picture, as one word for previews, sheets and reports.
 
     "identical" if all tokens were compared with AR's, or if the promise of AR's picture holds.
     Otherwise rounding can decide between two nearly even tokens; AR could have chosen either.
     holds: see `promise_holds`. identical: measured share of tokens equal to AR's, None if AR did
-    not run.
+    not run. grid: of the picture; None: what the method promises with any knobs on any grid.
     """
     if identical == 1 or isinstance(method, AR):
         return "identical"
-    if method.verdict != "identical":
-        return method.verdict
+    own = method.verdict if grid is None else method.verdict_on(grid)
+    if own != "identical":
+        return own
     return "identical" if holds and identical is None else "same distribution"

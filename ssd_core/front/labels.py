@@ -57,12 +57,12 @@ def claim(method: Method, backbone: Backbone, share: float | None = None) -> str
     if isinstance(method, AR):
         return "AR itself"
     kind = stored_dtype(backbone)
-    word = verdict(method, promise_holds(backbone), share)
+    word = verdict(method, promise_holds(backbone), share, backbone.grid)
     if share is not None:
         return f"{word}{equal_tokens(share)} (measured, {kind})"
     if word == "identical":
         return "identical: this is AR's own picture for this seed"
-    if method.verdict == "identical":
+    if method.verdict_on(backbone.grid) == "identical":
         return (f"{word} as AR: rounding in {kind} on this device may make it differ from AR's "
                 "own picture for this seed (Race measures it)")
     return word

@@ -191,7 +191,7 @@ class Preview:
         self._send_rows(0, kept, refined=self.refined > 0, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, promise_holds(self.backbone), identical)
+        return verdict(self.method, promise_holds(self.backbone), identical, self.backbone.grid)
 
     def _tell_pass(self, event: Pass) -> None:
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),

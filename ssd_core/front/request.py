@@ -382,12 +382,13 @@ class Result:
     @property
     def verdict(self) -> str:
         """What can be claimed of the pictures, as a word of docs/contract.md."""
-        return verdict(self.request.method, promise_holds(self.request.backbone), self.share)
+        holds = promise_holds(self.request.backbone)
+        return verdict(self.request.method, holds, self.share, self.request.grid)
 
     @property
     def claim(self) -> str:
         """The same as a sentence."""
-        return labels.claim(self.request.method, self.request.backbone, self.share)
+        return labels.claim(self.request.method, self.request.sized, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:

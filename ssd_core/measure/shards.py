@@ -181,7 +181,8 @@ class Shards:
             own = entry.method.resolved(backbone.preset)
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
-                         "verdict": verdict(own, promise_holds(backbone), row["identical_tokens"]),
+                         "verdict": verdict(own, promise_holds(backbone), row["identical_tokens"],
+                                            backbone.grid),
                          **row, **costs(decoded)})
         return rows
 

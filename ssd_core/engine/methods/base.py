@@ -41,6 +41,10 @@ class Method:
     def __post_init__(self) -> None:
         check_knobs(self)
 
+    def verdict_on(self, grid: Grid) -> str:
+        """What these very knobs promise on a grid: `verdict`, or more where more is proved."""
+        return self.verdict
+
     def resolved(self, preset: Preset) -> Resolved:
         """The same method with every knob set; raises SSDError if the values are incompatible."""
         raise NotImplementedError

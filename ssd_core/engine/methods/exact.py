@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import torch
 
+from ...model.grid import Grid
 from ...model.noise import Slots
 from ...model.sampling import choose
 from ..events import Pass
@@ -95,7 +96,7 @@ def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _:
              least: int = 1, by_row: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Sample slots + 1 again; return how many guesses from the front on were right, and which are.
 
-    At least so many that the frontier moves on by `least`: those stay as they were fed. With
+    At least so many that the frontier moves on by `least` cells: those stay as they were fed. With
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
     ahead = state.behind_fed(slots)
@@ -121,7 +122,17 @@ def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: to
     tokens = torch.where(final, held, chosen)
     same = (tokens == held)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
-    right = torch.maximum(right, frontier - slots[:, 0] + least - 1).clamp(max=same.shape[1])
+    behind = cells_on(state.grid, frontier, least) - 1
+    right = torch.maximum(right, behind - slots[:, 0]).clamp(max=same.shape[1])
     place = state.noise.slots[: slots.shape[1]]
     tokens = torch.where(place < right[:, None], held, tokens)
     return right, same, tokens, final | (place <= right[:, None]), close
+
+
+def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
+    """The slots [B] of the cells that lie `count` cells behind slots [B]; row ends do not count."""
+    if not grid.row_end:
+        return slots + count
+    y, x = slots // grid.width, slots % grid.width
+    cell = y * grid.columns + (x + 1).clamp(max=grid.columns) + count - 1
+    return cell // grid.columns * grid.width + cell % grid.columns

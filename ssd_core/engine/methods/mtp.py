@@ -12,7 +12,7 @@ import torch
 from ...backbones.base import Preset
 from ...model.grid import Grid
 from ..events import Pass
-from ..plan import Plan
+from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 from .base import (
     Method,
@@ -48,12 +48,26 @@ class ResolvedMTP(Resolved, MTP):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0
 
+    def verdict_on(self, grid: Grid) -> str:
+        """With a round for every draft the last one is judged behind final tokens only."""
+        return "same distribution" if self.rounds >= self.k_h else self.verdict
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         start = first_row * grid.width
         # The prefill adds one pass; the last group needs no commit.
         passes = group_passes(grid, start, grid.slots, self.k_h, self.rounds)
-        paper = 1 + math.ceil((grid.cells - 1) / self.k_h) * (self.rounds + 1)
-        return make_plan(grid, first_row, passes, passes, paper)
+        return make_plan(grid, first_row, passes, passes, self._paper_passes(grid))
+
+    def _paper_passes(self, grid: Grid) -> int:
+        """The paper's count, which reproduces its Table 1.
+
+        Where rows end with a token each row is drafted on its own, and for Lumina-mGPT the guidance
+        branches count separately, as in its count for AR.
+        """
+        rows, cells = (grid.rows, grid.columns) if grid.row_end else (1, grid.cells)
+        each = 1 + math.ceil((cells - 1) / self.k_h) * (self.rounds + 1) + grid.row_end
+        branches = PAPER_AR_PASSES.get(grid, grid.slots) // grid.slots
+        return branches * rows * each
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         return group_slots(grid, self.k_h)

@@ -3,7 +3,8 @@
 A low-resolution backbone draws a row; the up-sampler makes rows of the target from it, and one pass
 verifies them. Cells whose pooled probability is below tau are rejected (MuLo-SD Eq. 5), and with
 their neighbours (Eq. 6, 7) they are sampled again by the target, one pass each. The down-sampler
-gives the verified rows back to the drafter.
+gives the verified rows back to the drafter. The defaults suit 24 x 24 tokens; the paper's are tau
+1e-4, k 1000, delta 0.1 and radius 3.
 """
 
 from __future__ import annotations
@@ -149,26 +150,28 @@ def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torc
 def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pass]:
     """Sample the slots marked in again [B, n] from slot `start` on with the target, in order.
 
-    A pass feeds the token before the next slot and, where it is another one, the token sampled
-    last. The first of a picture needs none: the verification predicts it.
+    A pass feeds the token sampled last and those that stand before the next slot: their keys and
+    values are of a draft that is gone (MuLo-SD Algorithm 1 conditions on the final tokens). The
+    first of a picture needs none: the verification predicts it.
     """
     count = again.sum(1)
     order = start + (~again).long().argsort(dim=1, stable=True)
-    last = (count - 1).clamp(min=0)
-    fed = torch.full_like(order[:, :2], start)
-    changed = order[:, 0].masked_fill(count == 0, state.slots)
-    most, first = torch.stack((count.max(), changed.min())).tolist()
+    last = (count - 1).clamp(min=0)[:, None]
+    final = order.gather(1, last)[:, 0].masked_fill(count == 0, state.slots)
+    gaps = order.diff(dim=1).masked_fill(~again.sort(dim=1, descending=True)[0][:, 1:], 0)
+    most, fresh, *widths = torch.cat((count.max()[None], final.min()[None], gaps.amax(0))).tolist()
     for step in range(most):
-        live = step < count
-        slot = order.gather(1, last.clamp(max=step)[:, None])
+        slot = order.gather(1, last.clamp(max=step))
         if step:
-            pair = torch.cat((order[:, step - 1 : step], slot - 1), dim=1)
-            fed = torch.where(live[:, None], pair, fed)
+            before = order.gather(1, last.clamp(max=step - 1))
+            fed = before + torch.arange(widths[step - 1], device=order.device)
+            fed = fed.minimum((slot - 1).maximum(before))  # a picture that is done feeds its last
             state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
             settled = torch.ones_like(fed, dtype=torch.bool)
-            yield state.passed_at(fed, settled, settled, refed=2)
+            yield state.passed_at(fed, settled, settled, refed=fed.shape[1])
         tokens = state.run(state.chosen_at, slot)
-        state.write_at(slot, torch.where(live[:, None], tokens, state.codes_at(slot)))
+        live = (step < count)[:, None]
+        state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))
     if most:
-        state.stale = first
+        state.stale = fresh

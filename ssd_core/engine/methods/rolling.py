@@ -36,9 +36,17 @@ class Rolling(Windowed):
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "approximate"
 
+    def verdict_on(self, grid: Grid) -> str:
+        return "identical" if self.least(grid) == 1 else self.verdict
+
     def least(self, grid: Grid) -> int:
         """The cells that every pass moves on by: enough to keep the budget."""
-        return max(1, -(-(grid.slots - 1) // (self.most_passes(grid) - 1)))
+        return max(1, -(-(grid.cells - 1) // (self.most_passes(grid) - 1)))
+
+    def reach(self, grid: Grid) -> int:
+        """The most slots that so many cells take: row ends lie between them."""
+        least = self.least(grid)
+        return min(least + grid.row_end * -(-least // grid.columns), grid.slots)
 
     def most_passes(self, grid: Grid) -> int:
         """The budget for a whole picture."""
@@ -46,21 +54,21 @@ class Rolling(Windowed):
 
     def narrowest(self, grid: Grid) -> int:
         """A cell is chosen again in at least three passes before it leaves the window."""
-        return min(3 * self.least(grid), grid.slots)
+        return min(3 * self.reach(grid), grid.slots)
 
     def width(self, grid: Grid, device: str) -> int:
-        own = max(cheapest_window(grid, device), 2 * self.least(grid))
+        own = max(cheapest_window(grid, device), 2 * self.reach(grid))
         return min(self.window or own, grid.slots)
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        least = self.least(grid)
+        reach = self.reach(grid)
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),
-                 (not self.window or self.window >= least,
+                 (not self.window or self.window >= reach,
                   f"window {self.window}: a budget of {self.most_passes(grid)} passes moves on "
-                  f"{least} cells a pass; raise the window or the budget")))
-        slots = (grid.rows - first_row) * grid.width
-        return make_plan(grid, first_row, None, 1 + -(-(slots - 1) // least), None)
+                  f"{reach} cells a pass; raise the window or the budget")))
+        cells = (grid.rows - first_row) * grid.columns
+        return make_plan(grid, first_row, None, 1 + -(-(cells - 1) // self.least(grid)), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()

@@ -87,7 +87,7 @@ class Candidates:
 
     def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
         found = descend(fed, candidates, self.own_probs)
-        fed.settle(found.path)
+        fed.settle(then_the_chain(fed, found))
         redraft(fed, self.draft_probs, self.drafts, found, candidates, self.continuation)
         return found.accepted
 
@@ -107,6 +107,16 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
         probs.append(left)
         tokens.append(choose(left, state.noise.drawing(Purpose.DRAFT, round_, slots)))
     return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
+
+
+def then_the_chain(fed: Fed, found: Descent) -> torch.Tensor:
+    """The path that stands, and behind it the nodes [B, depth + 1] of the chain.
+
+    Their states are those that `redraft` draws from, for drafts that look at a cell's neighbours.
+    """
+    chain = fed.tree.on(found.path.device).firsts
+    stands = torch.arange(len(chain), device=chain.device) <= found.accepted[:, None]
+    return torch.where(stands, found.path, chain)
 
 
 def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,

@@ -92,6 +92,25 @@ class ResolvedSchedule(Resolved, RowSchedule):
                   "tolerance ends each picture's rounds separately, fused_commit joins them with "
                   "the next block's: set tolerance to 0 or switch fused_commit off")))
 
+    def verdict_on(self, grid: Grid) -> str:
+        """Lossless if every draft is a sample and is judged once more behind final tokens only.
+
+        `residual` judges the groups of row 0 in one round, which is enough for one draft.
+        """
+        first_row = self.acceptance != "residual" or self.k_h == 1
+        lossless = self.samples_drafts() and first_row and self._converges(grid)
+        return "same distribution" if lossless else self.verdict
+
+    def samples_drafts(self) -> bool:
+        """Whether a draft is a sample from its q; `coupled` needs none."""
+        return True
+
+    def _converges(self, grid: Grid) -> bool:
+        """Whether there are rounds for all cells of a block, or for each of its rows in turn."""
+        joint = self.rounds >= min(self.k_v, grid.rows) * grid.columns
+        staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
+        return (joint or staged) and not self.tolerance
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         passes = 1 + self._first_row_passes(grid, first_row) + sum(
             self._block_passes(grid, len(rows), rows.stop == grid.rows)
@@ -229,6 +248,9 @@ class ResolvedSSD(ResolvedSchedule, SSD):
         if self.needs_row_drafter():
             return 0, 0
         return min(self.k_h, grid.columns - 1), min(self.k_v, grid.rows - 1)
+
+    def samples_drafts(self) -> bool:
+        return self.draft_choice == "sample" or self.acceptance == "coupled"
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
         if self.needs_row_drafter():

@@ -45,6 +45,12 @@ class Wave(Resolved):
         False, "Keep a row's first cell only if it is chosen again one cell later.")
     name: ClassVar[str] = "wave"
 
+    def verdict_on(self, grid: Grid) -> str:
+        """Behind whole rows every cell sees all that AR sees, unless unjudged cells stand."""
+        judged = self.verification != "none" or self.cells == 1
+        whole = self.delay >= grid.columns
+        return "same distribution" if whole and judged else self.verdict
+
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         rows, delay = grid.rows - first_row, min(self.delay, grid.columns)
         waiting = self.adaptive and delay < grid.columns
@@ -74,6 +80,7 @@ class Wave(Resolved):
             state.clock.lap("verify")
             state.final = front.complete * state.grid.width
             yield state.passed_at(told, accepted, stood, refed)
+        state.final = state.slots  # one cell alone takes no pass
 
 
 class Drafts:

@@ -83,7 +83,8 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
     state.front, lowest = [first] * state.pictures, first
-    while lowest < state.slots - 1:
+    last = state.grid.slot(state.grid.cells - 1)  # a row end behind it is certain
+    while lowest < last:
         count = min(window, state.slots - lowest)
         starts = frontier.clamp(max=state.slots - count)
         slots = starts[:, None] + state.noise.slots[:count]
@@ -91,7 +92,7 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
         state.clock.lap("draft")
         state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
         right, stood = judge(state, slots, frontier, drafted)
-        state.finished_early += frontier >= state.slots - 1
+        state.finished_early += frontier >= last
         before, frontier = frontier, (starts + 1 + right).clamp(max=state.slots)
         if state.close is not None:
             frontier = yield from close_calls.decided(state, first, slots, state.close, before,
