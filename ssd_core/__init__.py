@@ -9,8 +9,9 @@ from .errors import SSDError
 from .front.contest import compare
 from .model.grid import Grid
 from .model.sampling import Sampling
+from .version import version
 from .weights.load import load_backbone, load_heads
 
-__version__ = "0.1.0"
+__version__ = version()
 __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "Started",
            "compare", "generate", "load_backbone", "load_heads", "methods", "plan"]

@@ -2,39 +2,51 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-import ssd_core
+from support.documents import records
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def install(monkeypatch):
-    spec = importlib.util.spec_from_file_location("install_under_test", ROOT / "install.py")
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(f"{name}_under_test", ROOT / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 @pytest.fixture
-def commands(install, monkeypatch, tmp_path):
-    """The commands that install.py would run, in an empty place; torch is said to be missing."""
+def install():
+    return loaded("install")
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    """environment.py with an empty place for .venv; install.py imports it."""
+    module = loaded("environment")
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "STAMP", tmp_path / "stamp")
+    monkeypatch.setattr(module, "make_venv", lambda: None)
+    monkeypatch.setitem(sys.modules, "environment", module)
+    return module
+
+
+@pytest.fixture
+def commands(environment, monkeypatch):
+    """The commands that it would run; torch is said to be missing."""
     ran = []
 
     def run(command, stderr=None, stdout=None):
         ran.append(command)
         return int("-c" in command)
 
-    monkeypatch.setattr(install, "run", run)
-    monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(install, "STAMP", tmp_path / "stamp")
-    monkeypatch.setattr(install, "make_venv", lambda: None)
-    monkeypatch.setattr(install, "torch_index", list)
+    monkeypatch.setattr(environment, "run", run)
+    monkeypatch.setattr(environment, "torch_index", list)
     return ran
 
 
@@ -42,9 +54,16 @@ def pip_calls(commands):
     return [command[command.index("install") + 1:] for command in commands if "pip" in command]
 
 
-def test_one_version_everywhere():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'version = "{ssd_core.__version__}"' in text
+def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards(environment):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = {name.strip("`"): row["download"] for name, row in records(readme, "command").items()}
+    app, tests = (f"{(size + environment.TORCH_MB) / 1000:.1f} GB"
+                  for size in environment.SIZES.values())
+    assert shown == {"app": app, "test": tests, "test --fast": tests}
+    assert f"{(environment.TORCH_CUDA_MB - environment.TORCH_MB) / 1000:.1f} GB" in readme
+    told = (ROOT / "docs" / "app.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert {f"`{name}`" for name in environment.FIRST_POSTCARDS.split(",")} <= set(
+        re.findall(r"`\w+`", told))
 
 
 @pytest.mark.slow
@@ -63,9 +82,25 @@ def test_requirements_are_floors_without_torch(install):
     assert "torch" not in dict(floors)
 
 
-def test_no_argument_looks_and_changes_nothing(install, monkeypatch, capsys):
-    monkeypatch.setattr(install, "run", lambda *a: pytest.fail("nothing may run"))
-    assert install.main([]) == 0
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["app", "--help"], ["test", "-h"]])
+def test_help_names_every_command_and_starts_none(install, commands, capsys, arguments):
+    assert install.main(arguments) == 0 and not commands
+    said = capsys.readouterr()
+    assert not said.err
+    assert all(f"python install.py {command}" in said.out
+               for command in ("app", "test", "download", "--help"))
+
+
+def test_the_node_pack_alone_says_where_the_app_is(tmp_path):
+    shutil.copy(ROOT / "install.py", tmp_path)
+    done = subprocess.run([sys.executable, tmp_path / "install.py", "app"], capture_output=True,
+                          text=True, check=False, env={"PYTHONSAFEPATH": "1"})
+    assert done.returncode == 1 and "clone it" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_no_argument_looks_and_changes_nothing(install, commands, capsys):
+    assert install.main([]) == 0 and not commands
     assert "nothing to do" in capsys.readouterr().out
 
 
@@ -77,29 +112,29 @@ def test_no_argument_names_what_is_missing_or_old(install, monkeypatch, capsys):
 
 
 def test_the_standard_library_is_enough():
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import install"
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import install, environment"
     done = subprocess.run([sys.executable, "-S", "-I", "-c", script], check=False)
     assert done.returncode == 0
 
 
-def test_torch_comes_first_in_its_tested_version(install, commands):
-    install.prepare("app")
+def test_torch_comes_first_in_its_tested_version(environment, commands):
+    environment.prepare("app")
     assert [call[-1].split("[")[0] for call in pip_calls(commands)] == [
-        f"torch=={install.TESTED_TORCH}", str(ROOT)]
+        f"torch=={environment.TESTED_TORCH}", str(ROOT)]
 
 
-def test_an_existing_torch_is_kept(install, commands, monkeypatch):
-    monkeypatch.setattr(install, "has_torch", lambda: True)
-    install.prepare("app")
+def test_an_existing_torch_is_kept(environment, commands, monkeypatch):
+    monkeypatch.setattr(environment, "has_torch", lambda: True)
+    environment.prepare("app")
     assert len(pip_calls(commands)) == 1
 
 
-def test_a_finished_set_up_calls_pip_no_more(install, commands):
-    install.prepare("app")
+def test_a_finished_set_up_calls_pip_no_more(environment, commands):
+    environment.prepare("app")
     commands.clear()
-    install.prepare("app")
+    environment.prepare("app")
     assert commands == []
-    install.prepare("app,dev")
+    environment.prepare("app,dev")
     assert pip_calls(commands)
 
 
@@ -109,45 +144,38 @@ def test_the_app_comes_after_the_first_postcard_with_its_arguments(install, comm
     assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open", "--port", "8000"]
 
 
-def test_the_app_opens_also_where_the_first_postcard_fails(install, commands, monkeypatch, capsys):
-    run = install.run
-    monkeypatch.setattr(install, "run", lambda command, *streams: run(command, *streams)
+def test_the_app_opens_also_where_the_first_postcard_fails(
+        install, environment, commands, monkeypatch, capsys):
+    run = environment.run
+    monkeypatch.setattr(environment, "run", lambda command, *streams: run(command, *streams)
                         or int("compare" in command))
     assert install.main(["app"]) == 0
     assert commands[-1][1:] == [str(ROOT / "gradio_app.py"), "--open"]
     assert "first postcard failed" in capsys.readouterr().out
 
 
-def printing(install, monkeypatch, code):
+def printing(environment, monkeypatch, code):
     """Whatever pip is asked, a program runs that prints and exits with this code."""
-    run = install.run
+    run = environment.run
     script = f"import sys; print('what pip says'); sys.exit({code})"
-    monkeypatch.setattr(install, "has_torch", lambda: True)
-    monkeypatch.setattr(install, "run", lambda command, *streams: run(
+    monkeypatch.setattr(environment, "has_torch", lambda: True)
+    monkeypatch.setattr(environment, "run", lambda command, *streams: run(
         [sys.executable, "-c", script] if "pip" in command else command, *streams))
 
 
-@pytest.fixture
-def fresh(install, monkeypatch, tmp_path):
-    """install.py in an empty place where running a command does run it."""
-    monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(install, "STAMP", tmp_path / "stamp")
-    monkeypatch.setattr(install, "make_venv", lambda: None)
-    return install
-
-
 @pytest.mark.parametrize(("verbose", "shown"), [(False, 0), (True, 1)])
-def test_what_pip_prints_is_shown_only_when_asked_for(fresh, monkeypatch, capfd, verbose, shown):
-    printing(fresh, monkeypatch, 0)
-    fresh.prepare("app", verbose)
+def test_what_pip_prints_is_shown_only_when_asked_for(
+        environment, monkeypatch, capfd, verbose, shown):
+    printing(environment, monkeypatch, 0)
+    environment.prepare("app", verbose)
     out, err = capfd.readouterr()
     assert (out + err).count("what pip says") == shown
 
 
-def test_what_pip_prints_is_shown_where_it_fails(fresh, monkeypatch, capfd):
-    printing(fresh, monkeypatch, 1)
-    with pytest.raises(fresh.InstallError, match="pip could not install"):
-        fresh.prepare("app")
+def test_what_pip_prints_is_shown_where_it_fails(environment, monkeypatch, capfd):
+    printing(environment, monkeypatch, 1)
+    with pytest.raises(environment.SetUpError, match="pip could not install"):
+        environment.prepare("app")
     assert "what pip says" in capfd.readouterr().err
 
 
@@ -161,17 +189,17 @@ def test_verbose_is_not_handed_on(install, commands):
     (False, ["--extra-index-url", "x"], ["torch 2.13.0,", "pytorch.org", "0.3 GB"]),
     (True, [], ["0.1 GB"])])
 def test_what_will_be_downloaded_is_told_before_it_starts(
-        install, commands, monkeypatch, capsys, torch, index, told):
+        environment, commands, monkeypatch, capsys, torch, index, told):
     before = []
-    monkeypatch.setattr(install, "python", lambda: sys.executable)
-    monkeypatch.setattr(install, "has_torch", lambda: torch)
-    monkeypatch.setattr(install, "torch_index", lambda: index)
-    monkeypatch.setattr(install.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(install, "make_venv", lambda: before.append(capsys.readouterr().out))
-    install.prepare("app")
-    assert all(text in before[0] for text in [*told, str(install.VENV), "Gradio"])
+    monkeypatch.setattr(environment, "python", lambda: sys.executable)
+    monkeypatch.setattr(environment, "has_torch", lambda: torch)
+    monkeypatch.setattr(environment, "torch_index", lambda: index)
+    monkeypatch.setattr(environment.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(environment, "make_venv", lambda: before.append(capsys.readouterr().out))
+    environment.prepare("app")
+    assert all(text in before[0] for text in [*told, str(environment.VENV), "Gradio"])
     assert ("torch" in before[0]) != torch
-    install.prepare("app")
+    environment.prepare("app")
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
@@ -189,8 +217,8 @@ def test_the_fast_lane_leaves_out_what_is_marked_slow(install, commands):
     assert commands[-1][1:] == ["-q", *WORKERS, "-m", "not slow", "-k", "plan", "-n", "0"]
 
 
-def test_failures_are_one_line(install, commands, monkeypatch, capsys):
-    monkeypatch.setattr(install, "run", lambda *a, **k: 1)
+def test_failures_are_one_line(install, environment, monkeypatch, capsys):
+    monkeypatch.setattr(environment, "run", lambda *a, **k: 1)
     assert install.main(["app"]) == 1
     assert install.main(["fly"]) == 1
     monkeypatch.setattr(install, "OLDEST_PYTHON", (99, 0))

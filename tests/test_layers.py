@@ -15,7 +15,7 @@ CORE = ROOT / "ssd_core"
 ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "front", "workers",
          "train", "measure", "cli")
 # Of the top folder; ssd_core itself is the public face.
-BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode")
+BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",
          "gradio", "nodes", "studio")
 STUDIO = ROOT / "studio"

@@ -136,7 +136,8 @@ class Transfer:
     def restart(self, file: HubFile) -> None:
         """Count from byte 0. Small files have git's checksum: SHA-1 of a header and the content."""
         large = len(file.digest) == 64
-        self.digest = hashlib.sha256() if large else hashlib.sha1(b"blob %d\0" % file.bytes)
+        header = b"blob %d\0" % file.bytes
+        self.digest = hashlib.sha256() if large else hashlib.sha1(header, usedforsecurity=False)
         self.within = 0
 
     def count_all(self, file: BinaryIO) -> None:

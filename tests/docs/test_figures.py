@@ -8,7 +8,17 @@ import pytest
 from support.documents import DOCS, ROOT, by_section, records, table
 
 RESULTS = ROOT / "benchmarks" / "results"
-QUALITY = {row["method"]: row for row in json.loads((RESULTS / "postcard.json").read_text())}
+
+
+def rows(name: str) -> dict[str, dict]:
+    """The rows of a table by their labels."""
+    text = (RESULTS / f"{name}.json").read_text(encoding="utf-8")
+    return {row["method"]: row for row in json.loads(text)}
+
+
+QUALITY = rows("postcard")
+METHODS = rows("methods")  # every method at its own settings: whose passes the documents quote
+CAPTIONS = rows("frontier") | METHODS  # further settings, over as many captions
 PASSES, FEWER, SECONDS = "passes", "fewer passes than AR", "seconds"  # columns of speed.md
 FASTER = ("against our fastest AR", "faster than AR")  # the latter in a page of before
 
@@ -37,6 +47,12 @@ def mean(row: dict, key: str, digits: int) -> str:
     return f"{row[key]:.{digits}f} ± {row[f'{key}_se']:.{digits}f}"
 
 
+def passes(row: dict) -> str:
+    """The mean with one standard error, or a count that never varies."""
+    spread = row["passes_se"]
+    return f"{row['passes']:.0f}" + (f" ± {max(1, spread):.0f}" if spread else "")
+
+
 def by_name(rows: list[list[str]]) -> dict[str, list[str]]:
     return {name: rest for name, *rest in rows}
 
@@ -46,7 +62,7 @@ def by_name(rows: list[list[str]]) -> dict[str, list[str]]:
 def test_the_quality_of_a_method_is_as_measured(name, shown):
     row = QUALITY[name]
     assert shown == [
-        f"{row['passes']:.0f}", mean(row, "nll", 2), mean(row, "caption_accuracy", 2),
+        passes(row), mean(row, "nll", 2), mean(row, "caption_accuracy", 2),
         mean(row, "object_accuracy", 2), mean(row, "frechet", 1),
         f"{row['identical_tokens'] * 100:.0f} %"]
 
@@ -66,11 +82,11 @@ def test_the_speed_of_a_method_is_as_measured(name, shown):
     assert dtypes == {dtype: rounded(faster(SPEED[dtype][name]), 1) for dtype in dtypes}
 
 
-# {mode of the README: its names in the table of quality and in that of speed}
-MODES = {"`ar`": ("AR", "AR"), "`exact` (default)": ("exact, window 48", "exact"),
-         "`strict`": ("strict, horizontal", "strict"), "`ssd`, r = 3": ("SSD r = 3",) * 2,
-         "`ssd`, r = 2": ("SSD r = 2",) * 2, "`ssd`, r = 1": ("SSD r = 1",) * 2,
-         "`rows`, r = 2": ("rows, r = 2, no heads", "rows, r = 2")}
+# {mode of the README: its names among the captions and in the table of speed}
+MODES = {"`ar`": ("ar", "AR"), "`exact` (default)": ("exact", "exact"),
+         "`strict`": ("strict", "strict"), "`ssd`, r = 3": ("ssd r=3", "SSD r = 3"),
+         "`ssd`, r = 2": ("ssd r=2", "SSD r = 2"), "`ssd`, r = 1": ("ssd r=1", "SSD r = 1"),
+         "`rows`, r = 2": ("rows r=2", "rows, r = 2")}
 
 
 def span(clock: str) -> str:
@@ -87,8 +103,9 @@ def cell_of_readme(heading: str, mode: str) -> str | None:
     if dtype in SPEED:
         row = SPEED[dtype][clock]
         return rounded(row[SECONDS], 2) if what == "seconds" else rounded(faster(row), 1)
-    return {"passes": f"{QUALITY[picture]['passes']:.0f}", "times faster than AR": span(clock),
-            "captions obeyed": f"{QUALITY[picture]['caption_accuracy']:.2f}"}.get(heading)
+    row = CAPTIONS[picture]
+    return {"passes": passes(row), "times faster than AR": span(clock),
+            "captions obeyed": f"{row['caption_accuracy']:.2f}"}.get(heading)
 
 
 @pytest.mark.parametrize("mode, shown", records(
@@ -100,9 +117,21 @@ def test_the_table_of_the_readme_is_as_measured(mode, shown):
     assert set(shown) - set(figures) == {"mode", "the picture"}
 
 
+def test_the_passes_of_every_method_are_those_of_one_table():
+    """The README's modes are compared above; here methods.md's two tables."""
+    shown = {name.split("`")[1]: text for name, text, *_ in table(DOCS / "methods.md", "method")}
+    measured = {label.partition(" r=")[0]: row for label, row in METHODS.items()
+                if "," not in label}
+    assert set(shown) == set(measured)
+    for name, row in measured.items():
+        assert re.match(rf"{passes(row)}(?![\d ]* ±|\d)", shown[name]), name
+    for name, cell, *_ in table(DOCS / "methods.md", "without heads"):
+        own = measured[name.split("`")[1]]
+        assert cell == f"{own['passes']:.0f}", name
+
+
 def test_what_is_said_of_exact_is_as_measured():
     exact = RESULTS / "exact.md"
-    means = {tuple(name.split("/")): mean for name, mean, *_ in table(exact, "window, drafter")}
     equal = {row[0]: row[1:] for row in table(exact, "dtype")}["fp16"]
     share = equal[2].replace("%", " %")
     for page in (ROOT / "README.md", DOCS / "methods.md"):
@@ -110,13 +139,22 @@ def test_what_is_said_of_exact_is_as_measured():
         assert f"{equal[0]} pictures" in text
         assert re.search(rf"in the worst one {share}|{share} in the worst picture", text)
     assert f"{equal[1].replace('%', ' %')} of the tokens were equal on average" in text
-    assert f"48 cells and {means['48', 'heads']} passes" in " ".join(
-        (ROOT / "README.md").read_text(encoding="utf-8").split())
-    heads, none = ([means[window, kind] for window in ("24", "48", "96")]
-                   for kind in ("heads", "none"))
-    methods = " ".join((DOCS / "methods.md").read_text(encoding="utf-8").split())
-    assert "{}, {} and {} passes on average, and without heads {}, {} and {}".format(
-        *heads, *none) in methods
+    row = METHODS["exact"]
+    assert f"deviation of `exact` is {row['passes_se'] * row['prompts'] ** 0.5:.0f} passes" in text
+
+
+def test_what_a_window_costs_exact_is_as_measured():
+    """methods.md gives it as ratios, so that the passes of `exact` are stated once."""
+    means = {tuple(name.split("/")): int(mean)
+             for name, mean, *_ in table(RESULTS / "exact.md", "window, drafter")}
+    for drafter in ("heads", "none"):
+        half, whole, twice = (means[window, drafter] for window in ("24", "48", "96"))
+        assert [f"{half / whole:.1f}", f"{twice / whole:.1f}"] == ["1.3", "0.9"]
+    assert all(0.75 < means[window, "row"] / means[window, "heads"] < 0.85
+               for window in ("24", "48", "96"))
+    text = " ".join((DOCS / "methods.md").read_text(encoding="utf-8").split())
+    assert "(24 cells) takes 1.3 times as many" in text
+    assert "(96) 0.9 times as many; the row drafter saves a fifth" in text
 
 
 def test_what_exact_saves_while_drawing_for_heads_is_as_measured():
