@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads
 
-from ssd_core import Grid, Sampling, compare, kept_files, methods
+from ssd_core import Grid, Sampling, SSDError, compare, kept_files, methods
 from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.pace import Pace
@@ -223,8 +223,19 @@ def test_parts_draw_the_same_pictures(paced, monkeypatch):
     monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
     alone = request(paced, methods.Rolling(), pictures=3)
     assert alone.alone and alone.method == alone.parts()[0].method
+    assert alone.plan.choice == alone.told == (
+        f"3 pictures one after the other, each {alone.parts()[0].choice.text}")
     tokens = torch.cat([drawn(part).tokens for part in alone.parts()])
     assert torch.equal(tokens, drawn(alone).tokens)
+
+
+def test_tops_that_fit_no_picture_are_refused_in_parts_as_at_once(paced, monkeypatch):
+    monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
+    tops = torch.zeros(2, 6, 8, dtype=torch.long)
+    asked = request(paced, methods.Rolling(), pictures=3, keep=tops, keep_rows=2)
+    assert asked.alone
+    with pytest.raises(SSDError, match="keep"):
+        asked.parts()[0].check()
 
 
 def test_a_wanted_number_of_threads_is_used(paced):

@@ -276,12 +276,17 @@ class Controls:
         return f"<p>{escape(line)}</p>"
 
     def about_cost(self, request: Request, language: str) -> str:
-        """What the run takes on this machine beside normal decoding; empty if that is unknown."""
+        """What the run takes on this machine beside normal decoding; empty if that is unknown.
+
+        Of pictures that are drawn one after the other it is what each of them takes.
+        """
+        count, request = request.pictures, request.parts()[0]
         choice = request.choice
         if choice.cost is None or choice.ar is None:
             return ""
         cost, ar = choice.cost, choice.ar
-        lines = [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
+        lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
+        lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
                      passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
         if choice.instead is not None:
             lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
