@@ -13,6 +13,7 @@ import gradio as gr
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
+from ssd_core.engine.methods.paced import Paced
 from ssd_core.front.compare import promise_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import FELL_BACK, Request
@@ -292,8 +293,8 @@ class Controls:
             lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
         elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
             lines.append(say(language, "plan_slower"))
-        if window := getattr(request.method, "window", None):
-            lines.append(say(language, "plan_window", window=window))
+        if isinstance(request.method, Paced) and request.method.size:
+            lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
         return "".join(f" {one}" for one in lines)
 
     def refused(self, error: SSDError, language: str) -> dict:

@@ -74,7 +74,8 @@ class Stopped:
         if drawn is None or not drawn.stopped_rows:
             return {self.status: saved + line(say(language, "stopped_early"))}
         told = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
-        return {self.status: saved + line(told), self.row: gr.update(visible=True), self.job: job.id}
+        return {self.status: saved + line(told), self.row: gr.update(visible=True),
+                self.job: job.id}
 
     def outcome(self, job: Job, language: str) -> dict:
         """What a tab shows of an ended job, beside its stage."""

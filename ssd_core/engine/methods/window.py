@@ -7,9 +7,9 @@ to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,8 +19,9 @@ from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, make_plan, require
+from .base import make_plan, require
 from .knobs import knob
+from .paced import Paced
 
 Drafted = TypeVar("Drafted")
 Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
@@ -31,6 +32,7 @@ Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted],
 # Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
+WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)  # that the pace may choose
 
 
 def cheapest_window(grid: Grid, device: str) -> int:
@@ -40,11 +42,12 @@ def cheapest_window(grid: Grid, device: str) -> int:
 
 
 @dataclass(frozen=True)
-class Windowed(Resolved):
+class Windowed(Paced):
     """A method that checks a window of cells in every pass. It needs one pass per cell at most."""
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
                               own="the cheapest number on this device")
+    paced: ClassVar[str] = "window"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         require(((not self.window or self.window <= grid.slots,
@@ -54,6 +57,11 @@ class Windowed(Resolved):
     def narrowest(self, grid: Grid) -> int:
         """The narrowest window that the machine's pace may choose."""
         return 1
+
+    def sizes(self, grid: Grid) -> Sequence[int]:
+        low = self.narrowest(grid)
+        sizes = {low, *WINDOWS} if low > 1 else WINDOWS
+        return [size for size in sorted(sizes) if low <= size <= grid.slots]
 
     def width(self, grid: Grid, device: str) -> int:
         """Cells per pass on this type of device."""
