@@ -150,8 +150,9 @@ class Choice:
         """One line for plans; empty if nothing is known."""
         if self.cost is None:
             return ""
-        paced = isinstance(self.method, Paced) and self.method.size is not None
-        size = f"{self.method.paced} {self.method.size}, " if paced else ""
+        method, size = self.method, ""
+        if isinstance(method, Paced) and method.size is not None:
+            size = f"{method.paced} {method.size}, "
         line = (f"about {seconds(self.cost.seconds)}: {size}"
                 f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
         if self.ar is None or isinstance(self.method, AR):

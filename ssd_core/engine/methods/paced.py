@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from ...model.grid import Grid
 from .base import Resolved
@@ -25,7 +25,7 @@ class Paced(Resolved):
         value: int | None = getattr(self, self.paced)
         return value
 
-    def sized(self, size: int | None) -> Self:
+    def sized(self, size: int | None) -> Paced:
         """The same method with this value of the knob."""
         return replace(self, **{self.paced: size})
 

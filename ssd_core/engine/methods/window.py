@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -25,8 +25,21 @@ from .paced import Paced
 
 Drafted = TypeVar("Drafted")
 Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
-Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted],
-                 tuple[torch.Tensor, torch.Tensor]]
+
+
+class Judged(NamedTuple):
+    """By how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
+
+    close [B, n] bool: which tokens behind the slots rounding may have decided; None: it decides
+    none, or nothing depends on it.
+    """
+
+    right: torch.Tensor
+    stood: torch.Tensor
+    close: torch.Tensor | None = None
+
+
+Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], Judged]
 
 
 # Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
@@ -85,8 +98,7 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
 
     guess(state, slots [B, n], frontier [B]) writes guesses after the frontier and returns what
     `judge` needs to know about them, such as their draft_probs [B, n - 1, V]. After the pass over
-    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns
-    by how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
+    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
@@ -98,12 +110,11 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
         drafted = guess(state, slots, frontier)
         state.clock.lap("draft")
         state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
-        right, stood = judge(state, slots, frontier, drafted)
+        right, stood, close = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= state.slots - 1
         before, frontier = frontier, (starts + 1 + right).clamp(max=state.slots)
-        if state.close is not None:
-            frontier = yield from close_calls.decided(state, first, slots, state.close, before,
-                                                      frontier)
+        if close is not None:
+            frontier = yield from close_calls.decided(state, first, slots, close, before, frontier)
         state.front = frontier.tolist()  # the only time that a pass waits for the device
         lowest = min(state.front)
         state.clock.lap("verify")
