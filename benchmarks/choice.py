@@ -31,15 +31,16 @@ from ssd_core import Sampling, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine import pace
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling
-from ssd_core.engine.methods.window import Windowed
+from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
+from ssd_core.engine.methods.paced import Paced
 from ssd_core.files import written_whole
 from ssd_core.front.request import Request
 from ssd_core.kept_files import VARIABLE
 
 PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
-           "fast": Rolling(fewer=12.0), "sjd": SJD(), "jacobi": Jacobi(), "ssd": SSD()}
+           "fast": Rolling(fewer=12.0), "sjd": SJD(), "jacobi": Jacobi(), "wave": Wave(),
+           "ssd": SSD()}
 SWEEP = (8, 12, 16, 24, 48, 96, 192)
 GIVEN_UP, NEAR = 3.0, 1.3  # times the best: a run is broken off; a way is timed no more
 ROUNDS = 2  # before that; the first counts only for ways that have no other
@@ -89,11 +90,12 @@ def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) ->
 
 def swept(method: Method, backbone: Backbone) -> list[Method]:
     """The method with every window that may be chosen, and AR in place of `exact`."""
-    if not isinstance(method, Windowed):
+    if not isinstance(method, Paced):
         return [method]
-    low = method.narrowest(backbone.grid)
-    sizes = sorted({size for size in (low, *SWEEP) if size >= max(low, 8)})
-    each: list[Method] = [replace(method, window=size) for size in sizes]
+    if isinstance(method, Wave):
+        return [method.sized(size) for size in method.sizes(backbone.grid)]
+    low = method.sizes(backbone.grid)[0]
+    each: list[Method] = [method.sized(size) for size in sorted({low, *SWEEP}) if size >= low]
     return [*each, AR()] if isinstance(method, Exact) else each
 
 

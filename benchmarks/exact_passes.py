@@ -19,7 +19,7 @@ import torch
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling
+from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.usual import key_of
 from ssd_core.files import written_whole
 from ssd_core.front.compare import identical_share
@@ -30,6 +30,7 @@ from ssd_core.weights.load import ASSETS
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)
 OTHERS = (SJD, GSD, Jacobi)  # plans choose their windows, too
+CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row of wave
 BUDGETS = {8.0: (27, 39, 48, 72), 12.0: (39, 48, 72)}  # `fewer` of rolling, and its windows
 
 
@@ -53,6 +54,9 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
         for kind in OTHERS:
             key = key_of(kind(window), backbone, False, "cpu")
             found[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
+    for method in (Wave(cells=cells) for cells in CELLS):
+        key = key_of(method, backbone, False, "cpu")
+        found[key] = [n for _, n in drawn(backbone, method, None, captions)]
     for method in (Rolling(window=window, fewer=fewer)
                    for fewer, each in BUDGETS.items() for window in each):
         for own in (heads, None):

@@ -1,24 +1,29 @@
-"""Follow a run to its end and save its pictures; or keep what it had when it was stopped."""
+"""Follow runs to their end and save their pictures; or keep what there was when they were stopped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from ssd_core.front.together import together
+
 from .history import Entry, History
 from .jobs import Cancelled, Job
-from .running import Run, advance, guarded
+from .running import Run, advance, guarded, show_places
 
 
 @dataclass
 class Drawn:
-    """The outcome of a run, without its backbone, so that a job may keep it.
+    """The outcome of a run, or of runs one after the other, without its backbone, so that a job may
+    keep it.
 
-    seeds: one per picture. entries: its saved pictures. tokens: [B, R, C] on the CPU.
-    stopped_rows: None if it finished, else the number of final rows, which Redo can keep; then
-    `recipes` are those of its pictures, and `partial` the entries that `save_partial` saved.
+    seeds: one per picture. entries: its saved pictures. tokens: [B, R, C] on the CPU; of a run that
+    was stopped those of the pictures that it left unfinished. stopped_rows: None if it finished,
+    else the number of their final rows, which Redo can keep; then `recipes` are theirs, and
+    `partial` the entries that `save_partial` saved.
     """
 
     label: str
@@ -33,26 +38,41 @@ class Drawn:
     unchanged: bool = False  # whether a redo drew the very picture that it began with
 
 
-def follow(job: Job, run: Run, history: History, metadata: bool) -> Drawn:
-    """Run to the end and save the pictures, then show them."""
-    with guarded(run):
-        try:
-            advance(job, run)
-        except Cancelled:
-            job.result = drawn_by(run)
-            raise
-        job.result = drawn = drawn_by(run)
-        pictures = []
-        for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
-            pictures.append(picture)
-            drawn.entries.append(history.save(picture, recipe, metadata=metadata))
-        run.finish(pictures)
-    return drawn
+def follow(job: Job, runs: Sequence[Run], history: History, metadata: bool) -> Drawn:
+    """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
+    """
+    entries: list[Entry] = []
+    with guarded(*runs):
+        if len(runs) > 1:
+            show_places(runs)
+        for count, run in enumerate(runs, 1):
+            try:
+                advance(job, run, beside=runs)
+            except Cancelled:
+                job.result = drawn_by(runs[:count], entries)
+                raise
+            job.result = drawn_by(runs[:count], entries)
+            save(run, entries, history, metadata)
+    return job.result
 
 
-def drawn_by(run: Run) -> Drawn:
-    """The run's outcome so far; finished pictures still have to be saved."""
-    result = run.result
-    return Drawn(run.request.label, result.tokens, result.stats or {}, run.request.seeds,
-                 stopped_rows=result.stopped_rows,
-                 recipes=[] if result.finished else result.recipes())
+def save(run: Run, entries: list[Entry], history: History, metadata: bool) -> None:
+    """Save a finished run's pictures, each with its recipe, and show them."""
+    pictures = []
+    for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
+        pictures.append(picture)
+        entries.append(history.save(picture, recipe, metadata=metadata))
+    run.finish(pictures)
+
+
+def drawn_by(runs: Sequence[Run], entries: list[Entry]) -> Drawn:
+    """The outcome so far of runs of which only the last one may be unfinished.
+
+    entries: the saved pictures; a list that may still grow.
+    """
+    results, last = [run.result for run in runs], runs[-1].result
+    done = [result.measured for result in results if result.finished]
+    tokens = [result.tokens for result in results] if last.finished else [last.tokens]
+    return Drawn(last.request.label, torch.cat(tokens), together(done) if done else {},
+                 [seed for run in runs for seed in run.request.seeds], entries, last.stopped_rows,
+                 recipes=[] if last.finished else last.recipes())

@@ -170,7 +170,7 @@ class Library:
         Raises SSDError unless `runs` of them fit in memory once `freed` bytes are given back.
         """
         loaded = self.current
-        request = settings.request(loaded.backbone, loaded.heads)
+        request = settings.request(loaded.backbone, loaded.heads).parts()[0]
         told = fit(loaded.backbone, request.method, request.pictures, self._asked[1],
                    request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
                    keep_rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from traceback import clear_frames
 
 import torch
@@ -65,12 +66,22 @@ class Run:
 # Following
 
 
-def advance(job: Job, run: Run, rows: int | None = None) -> None:
-    """Continue until `rows` rows are final, or to the end; Cancelled if the job is."""
+def show_places(runs: Sequence[Run]) -> None:
+    """Show where the pictures of all these runs will be; none has allocated anything by then."""
+    for run in runs:
+        for seconds, event in islice(run.steps, 1):
+            run.take(event, seconds)
+
+
+def advance(job: Job, run: Run, rows: int | None = None, beside: Sequence[Run] = ()) -> None:
+    """Continue until `rows` rows are final, or to the end; Cancelled if the job is.
+
+    beside: all runs of the job, this one among them, if it has others.
+    """
     job.check()
     for seconds, event in run.steps:
         run.take(event, seconds)
-        estimate(job, [run])
+        estimate(job, beside or [run])
         job.check()
         if rows is not None and run.result.rows >= rows and isinstance(event, Rows):
             return

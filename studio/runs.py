@@ -68,8 +68,9 @@ def draw(library: Library, history: History, settings: Settings,
          keep: torch.Tensor | None = None, keep_rows: int = 0, metadata: bool = True) -> Work:
     """Draw all pictures of `settings`, below the first keep_rows rows of keep [B or 1, R, C].
 
-    The work returns Drawn; if it was stopped, the job's result has what was finished. It uses the
-    backbone that is loaded now, and fails if another one is loaded by then.
+    They are drawn at once, or one after the other where that is sooner. The work returns Drawn; if
+    it was stopped, the job's result has what was finished. It uses the backbone that is loaded now,
+    and fails if another one is loaded by then.
     """
     loaded = library.as_now()
 
@@ -79,7 +80,8 @@ def draw(library: Library, history: History, settings: Settings,
         if settings.pictures > 1:
             library.require_room(settings, keep_rows=keep_rows)
         request = settings.request(now.backbone, now.heads, keep, keep_rows)
-        return follow(job, Run(request, job.tell), history, metadata)
+        runs = [Run(part, job.tell, panel) for panel, part in enumerate(request.parts())]
+        return follow(job, runs, history, metadata)
 
     return work
 

@@ -1,5 +1,6 @@
 """Seeds: draw the first rows of many pictures, then finish only the chosen ones.
 
+Each picture is a run of its own, one after the other, because each is paused and goes on by itself.
 A paused run keeps the generator that drew its first rows, so a finished seed equals the same
 picture drawn alone. Knows nothing of the page.
 """
@@ -167,7 +168,7 @@ class ParkedSeeds:
         if not job.messages:
             job.messages.extend(parked.job.messages)
         parked.run.tell = job.tell
-        return follow(job, parked.run, self.history, metadata)
+        return follow(job, [parked.run], self.history, metadata)
 
     def _free(self, id_: str) -> None:
         with self._lock:

@@ -75,9 +75,12 @@ TABLE: dict[str, tuple[str, str]] = {
                    "通常约 {usual} 次前向，至多 {passes} 次；普通解码需 {ar} 次"),
     "plan_same": ("{passes} forward passes, one for each token",
                   "{passes} 次前向，每个词元一次"),
+    "plan_alone": ("The {count} pictures are drawn one after the other. Each:",
+                   "{count} 张图像逐张绘制，每张："),
     "plan_cost": ("About {seconds} s: {passes} passes of {ms} ms; normal decoding {ar} s.",
                   "约 {seconds} 秒：{passes} 次前向，每次 {ms} 毫秒；普通解码 {ar} 秒。"),
-    "plan_window": ("(Window {window}.)", "（窗口 {window}。）"),
+    "plan_window": ("(Window {size}.)", "（窗口 {size}。）"),
+    "plan_cells": ("({size} cells of each row.)", "（每行 {size} 个单元格。）"),
     "plan_slower": ("It does not beat normal decoding here.", "在本机上不比普通解码快。"),
     "plan_by_ar": ("Drawn by normal decoding, which is quicker here and draws the same picture "
                    "(exact {exact} s).",

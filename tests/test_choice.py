@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone, random_heads
 
-from ssd_core import Grid, Sampling, compare, kept_files, methods
+from ssd_core import Grid, Sampling, SSDError, compare, kept_files, methods
 from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.pace import Pace
@@ -57,6 +57,35 @@ def test_the_window_is_the_least_of_a_sweep(kind):
         told = chosen(here, kind(), named=True)
         sweep = {window: here.cost(kind(window)).seconds for window in range(8, 289)}
         assert told.cost.seconds <= 1.03 * min(sweep.values())
+
+
+def test_the_cells_of_wave_are_the_least_of_a_sweep():
+    found = {}
+    for told, table in {"cpu": CPU, "card": CARD, "bound": BOUND}.items():
+        here = machine(table)
+        best = chosen(here, methods.Wave())
+        sweep = [here.cost(methods.Wave(cells=cells)).seconds for cells in range(2, 25)]
+        assert best.cost.seconds <= 1.05 * min(sweep)
+        assert best.text.startswith(
+            f"about {choice.seconds(best.cost.seconds)}: cells {best.method.cells}, ")
+        assert replace(best.method, cells=None) == methods.Wave()
+        found[told] = best.method.cells
+    assert found["bound"] < found["card"]
+
+
+@pytest.mark.parametrize("method", [
+    methods.Wave(verification="none"), methods.Wave(4), methods.Wave(adaptive=True),
+    methods.Wave(verification="residual"), methods.Wave(cells=3)])
+def test_cells_of_wave_that_are_of_quality_or_of_unknown_pace_stay(method):
+    for table in (CPU, CARD, BOUND):
+        assert chosen(machine(table), method).method == method
+    assert filled(method, POSTCARD, "cpu") == replace(method, cells=method.cells or 8)
+
+
+def test_passes_of_wave_follow_its_rows_on_other_grids():
+    whole, twice = (expected_passes(MockBackbone(grid), methods.Wave(), False)
+                    for grid in (POSTCARD, Grid(48, 48)))
+    assert twice[8] / whole[8] == (9 * 47 + 48) / (9 * 23 + 24)
 
 
 def test_an_explicit_window_stays():
@@ -199,13 +228,14 @@ def test_methods_that_are_compared_stay_what_they_are(paced, table):
     assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
 
 
-@pytest.mark.parametrize("method", [methods.Rolling(), methods.SJD()])
+@pytest.mark.parametrize("method", [methods.Rolling(), methods.SJD(), methods.Wave()])
 def test_a_recipe_restores_a_window_on_another_machine(paced, table, method):
+    table.now = BOUND
     first = drawn(request(paced, method))
     recipe = {**first.recipes()[0], "pixels_sha256": ""}
-    assert recipe["knobs"]["window"] == first.request.method.window
+    assert recipe["knobs"][method.paced] == first.request.method.size is not None
     table.now = CARD
-    assert request(paced, method).method.window != first.request.method.window
+    assert request(paced, method).method.size != first.request.method.size
     again = drawn(Request.of_recipe(recipe, paced, None))
     assert torch.equal(again.tokens, first.tokens)
 
@@ -223,8 +253,19 @@ def test_parts_draw_the_same_pictures(paced, monkeypatch):
     monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
     alone = request(paced, methods.Rolling(), pictures=3)
     assert alone.alone and alone.method == alone.parts()[0].method
+    assert alone.plan.choice == alone.told == (
+        f"3 pictures one after the other, each {alone.parts()[0].choice.text}")
     tokens = torch.cat([drawn(part).tokens for part in alone.parts()])
     assert torch.equal(tokens, drawn(alone).tokens)
+
+
+def test_tops_that_fit_no_picture_are_refused_in_parts_as_at_once(paced, monkeypatch):
+    monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
+    tops = torch.zeros(2, 6, 8, dtype=torch.long)
+    asked = request(paced, methods.Rolling(), pictures=3, keep=tops, keep_rows=2)
+    assert asked.alone
+    with pytest.raises(SSDError, match="keep"):
+        asked.parts()[0].check()
 
 
 def test_a_wanted_number_of_threads_is_used(paced):

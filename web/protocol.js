@@ -8,7 +8,7 @@
 
 export const VERSION = 1;
 
-const PANELS = 16; // at most side by side
+const PANELS = 64; // at most: a batch of the app, drawn one picture after the other
 const PAST_RUNS = 32;
 
 const isText = (value) => typeof value === "string";

@@ -66,8 +66,8 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
                       expand=picture.expand, **keeping.options(backbone, typed, report))
     tell_notes(request, picture.strict_words)
     tell_words(request, report)
-    if request.choice.text:
-        note(request.choice.text)
+    if request.told:
+        note(request.told)
     done = [decode(part, part.method.name) for part in request.parts()]
     save_all(done, paths)
     result = result_of(done, paths, done[0].request.method.name)

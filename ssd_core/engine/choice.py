@@ -1,5 +1,7 @@
 """What costs least time on this machine: the window of a pass, AR behind `exact`, how many at once.
 
+What is said of windows holds for the cells of each row that `wave` chooses.
+
 It is chosen from milliseconds of a pass (pace.py) and from the passes that windows take (usual.py).
 Without these figures nothing is chosen, and a method's own defaults hold. Knows no host.
 """
@@ -17,12 +19,11 @@ from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Resolved, Rolling
-from .methods.window import Windowed
+from .methods.paced import Paced
 from .pace import Pace, pace_of
 from .threads import free_now
 from .usual import between, expected_passes
 
-WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)
 SLOWEST = 0.05  # each doubling of a batch: passes of its slowest picture beyond the mean
 ALIKE = 1.08  # on a card, windows that cost less than so many times the cheapest are alike
 WORTH = 0.97  # AR takes the place of `exact` below this share of its seconds: figures are rough
@@ -84,47 +85,50 @@ class Machine:
         """Cells of the passes that decide a run's time."""
         if isinstance(method, AR):
             return 1
-        return method.widest_pass(self.backbone.grid, self.device)
+        grid = self.backbone.grid
+        if isinstance(method, Paced):
+            return method.usual_width(grid, self.device)
+        return method.widest_pass(grid, self.device)
 
     def passes(self, method: Resolved, pictures: int = 1) -> float | None:
         grid = self.backbone.grid
         plan = method.plan(grid, self.keep_rows)
-        if plan.passes is not None or not isinstance(method, Windowed):
+        if plan.passes is not None or not isinstance(method, Paced):
             return plan.passes
         curve = expected_passes(self.backbone, method, self.heads)
         if not curve:
             return plan.passes_max if isinstance(method, Rolling) else None
-        whole = between(curve, self.cells(method)) * (1 + SLOWEST * math.log2(pictures))
+        whole = between(curve, method.width(grid, self.device))
+        whole *= 1 + SLOWEST * math.log2(pictures)
         return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
 
-    def windowed(self, method: Resolved, pictures: int = 1) -> Resolved:
+    def sized(self, method: Resolved, pictures: int = 1) -> Resolved:
         """The method with the window that costs least; as it is if it has one or none is known."""
-        if not isinstance(method, Windowed) or method.window is not None:
+        if not isinstance(method, Paced) or not method.is_open:
             return method
         if getattr(method, "tree_width", 1) > 1:  # a tree has more cells than its window
             return method
         pace = self.pace_of(pictures)
         if pace is None:
             return method
-        costs = {one: cost.seconds for one in candidates(method, self.backbone.grid, pace)
+        costs = {one: cost.seconds for one in self._candidates(method, pace)
                  if (cost := self.cost(one, pictures)) is not None}
         return self._cheapest(costs) if costs else method
 
-    def _cheapest(self, costs: dict[Windowed, float]) -> Windowed:
+    def _candidates(self, method: Paced, pace: Pace) -> list[Paced]:
+        """The method with each size that may be chosen; no pass is half as wide again as the widest
+        that is known."""
+        grid = self.backbone.grid
+        each = [method.sized(size) for size in method.sizes(grid)]
+        return [one for one in each if self.cells(one) <= 1.5 * pace.widest]
+
+    def _cheapest(self, costs: dict[Paced, float]) -> Paced:
         """On a card the widest of those that cost about the same: it waits for the host less often.
         """
         least = min(costs.values())
         if self.device == "cpu":
             return min(costs, key=costs.__getitem__)
         return [one for one, seconds in costs.items() if seconds < ALIKE * least][-1]
-
-
-def candidates(method: Windowed, grid: Grid, pace: Pace) -> list[Windowed]:
-    """The method with each window that may be chosen; none is half as wide again as the widest
-    pass that is known."""
-    low, high = method.narrowest(grid), min(grid.slots, 1.5 * pace.widest)
-    sizes = {low, *WINDOWS} if low > 1 else set(WINDOWS)
-    return [replace(method, window=size) for size in sorted(sizes) if low <= size <= high]
 
 
 @dataclass(frozen=True)
@@ -146,8 +150,10 @@ class Choice:
         """One line for plans; empty if nothing is known."""
         if self.cost is None:
             return ""
-        window = getattr(self.method, "window", None)
-        line = (f"about {seconds(self.cost.seconds)}: {f'window {window}, ' if window else ''}"
+        method, size = self.method, ""
+        if isinstance(method, Paced) and method.size is not None:
+            size = f"{method.paced} {method.size}, "
+        line = (f"about {seconds(self.cost.seconds)}: {size}"
                 f"{self.cost.passes:.0f} passes of {brief(self.cost.ms)} ms")
         if self.ar is None or isinstance(self.method, AR):
             return line
@@ -179,9 +185,9 @@ def chosen(machine: Machine, method: Resolved, pictures: int = 1, named: bool = 
     free cores, so that a picture depends neither on its batch nor on other programs.
     """
     if method.verdict == "identical":
-        one = machine.windowed(method, pictures)
+        one = machine.sized(method, pictures)
     else:
-        one = replace(machine, free=machine.threads).windowed(method)
+        one = replace(machine, free=machine.threads).sized(method)
     cost, ar = machine.cost(one, pictures), machine.cost(AR(), pictures)
     replaceable = isinstance(method, Exact) and method.window is None and not named
     if replaceable and cost and ar and ar.seconds < WORTH * cost.seconds:
@@ -222,12 +228,12 @@ def at_once(machine: Machine, method: Resolved, sizes: Iterable[int],
 
 
 def filled(method: Method, grid: Grid, device: str) -> Method:
-    """The method with its window written out where the picture depends on it.
+    """The method with its window, or cells of a row, written out where the picture depends on it.
 
     A recipe then restores it on a machine that would choose another one.
     """
     if device == "meta" or method.verdict == "identical":  # meta: others draw, perhaps elsewhere
         return method
-    if isinstance(method, Windowed) and method.window is None:
-        return replace(method, window=min(method.width(grid, device), grid.slots))
+    if isinstance(method, Paced) and method.size is None:
+        return method.sized(min(method.width(grid, device), grid.slots))
     return method

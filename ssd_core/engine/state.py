@@ -69,7 +69,6 @@ class DecodeState:
         self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
         self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
         self.margin = margin
-        self.close: torch.Tensor | None = None  # [B, n] bool: of the window's last choices
         self.fed: slice | None = None  # the last pass's slots, if all pictures fed the same ones
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
         self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)

@@ -15,14 +15,15 @@ from functools import cache
 from ..backbones.base import Backbone
 from ..backbones.presets import settled
 from ..files import ASSETS
+from ..model.grid import Grid
 from ..model.sampling import Sampling
 from .kept import MOST_KEYS, Kept, drop_oldest
 from .methods import Method
-from .methods.window import Windowed
+from .methods.paced import Paced
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
 FILE = "usual_passes.json"
-CURVE_CELLS = 576  # of postcard, whose passes by window are shipped
+CURVE_GRID = Grid(24, 24)  # of postcard, whose passes by window are shipped
 MEMORY = 32  # weight of a mean, in runs
 PRIOR = 4  # runs that the shipped curve counts for: pictures differ
 
@@ -60,17 +61,17 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
 
     None also where a knob beside these two is not as usual.
     """
-    if not isinstance(method, Windowed):
+    if not isinstance(method, Paced):
         return None
     given = {f.name: getattr(method, f.name) for f in fields(method)}
-    own = {name: given[name] for name in ("window", "drafter", "fewer") if name in given}
+    own = {name: given[name] for name in ("window", "cells", "drafter", "fewer") if name in given}
     if method != type(method)(**own):
         return None
     name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
     return name, given.get("drafter", "none") if heads else "none"
 
 
-def key_of(method: Windowed, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
+def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
     name, drafter = kind_of(method, heads) or (method.name, "other")
     return f"{name}/{method.width(backbone.grid, device)}/{drafter}"
 
@@ -81,7 +82,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
     given, own = (settled(one, backbone.preset) for one in (sampling, Sampling()))
     plain = all(getattr(given, name) == getattr(own, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
-    if isinstance(method, Windowed) and kind_of(method, heads) and plain and not keep_rows and (
+    if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
             backbone.sha256):
         key = key_of(method, backbone, heads, backbone.device.type)
         each = stats["passes_each"]
@@ -91,7 +92,7 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
                  keep_rows: int = 0) -> int | None:
     """Passes that runs with this very window took, or None if nothing is known."""
-    if not isinstance(method, Windowed) or kind_of(method, heads) is None:
+    if not isinstance(method, Paced) or kind_of(method, heads) is None:
         return None
     grid, key = backbone.grid, key_of(method, backbone, heads, device)
     own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
@@ -101,7 +102,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     return max(1, round(known * (grid.rows - keep_rows) / grid.rows))
 
 
-def expected_passes(backbone: Backbone, method: Windowed, heads: bool) -> dict[int, float]:
+def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int, float]:
     """Passes of a whole picture by window: postcard's curve, moved to where own runs lie.
 
     Empty if nothing is known of methods like this. For other backbones the curve has postcard's
@@ -111,7 +112,7 @@ def expected_passes(backbone: Backbone, method: Windowed, heads: bool) -> dict[i
     if kind is None:
         return {}
     grid = backbone.grid
-    share = grid.slots / CURVE_CELLS
+    share = method.longest(grid) / method.longest(CURVE_GRID)
     curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
     prefix = f"{backbone.sha256[:16]}/{grid}/"
     own = {key.removeprefix(prefix): one for key, one in OWN.means.items()

@@ -72,7 +72,8 @@ KNOB_WORDS: dict[str, Words] = {
     "delay": Words("Delay: cells between a row and the next (wave)",
                    "间隔：相邻两行相差的单元格数（wave）",
                    "每一行落后于上一行的单元格数；达到整行时即 AR 的顺序。"),
-    "cells": Words("Cells of each row per pass (wave)", "每行单元格数（wave）",
+    "cells": Words("Cells of each row per pass (wave; -1: fastest here)",
+                   "每行单元格数（wave；-1：本机最快）",
                    "每次前向在每个进行中的行里选择的单元格数。"),
     "verification": Words("Verification of the cells ahead (wave)", "前方单元格的验证（wave）",
                           "一行中下一个单元格之后的单元格何时确定。coupled：用种子自己的噪声再次选中时。"
@@ -133,4 +134,6 @@ OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
         "用预设的值（Faithful、Balanced、Fast 不用它）",
     "the backbone's own; only quality custom uses it": "用主干模型自己的值；只有质量 custom 使用它",
     "the cheapest number on this device": "本机最省的数目",
+    "the cheapest number on this device; 8 if verification is none":
+        "本机最省的数目；verification 为 none 时为 8",
 }

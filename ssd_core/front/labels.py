@@ -23,7 +23,7 @@ def label(method: Method) -> str:
     words += [f"{f.name}={getattr(method, f.name)}" for f in fields(method)
               if f.default is not None and getattr(method, f.name) != f.default
               and f.name not in ("k_v", "rounds", "incremental")]
-    words += [f"{name}={value}" for name in ("window", "budget")
+    words += [f"{name}={value}" for name in ("window", "cells", "budget")
               if (value := getattr(method, name, None))]
     return " ".join(words)
 

@@ -184,7 +184,8 @@ class Request:
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one for each picture."""
-        if not self.alone:
+        legal = self.keep is None or len(self.keep) in (1, self.pictures)
+        if not self.alone or not legal:  # of what is illegal the run itself complains
             return [self]
         tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
@@ -205,7 +206,15 @@ class Request:
     def plan(self) -> Plan:
         """Passes, and in `choice` what was chosen for this machine, with its cost."""
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
-        return replace(known, choice=self.choice.text or known.choice)
+        return replace(known, choice=self.told or known.choice)
+
+    @property
+    def told(self) -> str:
+        """What was chosen for this machine and what it costs, in one line; empty if unknown."""
+        if not self.alone:
+            return self.choice.text
+        return (f"{self.pictures} pictures one after the other, each "
+                f"{self.parts()[0].choice.text}")
 
     @cached_property
     def expansions(self) -> list[Expanded]:

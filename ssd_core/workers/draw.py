@@ -16,7 +16,7 @@ from ..engine.decode import generate
 from ..engine.events import finished
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact, Method
-from ..engine.methods.window import Windowed
+from ..engine.methods.paced import Paced
 from ..errors import SSDError
 from ..front.pixels import pixels
 from ..front.recipe import make_recipe, png_bytes, read_recipe, settings
@@ -145,12 +145,12 @@ def quickest(first: Request, how: How, sizes: Sequence[int]) -> tuple[How, int]:
 def as_begun(how: How, asked: Method, pictures: Sequence[ToDraw], folder: Path) -> How:
     """With the window that a stopped run chose, which its other pictures depend on."""
     begun = next((folder / one.file for one in pictures if (folder / one.file).exists()), None)
-    if begun is None or getattr(asked, "window", 0) is not None:
+    if begun is None or not isinstance(asked, Paced) or asked.size is not None:
         return how
     recipe = read_recipe(begun)
-    if recipe["method"] != how.method.name or not isinstance(how.method, Windowed):
+    if recipe["method"] != how.method.name or not isinstance(how.method, Paced):
         return how
-    return replace(how, method=replace(how.method, window=recipe["knobs"].get("window")))
+    return replace(how, method=how.method.sized(recipe["knobs"].get(how.method.paced)))
 
 
 def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:

@@ -13,6 +13,7 @@ import gradio as gr
 from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
+from ssd_core.engine.methods.paced import Paced
 from ssd_core.front.compare import promise_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import FELL_BACK, Request
@@ -276,19 +277,24 @@ class Controls:
         return f"<p>{escape(line)}</p>"
 
     def about_cost(self, request: Request, language: str) -> str:
-        """What the run takes on this machine beside normal decoding; empty if that is unknown."""
+        """What the run takes on this machine beside normal decoding; empty if that is unknown.
+
+        Of pictures that are drawn one after the other it is what each of them takes.
+        """
+        count, request = request.pictures, request.parts()[0]
         choice = request.choice
         if choice.cost is None or choice.ar is None:
             return ""
         cost, ar = choice.cost, choice.ar
-        lines = [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
+        lines = [say(language, "plan_alone", count=count)] if request.pictures < count else []
+        lines += [say(language, "plan_cost", seconds=f"{cost.seconds:.2f}", ms=f"{cost.ms:.1f}",
                      passes=f"{cost.passes:.0f}", ar=f"{ar.seconds:.2f}")]
         if choice.instead is not None:
             lines.append(say(language, "plan_by_ar", exact=f"{choice.instead.seconds:.2f}"))
         elif cost.seconds >= ar.seconds and not isinstance(request.method, AR):
             lines.append(say(language, "plan_slower"))
-        if window := getattr(request.method, "window", None):
-            lines.append(say(language, "plan_window", window=window))
+        if isinstance(request.method, Paced) and request.method.size:
+            lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
         return "".join(f" {one}" for one in lines)
 
     def refused(self, error: SSDError, language: str) -> dict:

@@ -68,10 +68,14 @@ class Stopped:
     def offered(self, job: Job, language: str) -> dict:
         """Where a cancelled job stopped; with the buttons if a row was finished."""
         drawn: runs.Drawn | None = job.result
+        saved = ""
+        if drawn is not None and drawn.entries:  # those that were done before the stopped one
+            saved = saved_line(self.services, language, drawn.entries)
         if drawn is None or not drawn.stopped_rows:
-            return {self.status: line(say(language, "stopped_early"))}
+            return {self.status: saved + line(say(language, "stopped_early"))}
         told = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
-        return {self.status: line(told), self.row: gr.update(visible=True), self.job: job.id}
+        return {self.status: saved + line(told), self.row: gr.update(visible=True),
+                self.job: job.id}
 
     def outcome(self, job: Job, language: str) -> dict:
         """What a tab shows of an ended job, beside its stage."""

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.solo import solo
 from support.tiny_checkpoints import lumina
 
-from ssd_core import SSDError, generate
+from ssd_core import SSDError
 from ssd_core.front.pixels import tops
 from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png, to_bytes
 from ssd_core.weights.fit import fit
@@ -23,14 +24,6 @@ from studio.seeds import ParkedSeeds
 from studio.settings import Settings, from_dict, to_dict
 
 pytestmark = pytest.mark.slow
-
-
-def solo(library, settings, **options):
-    """Tokens of the same settings, straight from the engine."""
-    loaded = library.current
-    method = settings.asked_method()
-    return list(generate(loaded.backbone, [settings.prompt] * settings.pictures, method,
-                         loaded.heads, settings.sampling(), **options))[-1].tokens
 
 
 def kinds(job):

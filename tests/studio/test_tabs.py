@@ -21,6 +21,7 @@ from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.base import Backbone  # noqa: E402
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen  # noqa: E402
 from ssd_core.engine.methods import METHODS  # noqa: E402
+from ssd_core.engine.pace import Pace  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
 from studio import runs  # noqa: E402
 from studio import seeds as seeds_module  # noqa: E402
@@ -243,6 +244,43 @@ def test_a_page_that_was_loaded_again_shows_its_finished_picture_and_no_other_vi
     entry, = page.services.history.entries()
     shown = again(create, "me again")
     assert entry.path.name in shown[create.status] and shown[create.stage].count("jobs=")
+
+
+def test_a_batch_stopped_in_its_second_picture_tells_what_was_saved_before(
+        page, every_message, monkeypatch):
+    monkeypatch.setattr("ssd_core.front.request.sooner_alone", lambda *_: True)
+
+    def tell(job, message):
+        job.messages.append(message)
+        if message["panel"] == 1 and message.get("last", 0) >= 5:
+            job.cancel(parked=False)
+
+    monkeypatch.setattr("studio.jobs.Job.tell", tell)
+    create = page.create
+    shown = told(create.run, REQUEST, True, True, *values(page, pictures=2))
+    entry, = page.services.history.entries()
+    assert str(entry.path) in shown[create.status] and "Stopped at row" in shown[create.status]
+    job = page.services.worker.job(shown[create.stopped.job])
+    assert [one["id"] for one in saved_by(job, "en")] == [entry.id]
+    create.stopped.kept(job.id, True, REQUEST)
+    assert sorted(one.seed for one in page.services.history.entries()) == [7, 8]
+
+
+def test_the_plan_of_pictures_in_turn_says_what_each_takes(page, monkeypatch):
+    def pace(backbone, pictures, *_):  # a pass of AR takes 1 ms a picture, of a window much more
+        return Pace({1: {1: 1.0 * pictures, 96: 5.0 * pictures**2}})
+
+    monkeypatch.setattr("ssd_core.engine.choice.pace_of", pace)
+    loaded = page.services.library.current
+    wish = Settings(prompt="a red house", method="rolling", pictures=3)
+    asked = wish.request(loaded.backbone, loaded.heads)
+    each = asked.parts()[0].choice
+    cost = f"About {each.cost.seconds:.2f} s: {each.cost.passes:.0f} passes"
+    html = page.controls.plan_html(wish, "en")
+    assert f"The 3 pictures are drawn one after the other. Each: {cost}" in html
+    assert asked.plan.choice == f"3 pictures one after the other, each {each.text}"
+    assert "3 张图像逐张绘制" in page.controls.plan_html(wish, "zh")
+    assert "one after the other" not in page.controls.plan_html(replace(wish, pictures=1), "en")
 
 
 def test_what_was_stopped_is_offered_again_until_it_is_discarded(page, every_message, stopped_at):

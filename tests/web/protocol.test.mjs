@@ -34,7 +34,7 @@ for (const [name, message] of Object.entries({
   refined: rows({ refined: 1 }),
   identical: finished({ identical: 2 }),
   reason: cancelled({ reason: null }),
-  panel: rows({ panel: 16 }),
+  panel: rows({ panel: 64 }),
   run: pass({ run: undefined }),
 })) {
   test(`a wrong ${name} is refused by its name, and the state keeps its panels`, () => {

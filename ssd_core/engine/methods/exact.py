@@ -24,7 +24,7 @@ from ..events import Pass
 from ..state import DecodeState
 from .knobs import drafted_by
 from .row_drafts import carry_over, draft_by_row
-from .window import Windowed, known, sliding_window
+from .window import Judged, Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,20 @@ class FirstGuess:
 
 
 def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _: None,
-             least: int = 1, by_row: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sample slots + 1 again; return how many guesses from the front on were right, and which are.
+             least: int = 1, by_row: bool = False) -> Judged:
+    """Sample slots + 1 again; tell how many guesses from the front on were right, and which are.
 
     At least so many that the frontier moves on by `least` cells: those stay as they were fed. With
     by_row, tokens behind the first change are chosen once more, in view of the change.
     """
     ahead = state.behind_fed(slots)
     right, same, tokens, settled, close = state.run(rechosen, state, slots, ahead, frontier, least)
-    state.close = close if least == 1 and state.margin else None
     if by_row:  # nothing before the first change needs a second thought
         ahead = slots + 1
         carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
     else:
         state.write_at(ahead, tokens)
-    return right, same
+    return Judged(right, same, close if least == 1 and state.margin else None)
 
 
 def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: torch.Tensor,

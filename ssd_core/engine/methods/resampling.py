@@ -22,7 +22,7 @@ from .. import accept
 from ..events import Pass
 from ..state import DecodeState
 from .knobs import knob
-from .window import Windowed, known, sliding_window
+from .window import Judged, Windowed, known, sliding_window
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,8 @@ class Resampling(Windowed):
                                   lambda *judged: self.judge(drafts, *judged))
 
     def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor,
-              draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Verify the drafts in `slots`, write the next ones.
-
-        Returns how many were accepted from the front on [B], and which were [B, n - 1].
-        """
+              frontier: torch.Tensor, draft_probs: torch.Tensor) -> Judged:
+        """Verify the drafts in `slots`, write the next ones."""
         ahead = slots + 1
         held, final = state.codes_at(ahead), known(ahead, frontier)
         target_probs = state.target_probs_at(ahead)
@@ -70,7 +66,7 @@ class Resampling(Windowed):
         tokens = torch.where(keeps, verdict.tokens, fresh)
         state.write_at(ahead, torch.where(final, held, tokens))
         drafts.remember(ahead, target_probs)
-        return count, accepted
+        return Judged(count, accepted)
 
 
 class Drafts:

@@ -21,7 +21,7 @@ from ..plan import Plan
 from ..state import DecodeState
 from .base import Method, Resolved, group_slots, make_plan
 from .knobs import cells_drafted, knob
-from .window import horizontal_estimates, known, sliding_window
+from .window import Judged, horizontal_estimates, known, sliding_window
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,8 @@ class ResolvedStrict(Resolved, Strict):
 
 
 def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
-          draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token.
-
-    Returns how many were accepted [B], and which were [B, n - 1].
-    """
+          draft_probs: torch.Tensor) -> Judged:
+    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token."""
     ahead = slots + 1
     uniforms = state.noise.uniform(Purpose.ACCEPT, state.passes, slots[:, 1:])
     uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)
@@ -96,4 +93,4 @@ def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
     place = torch.arange(ahead.shape[1], device=ahead.device)
     write = (place == count[:, None]) & ~known(ahead, frontier)
     state.write_at(ahead, torch.where(write, tokens, held))
-    return count, tokens[:, :-1] == drafts
+    return Judged(count, tokens[:, :-1] == drafts)

@@ -4,13 +4,18 @@ With one cell a row and pass this is ZipAR (2412.04062), with several it is para
 (PJD, 2606.05703), which asks for the delay only at a row's start. A cell sees the final cells above
 and its own row. It misses the end of the rows above, behind the delay: that is the approximation.
 
+The delay is a matter of quality. The number of cells is one of speed, as long as they are verified:
+from 2 to 24 cells passes fall from 186 to 121, and neither NLL nor claims change by more than their
+errors (benchmarks/results/README.md). So it may follow the machine's pace. With verification "none"
+more cells draw worse, and it never does.
+
 Without row ends, the token before a row may be unknown when the row starts. The last final token of
 the row above then stands in; nothing but the row's first cell sees it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,19 +29,24 @@ from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
 from ..wavefront import Wavefront, passes_at_once
-from .base import Resolved, make_plan, one_hot
+from .base import make_plan, one_hot
 from .knobs import knob
+from .paced import Paced
+
+CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row: that the pace may choose
+OPEN = 8  # where nothing is chosen
 
 
 @dataclass(frozen=True)
-class Wave(Resolved):
+class Wave(Paced):
     """Decodes several rows side by side, each some cells behind the row above."""
 
     delay: int = knob(
         9, "Cells that each row stays behind the row above; a whole row or more is AR's order.",
         low=1, high=LONGEST_SIDE, shown="basic")
-    cells: int = knob(8, "Cells of each row in flight that a pass chooses.", low=1,
-                      high=LONGEST_SIDE, shown="basic")
+    cells: int | None = knob(
+        None, "Cells of each row in flight that a pass chooses.", low=1, high=LONGEST_SIDE,
+        shown="basic", own=f"the cheapest number on this device; {OPEN} if verification is none")
     verification: str = knob(
         "coupled", "When a cell beyond a row's next one is final. coupled: once it is chosen again "
                    "with the seed's own noise. residual: by the rule of p/q. none: at once.",
@@ -44,6 +54,32 @@ class Wave(Resolved):
     adaptive: bool = knob(
         False, "Keep a row's first cell only if it is chosen again one cell later.")
     name: ClassVar[str] = "wave"
+    paced: ClassVar[str] = "cells"
+
+    @property
+    def is_open(self) -> bool:
+        return self.cells is None and self.verification != "none"
+
+    @property
+    def each(self) -> int:
+        """Cells of each row."""
+        return self.cells or OPEN
+
+    def sizes(self, grid: Grid) -> Sequence[int]:
+        return [size for size in CELLS if size <= grid.columns]
+
+    def width(self, grid: Grid, device: str) -> int:
+        return self.each
+
+    def longest(self, grid: Grid) -> int:
+        return passes_at_once(grid, grid.rows, min(self.delay, grid.columns), 1)
+
+    def usual_width(self, grid: Grid, device: str) -> int:
+        """So many rows are in flight as delays fit in one. Of long reaches a part is cut off: by
+        the end of the row or of what is known above; on postcard 2.6 cells at 1, 14 at 8, 26 at 24.
+        """
+        rows = min(grid.columns / min(self.delay, grid.columns), grid.rows)
+        return max(1, round(rows * self.each / (1 + self.each * 1.5 / grid.columns)))
 
     def verdict_on(self, grid: Grid) -> str:
         """Behind whole rows every cell sees all that AR sees, unless unjudged cells stand."""
@@ -55,18 +91,18 @@ class Wave(Resolved):
         rows, delay = grid.rows - first_row, min(self.delay, grid.columns)
         waiting = self.adaptive and delay < grid.columns
         most = passes_at_once(grid, rows, grid.columns if waiting else delay,
-                              self.cells if self.verification == "none" else 1)
+                              self.each if self.verification == "none" else 1)
         known = not waiting and (self.verification == "none" or self.cells == 1)
         return make_plan(grid, first_row, most if known else None, most, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         in_flight = min(-(-grid.columns // min(self.delay, grid.columns)) + 1, grid.rows)
-        each = self.cells * (2 if self.verification == "none" else 1) + 1
+        each = self.each * (2 if self.verification == "none" else 1) + 1
         return min(in_flight * min(each, grid.width), grid.slots)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         state.choose(first_row * state.grid.width)
-        front = Wavefront(state.grid, state.pictures, first_row, self.delay, self.cells,
+        front = Wavefront(state.grid, state.pictures, first_row, self.delay, self.each,
                           state.tokens.device)
         drafts = Drafts(state, front, self)
         while front.complete < state.grid.rows:

@@ -7,9 +7,9 @@ to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,18 +19,33 @@ from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, make_plan, require
+from .base import make_plan, require
 from .knobs import knob
+from .paced import Paced
 
 Drafted = TypeVar("Drafted")
 Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
-Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted],
-                 tuple[torch.Tensor, torch.Tensor]]
+
+
+class Judged(NamedTuple):
+    """By how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
+
+    close [B, n] bool: which tokens behind the slots rounding may have decided; None: it decides
+    none, or nothing depends on it.
+    """
+
+    right: torch.Tensor
+    stood: torch.Tensor
+    close: torch.Tensor | None = None
+
+
+Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], Judged]
 
 
 # Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
+WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)  # that the pace may choose
 
 
 def cheapest_window(grid: Grid, device: str) -> int:
@@ -40,11 +55,12 @@ def cheapest_window(grid: Grid, device: str) -> int:
 
 
 @dataclass(frozen=True)
-class Windowed(Resolved):
+class Windowed(Paced):
     """A method that checks a window of cells in every pass. It needs one pass per cell at most."""
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
                               own="the cheapest number on this device")
+    paced: ClassVar[str] = "window"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         require(((not self.window or self.window <= grid.slots,
@@ -54,6 +70,11 @@ class Windowed(Resolved):
     def narrowest(self, grid: Grid) -> int:
         """The narrowest window that the machine's pace may choose."""
         return 1
+
+    def sizes(self, grid: Grid) -> Sequence[int]:
+        low = self.narrowest(grid)
+        sizes = {low, *WINDOWS} if low > 1 else WINDOWS
+        return [size for size in sorted(sizes) if low <= size <= grid.slots]
 
     def width(self, grid: Grid, device: str) -> int:
         """Cells per pass on this type of device."""
@@ -77,8 +98,7 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
 
     guess(state, slots [B, n], frontier [B]) writes guesses after the frontier and returns what
     `judge` needs to know about them, such as their draft_probs [B, n - 1, V]. After the pass over
-    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1 and returns
-    by how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
+    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
@@ -91,12 +111,11 @@ def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Dra
         drafted = guess(state, slots, frontier)
         state.clock.lap("draft")
         state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
-        right, stood = judge(state, slots, frontier, drafted)
+        right, stood, close = judge(state, slots, frontier, drafted)
         state.finished_early += frontier >= last
         before, frontier = frontier, (starts + 1 + right).clamp(max=state.slots)
-        if state.close is not None:
-            frontier = yield from close_calls.decided(state, first, slots, state.close, before,
-                                                      frontier)
+        if close is not None:
+            frontier = yield from close_calls.decided(state, first, slots, close, before, frontier)
         state.front = frontier.tolist()  # the only time that a pass waits for the device
         lowest = min(state.front)
         state.clock.lap("verify")
