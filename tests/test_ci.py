@@ -1,6 +1,5 @@
-"""CI, publishing and pre-commit: the files can be read, and what they call is there."""
+"""CI and pre-commit: the files can be read, and what they call is there and stays as it is."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -19,7 +18,7 @@ def read(path: Path) -> dict:
 
 
 def steps(path: Path) -> list[dict]:
-    return [step for job in read(path)["jobs"].values() for step in job["steps"]]
+    return [step for job in read(path)["jobs"].values() for step in job.get("steps", ())]
 
 
 def files_named(command: str) -> set[str]:
@@ -37,7 +36,7 @@ def test_a_workflow_calls_what_is_there(path):
             named = files_named(command)
             assert named and all((ROOT / name).is_file() for name in named), command
         else:
-            assert re.fullmatch(r"[\w-]+/[\w-]+@\w+", step["uses"])
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step["uses"]), "a tag may move"
 
 
 def test_every_supported_python_and_system_runs_the_fast_lane_and_one_runs_all():
@@ -49,34 +48,9 @@ def test_every_supported_python_and_system_runs_the_fast_lane_and_one_runs_all()
     assert {run["os"].split("-")[0] for run in matrix["include"]} == {"windows", "macos"}
     assert "--fast" in jobs["fast"]["steps"][-1]["run"]
     assert jobs["full"]["steps"][-1]["run"] == "bash .ci/run"
+    threads = read(ROOT / ".github/workflows/ci.yml")["env"]["OMP_NUM_THREADS"]
+    assert f"OMP_NUM_THREADS:-{threads}}}" in (ROOT / ".ci/run").read_text(encoding="utf-8")
     assert "install.py test\n" in (ROOT / ".ci/run").read_text(encoding="utf-8")
-
-
-def test_a_tag_publishes_after_it_was_checked():
-    path = ROOT / ".github/workflows/publish.yml"
-    assert read(path)[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as true
-    names = [step.get("run") or step["uses"] for step in steps(path)]
-    check = next(i for i, name in enumerate(names) if "release.py" in name)
-    assert names[check + 1].startswith("Comfy-Org/publish-node-action@")
-    assert "secrets." in steps(path)[check + 1]["with"]["personal_access_token"]
-
-
-@pytest.fixture
-def complaint():
-    spec = importlib.util.spec_from_file_location("release", ROOT / ".github" / "release.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.complaint
-
-
-def test_only_the_version_itself_is_published_and_only_by_somebody(complaint):
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    version = re.search(r'^version = "(.+)"', project, re.M).group(1)
-    ready = re.sub(r'^PublisherId = ".*"', 'PublisherId = "somebody"', project, flags=re.M)
-    assert complaint(f"v{version}", ready) is None
-    assert version in complaint("v99.0.0", ready)
-    empty = re.sub(r'^PublisherId = ".*"', 'PublisherId = ""', project, flags=re.M)
-    assert "PublisherId" in complaint(f"v{version}", empty)
 
 
 def test_pre_commit_runs_the_programs_of_the_environment():

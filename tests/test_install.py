@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.documents import records
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,6 +52,18 @@ def commands(environment, monkeypatch):
 
 def pip_calls(commands):
     return [command[command.index("install") + 1:] for command in commands if "pip" in command]
+
+
+def test_the_documents_tell_the_downloads_and_the_methods_of_the_first_postcards(environment):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = {name.strip("`"): row["download"] for name, row in records(readme, "command").items()}
+    app, tests = (f"{(size + environment.TORCH_MB) / 1000:.1f} GB"
+                  for size in environment.SIZES.values())
+    assert shown == {"app": app, "test": tests, "test --fast": tests}
+    assert f"{(environment.TORCH_CUDA_MB - environment.TORCH_MB) / 1000:.1f} GB" in readme
+    told = (ROOT / "docs" / "app.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert {f"`{name}`" for name in environment.FIRST_POSTCARDS.split(",")} <= set(
+        re.findall(r"`\w+`", told))
 
 
 @pytest.mark.slow

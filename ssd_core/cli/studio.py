@@ -13,6 +13,9 @@ from ..errors import SSDError
 
 PACKAGE = "ssd_studio"  # in a wheel, the name of the folder `studio`
 BESIDE = Path(__file__).resolve().parents[2] / "studio"
+MISSING = {"gradio": "the app needs the package gradio: pip install gradio",
+           PACKAGE: "this folder has the ComfyUI nodes without the app: clone the repository for "
+                    "it"}
 
 
 def command(context: typer.Context) -> None:
@@ -22,9 +25,9 @@ def command(context: typer.Context) -> None:
     try:
         start = import_module(f"{PACKAGE}.start")
     except ModuleNotFoundError as missing:
-        if missing.name != "gradio":
+        if missing.name not in MISSING:
             raise
-        raise SSDError("the app needs the package gradio: pip install gradio") from missing
+        raise SSDError(MISSING[missing.name]) from missing
     start.run("ssd app", arguments=context.args)
 
 

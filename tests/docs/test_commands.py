@@ -108,9 +108,9 @@ def flags(path: Path) -> set[str]:
 
 
 def check_install(words: list[str]) -> None:
-    tree = ast.parse((ROOT / "install.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "environment.py").read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert set(words[:1]) <= {"app", "test"} & functions
+    assert set(words[:1]) <= {"app", "test"} & functions or words == ["--help"]
 
 
 def check_app(words: list[str]) -> None:
@@ -133,7 +133,7 @@ def check_pytest(words: list[str]) -> None:
 
 def check_pip(words: list[str]) -> None:
     known = "".join((ROOT / file).read_text(encoding="utf-8")
-                    for file in ("pyproject.toml", "install.py"))
+                    for file in ("pyproject.toml", "environment.py"))
     if "-r" in words:
         assert Path(words.pop(words.index("-r") + 1)).name == "requirements.txt"
     for word in (word for word in words if re.match(r"[a-z]", word)):
