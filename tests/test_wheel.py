@@ -13,6 +13,8 @@ from time import monotonic, sleep
 
 import pytest
 
+import ssd_core
+
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("ssd_core", "studio", "web")
 WINDOWS = os.name == "nt"
@@ -100,6 +102,7 @@ def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
 @pytest.mark.slow
 def test_the_installed_command_plans_and_draws(ssd, environment, tmp_path):
     assert all(command in ssd("--help") for command in ("generate", "plan", "app"))
+    assert ssd("--version").strip() == ssd_core.__version__, "of the installed metadata"
     assert "34" in ssd("plan", "--grid", "24x24", "--method", "ssd", "--rounds", "0")
     ssd("generate", "a red house", "--method", "rows", "--out", "house.png", "--device", "cpu")
     assert (tmp_path / "house.png").stat().st_size > 1000
