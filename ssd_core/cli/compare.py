@@ -10,7 +10,7 @@ from ..engine.methods import Method
 from ..files import written_whole
 from ..front.contest import HEAD, Contest, able, is_ar
 from ..front.request import Request
-from .generate import Prompt, result_of, save_all, summary
+from .generate import Prompt, result_of, save_all, summary, tell_words
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter, note
 from .paths import check_writable
@@ -40,10 +40,12 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
 
     def request_of(method: Method) -> Request:
         return Request(backbone, heads, method, sampling, prompt, picture.negative,
-                       pictures=picture.batch, fall_back=False)
+                       pictures=picture.batch, fall_back=False, expand=picture.expand)
 
     requests, left_out = chosen(dict(methods), request_of, trial.methods.strip() == ALL)
-    tell_notes(next(iter(requests.values())), picture.strict_words)
+    first = next(iter(requests.values()))
+    tell_notes(first, picture.strict_words)
+    tell_words(first, report)
     for line in left_out:
         note(line)
     contest = Contest({label: decode(request, label) for label, request in requests.items()},

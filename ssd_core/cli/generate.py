@@ -11,9 +11,10 @@ import typer
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..front.recipe import kept_tokens, save_png, tokens_sha256
+from ..front.recipe import kept_tokens, opened, recipe_of, save_png, tokens_sha256
 from ..front.request import Request, Result
 from ..front.together import together
+from ..front.words import Words, inherited
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free_path
@@ -29,15 +30,17 @@ class Keeping:
     keep: Path | None = flag(None, "PNG whose top rows are kept; needs --keep-rows.")
     keep_rows: int = flag(0, "Number of token rows to keep.")
 
-    def options(self, backbone: Backbone, report: Reporter) -> dict:
-        """The Request's fields keep and keep_rows."""
+    def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
+        """The Request's fields keep, keep_rows, and fixed where the prompt is the parent's."""
         if self.keep is None:
             return {"keep_rows": self.keep_rows}
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
         tokens, how = kept_tokens(self.keep, backbone)
         report.say(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
-        return {"keep": tokens, "keep_rows": self.keep_rows}
+        with opened(self.keep) as image:
+            parent = recipe_of(self.keep, image)
+        return {"keep": tokens, "keep_rows": self.keep_rows, "fixed": inherited(parent, typed)}
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,12 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
     paths = batch_paths(out, picture.batch)
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
+    typed = Words(prompt, picture.negative or None)
     request = Request(backbone, heads, method, sampling, prompt, picture.negative,
                       pictures=picture.batch, fall_back=knobs.method is None,
-                      **keeping.options(backbone, report))
+                      expand=picture.expand, **keeping.options(backbone, typed, report))
     tell_notes(request, picture.strict_words)
+    tell_words(request, report)
     if request.choice.text:
         note(request.choice.text)
     done = [decode(part, part.method.name) for part in request.parts()]
@@ -68,6 +73,21 @@ def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, ke
     result = result_of(done, paths, done[0].request.method.name)
     report.say(summary(result))
     report.result(result)
+
+
+def tell_words(request: Request, report: Reporter) -> None:
+    """Say what will be drawn, where it is not what was typed."""
+    drawn = expanded(request)
+    report.words(drawn["prompt_expanded"] or (), drawn["negative_expanded"])
+
+
+def expanded(*requests: Request) -> dict:
+    """The words drawn, by picture, and the negative prompt; None where they are those typed."""
+    words = [one for request in requests for one in request.words]
+    typed = Words(requests[0].prompt, requests[0].negative)
+    same = all(one == typed for one in words)
+    return {"prompt_expanded": None if same else [one.prompt for one in words],
+            "negative_expanded": None if same else words[0].negative}
 
 
 def save_all(done: Sequence[Result], paths: list[Path]) -> None:
@@ -83,7 +103,7 @@ def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:
     stats, request = together([one.measured for one in done]), done[0].request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
-            **{key: stats[key] for key in same},
+            **{key: stats[key] for key in same}, **expanded(*(one.request for one in done)),
             "seconds": stats["seconds"]["total"], "seconds_by_stage": dict(stats["seconds"]),
             "seeds": [seed for one in done for seed in one.request.seeds],
             "images": [str(path) for path in paths],

@@ -26,6 +26,8 @@ from .specs import build_method
 
 NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
                "'identical'")
+EXPAND = ("Say what the prompt leaves open (places, sky, ground, ...), by the seed; only some "
+          "backbones can, such as postcard. --no-expand draws it as typed.")
 MODELS = "models"  # default folder of downloads and of searches
 
 Json = Annotated[bool, typer.Option(
@@ -73,6 +75,7 @@ class Picture(Canvas):
     """Picture."""
 
     batch: int = flag(1, "Number of pictures.")
+    expand: bool = flag(True, EXPAND)
 
     def __post_init__(self) -> None:
         if self.batch < 1:

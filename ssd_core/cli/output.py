@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -22,6 +22,13 @@ class Reporter:
 
     def say(self, text: str) -> None:
         typer.echo(text, err=self.json)
+
+    def words(self, prompts: Iterable[str], negative: str | None) -> None:
+        """What is drawn in place of what was typed."""
+        for prompt in dict.fromkeys(prompts):
+            self.say(f"drawn from: {prompt}")
+        if negative:
+            self.say(f"negative prompt: {negative}")
 
     def table(self, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
         """columns: heading -> key of the rows."""

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..backbones.base import Backbone
 from ..backbones.postcard import Postcard
 from ..engine.decode import plan
 from ..errors import SSDError
 from ..files import ASSETS
+from ..front.words import FIELDS, Words, expansions, recorded
 from ..model.grid import Grid
 from ..weights.load import load_backbone, pick_device
-from .options import Json, Knobs, flag
-from .output import Reporter
+from .options import EXPAND, Json, Knobs, flag
+from .output import Reporter, note
 from .session import shelf
+
+Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for it.",
+                                              show_default=False)]
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,38 @@ def unloaded(path: Path) -> type[Backbone] | Backbone:
     return Postcard if path.is_relative_to(ASSETS) else load_backbone(path, "meta")
 
 
-def command(knobs: Knobs, target: Target, json: Json = False) -> None:
-    """Count the passes of a method without running it."""
-    method = knobs.chosen()
+@dataclass(frozen=True)
+class Expansion:
+    """What would be drawn for a prompt."""
+
+    negative: str | None = flag(None, "What should not appear in the picture.")
+    seed: int = flag(0, "Seed of the picture.")
+    expand: bool = flag(True, EXPAND)
+
+    def words(self, prompt: str, target: Target) -> dict[str, str | None]:
+        """What is drawn, as a recipe has it; None where that is what was typed."""
+        if target.grid is not None:
+            raise SSDError("a prompt needs --backbone: a grid does not know what it says")
+        found = shelf(target.models_dir).named(target.backbone or Postcard.name)
+        backbone = load_backbone(found.path, "meta")
+        typed = Words(prompt, self.negative or None)
+        made = expansions(backbone, prompt, self.negative, [self.seed], ()) if self.expand else []
+        for line in (line for one in made for line in one.notes):
+            note(line)
+        drawn = [Words(one.prompt, one.negative) for one in made]
+        return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, typed)[0])}
+
+
+def command(knobs: Knobs, target: Target, expansion: Expansion, prompt: Prompt = None,
+            json: Json = False) -> None:
+    """Count the passes of a method without running it; with a prompt, also show its expansion."""
+    method, report = knobs.chosen(), Reporter(json)
+    words: dict[str, str | None] = {}
     resolved, heads = target.resolved()
     counted = plan(resolved, method, heads=heads, device=pick_device("auto").type).to_json()
-    report = Reporter(json)
+    if prompt is not None:
+        words = expansion.words(prompt, target)
+        report.words(filter(None, [words["prompt_expanded"]]), words["negative_expanded"])
     rows = [{"figure": name.replace("_", " "), "value": value} for name, value in counted.items()]
     report.table({"figure": "figure", method.name: "value"}, rows)
-    report.result(counted)
+    report.result({**counted, **words})

@@ -39,6 +39,12 @@ def shared(fixed: Sequence[Words], pictures: int) -> tuple[Words, ...]:
     return tuple(fixed) * (pictures if len(fixed) == 1 else 1)
 
 
+def inherited(parent: Mapping | None, typed: Words) -> tuple[Words, ...]:
+    """For `Request.fixed`: what a parent's recipe was drawn from, if the same was typed for it."""
+    same = parent is not None and typed_words(parent) == typed
+    return (drawn_words(parent),) if parent is not None and same else ()
+
+
 def recorded(typed: Words, drawn: Words) -> dict[str, str | None]:
     """The fields that a recipe has if other words were drawn than were typed."""
     return {} if typed == drawn else dict(zip(FIELDS, (drawn.prompt, drawn.negative), strict=True))

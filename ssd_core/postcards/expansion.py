@@ -6,7 +6,9 @@ words stay, except a number with its noun: "two houses" are written as the two t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from .captions import (
     _COLOUR_WORDS,
@@ -26,7 +28,8 @@ from .spelling import Named, Reading, length_of, read
 
 # Additions are left away from the end of this list on where a prompt would become too long.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
-PARTS = ("ground", "ridge", "sky", "light", "time")  # in the order in which they are written
+PARTS = ("ground", "path", "ridge", "sky", "light", "time")  # as they are written one by one
+_MARKS = re.compile("[,.;，。；、]")
 Edit = tuple[int, int, str]
 Said = tuple[str, str]  # in English and in Chinese
 
@@ -81,7 +84,7 @@ class Writer:
 
     def additions(self) -> list[Added]:
         things = [*self._invented()] if self.filled.invented else [*self._count(), *self._things()]
-        return [*sorted(things, key=lambda one: one.start), *self._parts()]
+        return sorted([*things, *self._parts()], key=lambda one: one.start)
 
     def _added(self, name: str, attribute: str, said: Said, at: tuple[int, int],
                before: str = "", after: str = "") -> Added:
@@ -97,8 +100,7 @@ class Writer:
         if not self.filled.places or thing.place:
             return False
         several = thing.plural and thing.kind not in PLURAL
-        merged = thing.kind == "pine" and thing.typed.lower().endswith("tree")
-        return count > 1 or several or merged or (thing.number is not None
+        return count > 1 or several or thing.twice or (thing.number is not None
                                                   and len(self.filled.kinds) > 1)
 
     def _things(self) -> Iterator[Added]:
@@ -138,7 +140,7 @@ class Writer:
     def _count(self) -> Iterator[Added]:
         """How many things there are, which keeps others away; groups cannot be counted, and three
         things leave no room."""
-        total, first = len(self.filled.kinds), min(thing.start for *_, thing in self.mentions)
+        total, first = len(self.filled.kinds), min(thing.front for *_, thing in self.mentions)
         if self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
             return
         if total == 1 and not self.rewritten:
@@ -172,7 +174,7 @@ class Writer:
         for attribute in PARTS:
             value = self.filled.scene.get(attribute)
             if value is not None and attribute not in self.reading.scene and (
-                    attribute, value) != ("light", "none"):
+                    attribute == "ridge" or value != "none"):
                 yield self._appended(attribute, attribute, scene_words(attribute, value))
 
     @property
@@ -180,10 +182,24 @@ class Writer:
         return COMMA if self.chinese else ", "
 
     def _appended(self, name: str, attribute: str, said: Said) -> Added:
-        """Behind everything typed, but before its full stop."""
+        """Behind everything typed, but before the parts that are written after it."""
         end = len(self.reading.prompt.rstrip(" \n\t.,!?。，！？…"))
-        return self._added(name, attribute, said, (end, end), self._comma if end else "",
-                           "" if end else self._comma)
+        marks = [mark.start() for mark in _MARKS.finditer(self.reading.prompt, 0, end)]
+        place = end
+        for start, stop in reversed(list(pairwise([*marks, end]))):
+            attributes = {word.meaning[0] for word in self.reading.words
+                          if start <= word.start < stop} & {"kind", *PARTS}
+            if "kind" in attributes or not attributes:
+                break
+            if max(map(PARTS.index, attributes)) > _rank(attribute):
+                place = start
+        return self._added(name, attribute, said, (place, place), self._comma if place else "",
+                           "" if place else self._comma)
+
+
+def _rank(attribute: str) -> int:
+    """Where in a prompt a part stands; things come before all of them."""
+    return PARTS.index(attribute) if attribute in PARTS else -1
 
 
 def place_words(place: str) -> Said:

@@ -76,6 +76,7 @@ class Filler:
     def __init__(self, reading: Reading, out: set[Pair], seed: int) -> None:
         self.out, self.things = out, reading.things
         self.typed = {name: values[0] for name, values in reading.scene.items()}
+        self.hints = reading.hints
         self.members = members_of(self.things) or (1,)
         self.kinds = tuple(_single(thing.kind) if count > 1 else thing.kind for thing, count
                            in zip(self.things, self.members, strict=False) for _ in range(count))
@@ -89,9 +90,16 @@ class Filler:
         scene: dict[str, str | None] = dict(self.typed)
         for name, choose in (("time", self._time), ("light", self._light), ("sky", self._sky),
                              ("ground", self._ground), ("ridge", self._ridge)):
-            scene[name] = self.typed.get(name) or choose(scene)
+            scene[name] = self.typed.get(name) or self._hinted(name) or choose(scene)
         return Filled(scene, self.members, self.kinds, self._places(), self._colours(scene),
                       self.invented)
+
+    def _hinted(self, name: str) -> str | None:
+        """What was suggested, if the world has it beside what was typed."""
+        value = self.hints.get(name)
+        fits = name != "ground" or (value in self._grounds_of_path() and all(
+            kind in kinds_of(value or "") for kind in self.kinds))
+        return value if value and fits and self._allowed(name, value) else None
 
     def _allowed(self, attribute: str, value: str) -> bool:
         return (attribute, value) not in self.out
@@ -156,7 +164,7 @@ class Filler:
             return ()
         wanted = [place or wish for place, wish in zip(self._said("place"), self._said("wish"),
                                                        strict=True)]
-        odds = {order: 0.01 if total == 2 and "middle" in order else 1.0
+        odds = {order: 1e-9 if total == 2 and "middle" in order else 1.0
                 for order in permutations(PLACES, total) if _rising(order, self.members)}
 
         def fits(order: tuple[str, ...]) -> bool:
@@ -166,12 +174,19 @@ class Filler:
         return self.die.throw("places", odds, fits) or ()
 
     def _colours(self, scene: Scene) -> tuple[str | None, ...]:
-        """The members of one thing look alike."""
+        """The members of one thing look alike unless something else was typed."""
         colours: list[str | None] = []
-        for n, colour in enumerate(self._said("colour")):
+        for n, colour in enumerate(self._shades()):
             twin = n not in firsts(self.members)
-            colours.append(colours[-1] if twin else colour or self._colour(n, scene))
+            colours.append(colour or (colours[-1] if twin else self._colour(n, scene)))
         return tuple(colours)
+
+    def _shades(self) -> list[str | None]:
+        """The typed colour of every thing, in order."""
+        return [thing.colour or (thing.shades[min(n, len(thing.shades) - 1)]
+                                 if thing.shades else None)
+                for thing, count in zip(self.things, self.members, strict=False)
+                for n in range(count)] or [None]
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"

@@ -19,6 +19,8 @@ NUMBERS = {"one": 1, "two": 2, "pair": 2, "three": 3, "trio": 3, "four": 4, "fiv
            "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "4": 4, "5": 5, "6": 6}
 ARTICLES = ("a", "an", "the")
 QUANTITIES = ("lone", "single", "some", "few")
+_HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
+_BEFORE_A_PLACE = ("on", "to", "at", "in", "the")
 BREAKS = (*MARKS, "and")
 # Pieces without meaning that are no part of the noun phrase behind them.
 _ASKING = ("draw", "paint", "show", "me", "please", "there", "it", "next", "side", "front", "only",
@@ -52,8 +54,10 @@ class Word:
 class Named:
     """A thing as typed: its noun phrase begins at `start`, and its noun is at [noun, end).
 
-    number: how many of it were typed, None without a number. plural: typed as several. wish: its
-    place, by words that claim nothing.
+    front: where it begins with a place before it: "on the left a house".
+    number: how many of it were typed, None without a number. plural: typed as several. twice: its
+    noun is said twice, as in "pine tree". shades, wish: its colour, or those of its members, and
+    its place where they are said by words that claim nothing.
     """
 
     kind: str
@@ -62,21 +66,27 @@ class Named:
     end: int
     colour: str | None = None
     place: str | None = None
-    wish: str | None = None
     number: int | None = None
     plural: bool = False
     article: Word | None = None
-    typed: str = ""
+    twice: bool = False
+    front: int = 0
+    shades: list[str] = field(default_factory=list)
+    wish: str | None = None
 
 
 @dataclass
 class Reading:
-    """What a prompt says. scene: values by attribute; things: in the order of their nouns."""
+    """What a prompt says. scene: values by attribute; things: in the order of their nouns.
+
+    hints: what words suggest that claim nothing.
+    """
 
     prompt: str
     words: list[Word]
     scene: dict[str, list[str]] = field(default_factory=dict)
     things: list[Named] = field(default_factory=list)
+    hints: dict[str, str] = field(default_factory=dict)
 
     @property
     def chinese(self) -> bool:
@@ -135,6 +145,7 @@ class _Reader:
     noun: Named | str | None = None
     colour: str | None = None
     place: str | None = None
+    at: int = 0  # where the phrase of that place begins
     wish: str | None = None
 
     def run(self) -> None:
@@ -155,11 +166,13 @@ class _Reader:
             self.colour = value
             self._paint(n, value)
         elif attribute == "place":
-            self._locate(value)
+            self._locate(n, value)
         elif attribute == "kind":
             self._name(n, value)
         elif attribute:
             self._state(attribute, value)
+        elif word.word in _HINTS:
+            self.reading.hints.update([_HINTS[word.word]])
 
     def _end(self) -> None:
         """A mark or "and": what has no noun yet says nothing, and is only wished for."""
@@ -167,25 +180,34 @@ class _Reader:
         self.noun = self.colour = self.place = None
 
     def _paint(self, n: int, value: str) -> None:
-        """ "the house is red" """
-        before = self.reading.words[n - 1].word if n else ""
+        """A colour behind its noun: "the house is red", "two towers, one red and one blue"."""
+        words, last = self.reading.words, (self.reading.things or [None])[-1]
+        before = words[n - 1].word if n else ""
+        follows = n + 1 < len(words) and words[n + 1].meaning[0] == "kind"
         if isinstance(self.noun, Named) and before in ("is", "in"):
-            self.noun.colour = self.noun.colour or value
+            self.noun.shades = [value]
+        elif last and last.number not in (None, 1) and before == "one" and not follows:
+            last.shades.append(value)
+            last.end = words[n].end
 
-    def _locate(self, place: str) -> None:
+    def _locate(self, n: int, place: str) -> None:
         if self.noun is None:
-            self.place = place
+            words = self.reading.words
+            while n and words[n - 1].word in _BEFORE_A_PLACE:
+                n -= 1
+            self.place, self.at = place, words[n].start
         elif isinstance(self.noun, Named):
             self.noun.place = self.noun.place or place
 
     def _name(self, n: int, kind: str) -> None:
         words, last = self.reading.words, self.noun
         if isinstance(last, Named) and _same_noun(words, n, last, kind):
-            last.end, last.typed = words[n].end, f"{last.typed} {words[n].typed}"
-            last.colour = last.colour or self.colour
+            last.twice = last.end != words[n - 1].end or kind != last.kind
+            last.end, last.colour = words[n].end, last.colour or self.colour
             return
         thing = _phrase(words, n, kind)
         thing.colour, thing.place, thing.wish = self.colour, self.place, self.wish
+        thing.front = self.at if self.place else thing.start
         self.reading.things.append(thing)
         self.noun, self.colour, self.place, self.wish = thing, None, None, None
 
@@ -201,11 +223,9 @@ def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
     """Whether words[n] only says the last noun again: "oak tree", "pine tree", "fleet of boats"."""
     if kind != last.kind and (last.kind, kind) != ("pine", "tree"):
         return False
-    if last.end == words[n - 1].end:
-        return True
     between = [word for word in words[:n] if word.start >= last.end]
-    return between[:1] != [] and between[0].word == "of" and all(
-        word.word in ("of", *ARTICLES, "") or word.meaning[0] == "colour" for word in between)
+    return not between or (between[0].word == "of" and all(
+        word.word in ("of", *ARTICLES, "") or word.meaning[0] == "colour" for word in between))
 
 
 def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
@@ -225,7 +245,7 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
     typed = noun.typed.lower()
     plural = typed.endswith("s") and not typed.endswith("ss")
     return Named(kind, words[first].start, noun.start, noun.end, number=number, plural=plural,
-                 article=article, typed=noun.typed)
+                 article=article)
 
 
 def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
