@@ -190,7 +190,7 @@ class Filler:
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"
-        return self.die.throw(f"colour {n}", colour_odds(kind), lambda colour: (
+        return self.die.throw(f"colour {n}", colour_odds(kind, ground), lambda colour: (
             self._allowed("colour", colour) and colour in colours_of(kind, ground)))
 
 
