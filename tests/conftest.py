@@ -1,4 +1,7 @@
-"""What all tests share: the engine on the path (behind everything else), few and fixed examples."""
+"""What all tests share: the engine on the path (behind everything else), few and fixed examples.
+
+`--nightly` runs what is too long for every change as well, and looks for new examples.
+"""
 
 import os
 import sys
@@ -23,8 +26,27 @@ from ssd_core.engine.usual import OWN  # noqa: E402
 
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("engine")
+settings.register_profile("nightly", settings.get_profile("engine"), derandomize=False,
+                          max_examples=250, print_blob=True)
 torch.set_num_threads(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--nightly", action="store_true",
+                     help="run tests marked `nightly` too, with ten times as many random examples")
+
+
+def pytest_configure(config):
+    settings.load_profile("nightly" if config.getoption("--nightly") else "engine")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--nightly"):
+        return
+    for_the_night = [item for item in items if item.get_closest_marker("nightly")]
+    if for_the_night:
+        config.hook.pytest_deselected(items=for_the_night)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def pytest_itemcollected(item):
