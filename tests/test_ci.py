@@ -49,7 +49,16 @@ def test_every_supported_python_and_system_runs_the_fast_lane_and_one_runs_all()
     assert {run["os"].split("-")[0] for run in matrix["include"]} == {"windows", "macos"}
     assert "--fast" in jobs["fast"]["steps"][-1]["run"]
     assert jobs["full"]["steps"][-1]["run"] == "bash .ci/run"
-    assert "install.py test\n" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert 'install.py test "$@"\n' in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_the_night_runs_all_and_the_oldest_and_the_newest_comfyui():
+    jobs = read(ROOT / ".github/workflows/nightly.yml")["jobs"]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'requires-comfyui = ">=(.+?)"', project).group(1)
+    assert jobs["comfyui"]["strategy"]["matrix"]["comfyui"] == [f"v{oldest}", "master"]
+    assert {job["steps"][-1]["run"] for job in jobs.values()} == {"bash .ci/nightly"}
+    assert ".ci/run --nightly\n" in (ROOT / ".ci/nightly").read_text(encoding="utf-8")
 
 
 def test_a_tag_publishes_after_it_was_checked():

@@ -3,8 +3,9 @@
 import base64
 import importlib.util
 import io
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 from PIL import Image
@@ -32,26 +33,48 @@ def chromium():
         pytest.skip(str(missing))
 
 
+# In a context that was used before, a page finds nothing that an earlier one kept; its own it does.
+FORGET = """try {
+  if (!sessionStorage.getItem("of-this-test")) localStorage.clear();
+  sessionStorage.setItem("of-this-test", "1");
+} catch { /* a page without storage */ }"""
+IDLE = WeakKeyDictionary()  # by browser and options: contexts that no page is in
+
+
+@contextmanager
+def lent_page(chromium, **options):
+    """A page alone in a context of these options.
+
+    Contexts are used again: what a page has loaded, the next one need not fetch and compile.
+    """
+    idle = IDLE.setdefault(chromium, {}).setdefault(repr(sorted(options.items())), [])
+    context = idle.pop() if idle else chromium.new_context(**options)
+    page = context.new_page()
+    page.add_init_script(FORGET)
+    yield page
+    for left in context.pages:
+        left.close()
+    context.clear_cookies()
+    idle.append(context)
+
+
 @contextmanager
 def watched(chromium, known=()):
     """new_page(**options of its context); at the end no page may have complained.
 
     known: complaints that are not ours to mend.
     """
-    contexts, complaints = [], []
+    complaints = []
+    with ExitStack() as lent:
+        def new_page(**options):
+            page = lent.enter_context(lent_page(chromium, **options))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("console", lambda line: line.type in ("error", "warning")
+                    and "willReadFrequently" not in line.text  # it is the tests that read back
+                    and line.text not in known and complaints.append(line.text))
+            return page
 
-    def new_page(**options):
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda line: line.type in ("error", "warning")
-                and "willReadFrequently" not in line.text  # it is the tests that read back
-                and line.text not in known and complaints.append(line.text))
-        return page
-
-    yield new_page
-    for context in contexts:
-        context.close()
+        yield new_page
     assert complaints == [], complaints
 
 
