@@ -33,8 +33,16 @@ class Page:
         self.page, self.errors, self.seen = page, [], []
         page.set_default_timeout(180 * SECONDS)  # a busy machine may take that long
         page.on("pageerror", self._note)
+        page.on("console", lambda line: "SSD preview" in line.text
+                and self.errors.append(line.text))
+        # Newer frontends ask before they let go of a changed workflow.
+        page.on("dialog", lambda dialog: dialog.accept())
         page.goto(url, wait_until="domcontentloaded")
-        page.wait_for_function(READY)
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the page, or its reload, can be worked with."""
+        self.page.wait_for_function(READY)
         self.rest()
 
     def rest(self) -> None:
