@@ -3,6 +3,7 @@
 `--nightly` runs what is too long for every change as well, and looks for new examples.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -38,6 +39,12 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     settings.load_profile("nightly" if config.getoption("--nightly") else "engine")
+
+
+def pytest_collection_finish(session):
+    """What was imported and collected stays to the end: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -25,14 +25,13 @@ def backbone(grid: Grid = GRID) -> MockBackbone:
 # Cancelling
 
 
-@pytest.mark.slow
 @every_method
-def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, monkeypatch):
+def test_cancelling_frees_everything_and_the_next_run_is_as_before(method):
     for taken in (1, 2, 6):
-        cancelled_behind(taken, method, monkeypatch)
+        cancelled_behind(taken, method)
 
 
-def cancelled_behind(taken, method, monkeypatch):
+def cancelled_behind(taken, method):
     model = backbone()
     heads, caches = random_heads(model), []
 
@@ -41,7 +40,7 @@ def cancelled_behind(taken, method, monkeypatch):
         caches.append(weakref.ref(cache.keys))
         return cache
 
-    monkeypatch.setattr(model, "new_cache", new_cache)
+    model.new_cache = new_cache
     expected = tokens(model, method, heads=heads)
     run = generate(model, ["a sun"], method, heads=heads)
     for _ in range(taken):
