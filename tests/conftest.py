@@ -22,6 +22,8 @@ __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from support.small_bundle import write_small_bundle  # noqa: E402
+
 from ssd_core.engine import pace  # noqa: E402
 from ssd_core.engine.usual import OWN  # noqa: E402
 
@@ -65,6 +67,12 @@ def pytest_itemcollected(item):
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def small_assets(tmp_path_factory) -> Path:
+    """The bundle with fewer cells, for `support.small_bundle`."""
+    return write_small_bundle(tmp_path_factory.mktemp("assets"))
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ import pytest
 import torch
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
+from support.small_bundle import check_enlarged
 
 from ssd_core import Grid, SSDError
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.promises import HELPFUL, NEEDED, heads_use
 from ssd_core.measure import metrics, plots, shards
 from ssd_core.measure.shards import Shards
-from ssd_core.postcards.checker import SIZE, check
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ def made(script, tmp_path_factory, side):
     backbone = tiny_postcard(grid=Grid(side, side))
     heads = random_heads(backbone)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics, "check", lambda picture, said: check(enlarged(picture), said))
+        patch.setattr(metrics, "check", check_enlarged)
         patch.setattr(script, "RESULTS", folder / "results")
         patch.setattr(script, "load_backbone", lambda *_, **__: backbone)
         patch.setattr(script, "load_heads", lambda *_: heads)
@@ -54,12 +54,6 @@ def made(script, tmp_path_factory, side):
         text = script.run(options(folder))
         rows = json.loads((folder / "results" / "methods.json").read_text())
         yield rows, text, folder
-
-
-def enlarged(picture):
-    """A postcard's size, which is all that its reader reads."""
-    times = SIZE // len(picture)
-    return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def options(folder, **changes):
