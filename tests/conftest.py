@@ -75,6 +75,14 @@ def small_assets(tmp_path_factory) -> Path:
     return write_small_bundle(tmp_path_factory.mktemp("assets"))
 
 
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    """A tiny checkpoint of every published layout, which tests leave as it is."""
+    from support.layouts import every_layout
+
+    return every_layout(tmp_path_factory)
+
+
 @pytest.fixture(autouse=True)
 def no_figures_of_other_tests(monkeypatch):
     """Plans tell what this process has seen runs take; no test tells another."""

@@ -12,12 +12,18 @@ from support.small_bundle import SIDE  # noqa: E402
 from support.studio_visit import PROMPT, Visitor  # noqa: E402
 
 
-@pytest.fixture
-def reloading(chromium, app):
-    """A visitor whose page is reloaded or cut off while it is told of a run; Gradio itself
-    complains of that on the console, so nobody looks there."""
+@pytest.fixture(scope="module")
+def page(chromium, app):
+    """Reloaded or cut off while it is told of a run; Gradio itself complains of that on the
+    console, so nobody looks there."""
     with lent_page(chromium) as page:
         yield Visitor(page, app.address)
+
+
+@pytest.fixture
+def reloading(page, app):
+    page.tab("Create")
+    yield page
     app.drop_all()
 
 
