@@ -136,7 +136,8 @@ def test_every_flag_of_a_page_belongs_to_some_command(path):
     known = {"--help", "--index-url", "--guess", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     known = known.union(
-        in_source(r'"(--\w+)"', [ROOT / "install.py"]), *(options(*names) for names in commands),
+        in_source(r'"(--\w+)"', [ROOT / "install.py", ROOT / "tests" / "conftest.py"]),
+        *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
     found = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", path.read_text(encoding="utf-8")))
     assert sorted(found - known) == []

@@ -251,6 +251,79 @@ def test_backbones_are_listed_with_where_it_looked_and_whether_they_fit(visitor,
     assert "not" not in visitor.text("backbone-progress")
 
 
+def test_rows_are_painted_while_the_run_goes_on(visitor, app):
+    with app.holding():
+        visitor.page.click("#draw")
+        visitor.page.wait_for_function(
+            """() => { const run = document.querySelector("#create-stage .ssd-run");
+              const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
+              if (run?.dataset.state !== "running" || !canvas) return false;
+              const pixel = (y) => canvas.getContext("2d").getImageData(9, y, 1, 1).data[3];
+              return pixel(1) > 0 && pixel(canvas.height - 2) === 0; }""", polling=20)
+        painted = visitor.painted_rows()
+        assert painted == sorted(painted, reverse=True), "rows come from the top"
+        visitor.page.click("#stop")
+        visitor.until("cancelled")
+
+
+def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visitor, app):
+    before = len(app.pictures)
+    visitor.lock(40)
+    visitor.tab("Seeds")
+    visitor.fill("seeds-count", 4)
+    visitor.page.click("#seeds-start")
+    visitor.paused()
+    visitor.told("seeds-status", "4 paused at row 4 of 12")
+    assert len(app.pictures) == before, "nothing is finished yet"
+    assert visitor.page.is_disabled("#seeds-finish"), "nothing is ticked yet"
+    boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
+    boxes.nth(1).check()
+    boxes.nth(3).check()
+    visitor.page.wait_for_function(
+        "() => document.querySelectorAll('#seeds-ticks input:checked').length === 2")
+    visitor.page.click("#seeds-finish")
+    visitor.page.wait_for_function(
+        "() => document.querySelector('#seeds-status').innerText.includes('2 finished')")
+    made = app.pictures[before:]
+    assert {read_recipe(path)["seed"] for path in made} == {41, 43}
+    for path in made:
+        assert tokens_of(path).equal(solo(methods.Exact(), read_recipe(path)["seed"]))
+    cards = visitor.page.locator("#seeds-grid .ssd-seed")
+    assert boxes.nth(0).is_visible() and not boxes.nth(1).is_visible(), "finished once"
+    assert visitor.page.is_disabled("#seeds-finish"), "what was ticked is finished"
+    cards.nth(1).locator("[data-tool=redo]").click()
+    visitor.page.wait_for_selector("#redo-stage ssd-keep-line img")
+    assert made[0].name in visitor.page.locator("#redo-stage ssd-keep-line").get_attribute("src")
+
+
+def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(visitor, tmp_path,
+                                                                               app):
+    visitor.lock(7)
+    visitor.draw()
+    recipe = {**read_recipe(app.pictures[-1]), "version": 1}
+    path = tmp_path / "old.png"
+    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe)
+    visitor.tab("History")
+    upload(visitor, "history-drop", path)
+    visitor.told("history-status", "Settings restored from old.png")
+    visitor.tab("Create")
+    visitor.draw()
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 7, noise_version=1))
+    visitor.fill("seed", 8)
+    visitor.draw()
+    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 8))
+
+
+def test_without_a_network_the_hub_is_one_line(visitor, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    visitor.tab("Models")
+    visitor.told("backbone-quote")  # what the tab itself says comes first
+    visitor.page.click("#backbone-ask")
+    line = visitor.told("backbone-quote")
+    visitor.page.wait_for_selector("#backbone-quote .studio-problem")
+    assert visitor.page.locator("#backbone-download").is_disabled() and line
+
+
 def test_nothing_is_asked_of_any_other_machine(visitor, app):
     visitor.draw()
     for name in ("Race", "Redo from a row", "Seeds", "History", "Models", "Doctor"):
@@ -260,3 +333,27 @@ def test_nothing_is_asked_of_any_other_machine(visitor, app):
     assert [url for url in visitor.asked if not url.startswith(ours)] == []
     answer = visitor.page.request.get(app.address)
     assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_one_click_restores_all_settings(visitor, app):
+    visitor.lock(2**64 - 1)
+    visitor.expert()
+    visitor.fill("window", 24)
+    visitor.fill("negative", "a boat")
+    visitor.draw()
+    fresh = {"prompt": "a sun", "seed": 1, "negative": "", "window": 30}
+    for name, value in fresh.items():
+        visitor.fill(name, value)
+    visitor.tab("History")
+    visitor.page.locator("#lock input").uncheck()
+    visitor.page.locator("#history img").first.click()
+    visitor.page.wait_for_selector(".studio-details img")
+    visitor.page.click("#history-restore")
+    visitor.page.wait_for_selector("#lock input:checked")
+    visitor.page.wait_for_function(
+        "(prompt) => document.querySelector('#prompt textarea').value === prompt", arg=PROMPT)
+    assert "Settings restored" in visitor.told("history-status")
+    values = {name: visitor.page.locator(f"#{name} :is(textarea, input)").first.input_value()
+              for name in fresh}
+    assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
+                      "window": "24"}
