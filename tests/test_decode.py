@@ -25,32 +25,44 @@ def backbone(grid: Grid = GRID) -> MockBackbone:
 # Cancelling
 
 
-@every_method
-def test_cancelling_frees_everything_and_the_next_run_is_as_before(method):
-    for taken in (1, 2, 6):
-        cancelled_behind(taken, method)
+@pytest.fixture
+def made(monkeypatch):
+    """Weak references to the caches and the states of runs from now on."""
+    caches, states = [], []
+    new_cache, start = MockBackbone.new_cache, DecodeState.__init__
 
-
-def cancelled_behind(taken, method):
-    model = backbone()
-    heads, caches = random_heads(model), []
-
-    def new_cache(rows: int, slots: int):
-        cache = MockBackbone.new_cache(model, rows, slots)
+    def cache_made(*given):
+        cache = new_cache(*given)
         caches.append(weakref.ref(cache.keys))
         return cache
 
-    model.new_cache = new_cache
+    def state_made(state, *given, **named):
+        states.append(weakref.ref(state))
+        start(state, *given, **named)
+
+    monkeypatch.setattr(MockBackbone, "new_cache", cache_made)
+    monkeypatch.setattr(DecodeState, "__init__", state_made)
+    return caches, states
+
+
+@every_method
+def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, made):
+    model, (caches, states) = backbone(), made
+    heads = random_heads(model)
     expected = tokens(model, method, heads=heads)
-    run = generate(model, ["a sun"], method, heads=heads)
-    for _ in range(taken):
-        next(run)
-    run.close()
-    del run
+    for taken in (1, 2, 6):
+        before = len(caches), len(states)
+        run = generate(model, ["a sun"], method, heads=heads)
+        for _ in range(taken):
+            next(run)
+        run.close()
+        del run
+        if taken == 1:  # nothing is allocated before the first pass
+            assert (len(caches), len(states)) == before
+        else:
+            assert len(caches) > before[0] and len(states) > before[1]
     gc.collect()
-    assert len(caches) == (1 if taken == 1 else 2)  # nothing is allocated before the first pass
-    assert [cache() for cache in caches] == [None] * len(caches)
-    assert not any(isinstance(thing, DecodeState) for thing in gc.get_objects())
+    assert {thing() for thing in (*caches, *states)} == {None}
     assert tokens(model, method, heads=heads).equal(expected)
 
 

@@ -63,8 +63,7 @@ def prompt(visitor):
 
 def drawn_by(visitor, press):
     """Start a run by `press`, and wait for its tools."""
-    press()
-    visitor.until("running")
+    visitor.drawn(press)
     visitor.until("done")
     visitor.page.locator("#create-stage .ssd-tools").wait_for()
 

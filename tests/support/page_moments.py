@@ -28,6 +28,7 @@ AT_REST = """() => new Promise((resolve, reject) => {
 
 # Counts what the page asks of its server, and notes what it decodes.
 COUNTING = """(() => {
+  if ("asked" in window) return; // an earlier test has told this page to count
   const { fetch, createImageBitmap } = window;
   Object.assign(window, { asked: 0, asking: 0, decoding: [] });
   window.fetch = async (...what) => {

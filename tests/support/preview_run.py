@@ -33,29 +33,32 @@ def chromium():
         pytest.skip(str(missing))
 
 
-# In a context that was used before, a page finds nothing that an earlier one kept; its own it does.
-FORGET = """try {
-  if (!sessionStorage.getItem("of-this-test")) localStorage.clear();
-  sessionStorage.setItem("of-this-test", "1");
-} catch { /* a page without storage */ }"""
-IDLE = WeakKeyDictionary()  # by browser and options: contexts that no page is in
+IDLE = WeakKeyDictionary()  # by browser and options: pages that nobody has, each in its context
+VIEWPORT = {"width": 1280, "height": 720}  # Playwright's own
+FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { /* no origin */ } }"
 
 
 @contextmanager
 def lent_page(chromium, **options):
     """A page alone in a context of these options.
 
-    Contexts are used again: what a page has loaded, the next one need not fetch and compile.
+    Pages are used again: that spares a process, and the next finds in the cache what one loaded.
     """
     idle = IDLE.setdefault(chromium, {}).setdefault(repr(sorted(options.items())), [])
-    context = idle.pop() if idle else chromium.new_context(**options)
-    page = context.new_page()
-    page.add_init_script(FORGET)
+    page = idle.pop() if idle else chromium.new_context(**options).new_page()
+    context = page.context
     yield page
-    for left in context.pages:
-        left.close()
+    for other in context.pages:
+        if other is not page:
+            other.close()
+    if page.is_closed():
+        context.close()
+        return
+    page.evaluate(FORGET)
+    page.goto("about:blank")
+    page.set_viewport_size(options.get("viewport", VIEWPORT))
     context.clear_cookies()
-    idle.append(context)
+    idle.append(page)
 
 
 @contextmanager
@@ -65,13 +68,21 @@ def watched(chromium, known=()):
     known: complaints that are not ours to mend.
     """
     complaints = []
+
+    def said(line):
+        if (line.type in ("error", "warning") and line.text not in known
+                and "willReadFrequently" not in line.text):  # it is the tests that read back
+            complaints.append(line.text)
+
+    def failed(error):
+        complaints.append(str(error))
+
     with ExitStack() as lent:
         def new_page(**options):
             page = lent.enter_context(lent_page(chromium, **options))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("console", lambda line: line.type in ("error", "warning")
-                    and "willReadFrequently" not in line.text  # it is the tests that read back
-                    and line.text not in known and complaints.append(line.text))
+            for event, heard in (("pageerror", failed), ("console", said)):
+                page.on(event, heard)
+                lent.callback(page.remove_listener, event, heard)
             return page
 
         yield new_page

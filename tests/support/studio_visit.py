@@ -7,7 +7,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -228,15 +228,19 @@ class Visitor:
 
     def draw(self) -> str:
         """Press Draw and wait; the status line."""
+        self.drawn(lambda: self.page.click("#draw"))
+        return self.told("create-status")
+
+    def drawn(self, press: Callable[[], None]) -> None:
+        """Start a run by `press`, and wait until it has ended."""
         jobs = "document.querySelector('#create-stage ssd-stage').getAttribute('jobs')"
         before = self.page.evaluate(jobs)
-        self.page.click("#draw")
+        press()
         # The stage forgets the last run's state as soon as it learns of the next job.
         self.page.wait_for_function(f"""before => {jobs} !== before
             && [...document.querySelectorAll('#create-stage .ssd-run')].every(
               run => !["", "waiting", "running"].includes(run.dataset.state))
             && document.querySelector('#stop').disabled""", arg=before)
-        return self.told("create-status")
 
     def figures(self) -> str:
         """What stands below the picture on the stage."""
