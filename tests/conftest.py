@@ -1,5 +1,9 @@
-"""What all tests share: the engine on the path (behind everything else), few and fixed examples."""
+"""What all tests share: the engine on the path (behind everything else), few and fixed examples.
 
+`--nightly` runs what is too long for every change as well, and looks for new examples.
+"""
+
+import gc
 import os
 import sys
 from pathlib import Path
@@ -18,13 +22,40 @@ __all__ = ["chromium"]  # one browser for all tests: Playwright starts only once
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
+from support.small_bundle import write_small_bundle  # noqa: E402
+
 from ssd_core.engine import pace  # noqa: E402
 from ssd_core.engine.usual import OWN  # noqa: E402
 
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("engine")
+settings.register_profile("nightly", settings.get_profile("engine"), derandomize=False,
+                          max_examples=250, print_blob=True)
 torch.set_num_threads(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--nightly", action="store_true",
+                     help="run tests marked `nightly` too, with ten times as many random examples")
+
+
+def pytest_configure(config):
+    settings.load_profile("nightly" if config.getoption("--nightly") else "engine")
+
+
+def pytest_collection_finish(session):
+    """What was imported and collected stays to the end: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--nightly"):
+        return
+    for_the_night = [item for item in items if item.get_closest_marker("nightly")]
+    if for_the_night:
+        config.hook.pytest_deselected(items=for_the_night)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def pytest_itemcollected(item):
@@ -36,6 +67,20 @@ def pytest_itemcollected(item):
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def small_assets(tmp_path_factory) -> Path:
+    """The bundle with fewer cells, for `support.small_bundle`."""
+    return write_small_bundle(tmp_path_factory.mktemp("assets"))
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    """A tiny checkpoint of every published layout, which tests leave as it is."""
+    from support.layouts import every_layout
+
+    return every_layout(tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)

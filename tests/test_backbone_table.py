@@ -3,11 +3,8 @@
 import importlib.util
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "backbones.md").read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def script():
@@ -18,13 +15,6 @@ def script():
     return module
 
 
-@pytest.mark.parametrize("line", script().table().splitlines(), ids=lambda line: line[:30])
-def test_a_row_of_the_table_is_on_the_page(line):
-    assert line in PAGE.splitlines()
-
-
-@pytest.mark.parametrize("text", [PAGE, README], ids=["page", "readme"])
-def test_what_was_not_tried_is_said(text):
-    said = " ".join(text.split())
-    assert "never with the real weights" in said and "one were at hand" in said
-    assert "Nobody publishes draft heads" in said
+def test_every_row_of_the_table_is_on_the_page():
+    rows = script().table().splitlines()
+    assert rows and [row for row in rows if row not in PAGE.splitlines()] == []

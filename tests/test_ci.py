@@ -50,7 +50,16 @@ def test_every_supported_python_and_system_runs_the_fast_lane_and_one_runs_all()
     assert jobs["full"]["steps"][-1]["run"] == "bash .ci/run"
     threads = read(ROOT / ".github/workflows/ci.yml")["env"]["OMP_NUM_THREADS"]
     assert f"OMP_NUM_THREADS:-{threads}}}" in (ROOT / ".ci/run").read_text(encoding="utf-8")
-    assert "install.py test\n" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert 'install.py test "$@"\n' in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def test_the_night_runs_all_and_the_oldest_and_the_newest_comfyui():
+    jobs = read(ROOT / ".github/workflows/nightly.yml")["jobs"]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'requires-comfyui = ">=(.+?)"', project).group(1)
+    assert jobs["comfyui"]["strategy"]["matrix"]["comfyui"] == [f"v{oldest}", "master"]
+    assert {job["steps"][-1]["run"] for job in jobs.values()} == {"bash .ci/nightly"}
+    assert ".ci/run --nightly\n" in (ROOT / ".ci/nightly").read_text(encoding="utf-8")
 
 
 def test_pre_commit_runs_the_programs_of_the_environment():

@@ -25,29 +25,44 @@ def backbone(grid: Grid = GRID) -> MockBackbone:
 # Cancelling
 
 
-@pytest.mark.slow
-@every_method
-@pytest.mark.parametrize("taken", [1, 2, 6])
-def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, taken, monkeypatch):
-    model = backbone()
-    heads, caches = random_heads(model), []
+@pytest.fixture
+def made(monkeypatch):
+    """Weak references to the caches and the states of runs from now on."""
+    caches, states = [], []
+    new_cache, start = MockBackbone.new_cache, DecodeState.__init__
 
-    def new_cache(rows: int, slots: int):
-        cache = MockBackbone.new_cache(model, rows, slots)
+    def cache_made(*given):
+        cache = new_cache(*given)
         caches.append(weakref.ref(cache.keys))
         return cache
 
-    monkeypatch.setattr(model, "new_cache", new_cache)
+    def state_made(state, *given, **named):
+        states.append(weakref.ref(state))
+        start(state, *given, **named)
+
+    monkeypatch.setattr(MockBackbone, "new_cache", cache_made)
+    monkeypatch.setattr(DecodeState, "__init__", state_made)
+    return caches, states
+
+
+@every_method
+def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, made):
+    model, (caches, states) = backbone(), made
+    heads = random_heads(model)
     expected = tokens(model, method, heads=heads)
-    run = generate(model, ["a sun"], method, heads=heads)
-    for _ in range(taken):
-        next(run)
-    run.close()
-    del run
+    for taken in (1, 2, 6):
+        before = len(caches), len(states)
+        run = generate(model, ["a sun"], method, heads=heads)
+        for _ in range(taken):
+            next(run)
+        run.close()
+        del run
+        if taken == 1:  # nothing is allocated before the first pass
+            assert (len(caches), len(states)) == before
+        else:
+            assert len(caches) > before[0] and len(states) > before[1]
     gc.collect()
-    assert len(caches) == (1 if taken == 1 else 2)  # nothing is allocated before the first pass
-    assert [cache() for cache in caches] == [None] * len(caches)
-    assert not any(isinstance(thing, DecodeState) for thing in gc.get_objects())
+    assert {thing() for thing in (*caches, *states)} == {None}
     assert tokens(model, method, heads=heads).equal(expected)
 
 
@@ -232,13 +247,13 @@ def test_k_v_beyond_the_heads_is_refused():
         generate(model, ["sun"], methods.SSD(k_v=4), heads=random_heads(model))
 
 
-@pytest.mark.parametrize("grid", [Grid(4, 5), GRID, Grid(5, 2, True)], ids=str)
 @every_method
-def test_heads_that_reach_just_as_far_as_asked_suffice(grid, method):
+def test_heads_that_reach_just_as_far_as_asked_suffice(method):
     """k_h counts cells: a row end among the drafted slots asks for no further head."""
-    model = backbone(grid)
-    picture = tokens(model, method, heads=random_heads(model, k_h=3, k_v=1))
-    assert picture.equal(tokens(model, method, heads=random_heads(model, k_h=3, k_v=1)))
+    for grid in (Grid(4, 5), GRID, Grid(5, 2, True)):
+        model = backbone(grid)
+        picture = tokens(model, method, heads=random_heads(model, k_h=3, k_v=1))
+        assert picture.equal(tokens(model, method, heads=random_heads(model, k_h=3, k_v=1)))
 
 
 def test_heads_that_a_small_grid_cannot_use_are_not_asked_for():
@@ -261,15 +276,15 @@ def test_knobs_of_another_type_are_refused(knobs):
         Sampling(**knobs)
 
 
-@pytest.mark.parametrize("grid", [Grid(1, 1), Grid(1, 5), Grid(5, 1), Grid(1, 1, True),
-                                  Grid(5, 1, True), Grid(1, 3, True), Grid(2, 2)], ids=str)
 @every_method
-def test_the_smallest_grids(grid, method):
-    model = backbone(grid)
-    told = events(model, method, ["sun", "boat"], heads=random_heads(model),
-                  sampling=Sampling(cfg=2.0))
-    assert told[-1].tokens.shape == (2, grid.rows, grid.columns)
-    assert told[-1].stats["passes"] <= told[0].plan.passes_max
+def test_the_smallest_grids(method):
+    for grid in (Grid(1, 1), Grid(1, 5), Grid(5, 1), Grid(1, 1, True), Grid(5, 1, True),
+                 Grid(1, 3, True), Grid(2, 2)):
+        model = backbone(grid)
+        told = events(model, method, ["sun", "boat"], heads=random_heads(model),
+                      sampling=Sampling(cfg=2.0))
+        assert told[-1].tokens.shape == (2, grid.rows, grid.columns), str(grid)
+        assert told[-1].stats["passes"] <= told[0].plan.passes_max, str(grid)
 
 
 class Resizable(MockBackbone):

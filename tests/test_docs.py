@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = {"node_modules", "__pycache__", "outputs", "runs"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -61,17 +59,20 @@ def prose(path: Path) -> Iterator[str]:
             yield token.string
 
 
-@pytest.mark.parametrize("path", sources(".md"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_of_documents_lead_somewhere(path):
-    text = path.read_text(encoding="utf-8")
-    assert [name for name in LINK.findall(text) if not (path.parent / name).exists()] == []
+def test_links_of_documents_lead_somewhere():
+    assert [(path, name) for path in sources(".md")
+            for name in LINK.findall(path.read_text(encoding="utf-8"))
+            if not (path.parent / name).exists()] == []
 
 
-@pytest.mark.parametrize("path", sources(".md", ".py"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_named_in_prose_are_there(path):
-    named = {name for text in prose(path) for pattern in (NAMED, OWN_TEXT)
-             for name in pattern.findall(text)}
-    assert sorted(name for name in named if not exists(name, path)) == []
+def named_in_prose(path: Path) -> set[str]:
+    return {name for text in prose(path) for pattern in (NAMED, OWN_TEXT)
+            for name in pattern.findall(text)}
+
+
+def test_files_named_in_prose_are_there():
+    assert [(path, name) for path in sources(".md", ".py")
+            for name in sorted(named_in_prose(path)) if not exists(name, path)] == []
 
 
 def test_the_readers_see_names():

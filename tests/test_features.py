@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core import SSDError
@@ -31,7 +31,6 @@ def test_between_axis_aligned_gaussians_it_is_the_written_sum(shift, spread, oth
 
 
 @given(st.integers(0, 99), st.integers(0, 99))
-@settings(max_examples=25)
 def test_it_is_a_distance(seed, other):
     a, b = gaussian(seed), gaussian(other)
     assert frechet_distance(a, a) == pytest.approx(0, abs=1e-9)

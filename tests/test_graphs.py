@@ -8,7 +8,7 @@ import json
 import pytest
 import torch
 from support.every_method import one_of_each
-from support.layouts import LAYOUTS, every_layout
+from support.layouts import LAYOUTS
 from support.mock_backbone import MockBackbone, random_heads, tiny_postcard, tokens
 from support.rehearsal import NotStatic, Rehearsal
 from test_methods import UNDER_TEST, WORDS
@@ -53,11 +53,6 @@ def test_every_method_replays_passes_of_a_postcard(rehearse):
         prompts = ("a red house", "a sun")[: 1 + number % 2]
         recorder = same_tokens(rehearse, tiny_postcard(grid=Grid(4, 4)), method, prompts)
         assert recorder.replayed >= recorder.recorded > 0, method
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return every_layout(tmp_path_factory)
 
 
 @pytest.mark.slow

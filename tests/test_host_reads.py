@@ -53,11 +53,11 @@ def reads_of(told: Iterator, monkeypatch) -> Iterator[tuple[object, list[str]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("subject", ["plain", "row-end"])
-@pytest.mark.parametrize("prompts", [WORDS[:1], WORDS], ids=["alone", "batch"])
+@pytest.mark.parametrize("row_end, prompts", [(False, WORDS[:1]), (True, WORDS)],
+                         ids=["plain-alone", "row-end-batch"])
 @pytest.mark.parametrize("name", UNDER_TEST)
-def test_a_pass_waits_for_the_device_once(name, prompts, subject, monkeypatch):
-    backbone = MockBackbone(Grid(5, 6, subject == "row-end"), codes=12)
+def test_a_pass_waits_for_the_device_once(name, prompts, row_end, monkeypatch):
+    backbone = MockBackbone(Grid(5, 6, row_end), codes=12)
     told = generate(backbone, prompts, UNDER_TEST[name], random_heads(backbone, row=True),
                     Sampling(seed=7, cfg=2.0))
     events = list(reads_of(told, monkeypatch))

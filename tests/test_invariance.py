@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from support.layouts import LAYOUTS, every_layout
+from support.layouts import LAYOUTS
 from support.mock_backbone import MockBackbone, random_heads, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
@@ -24,11 +24,6 @@ def promising(columns: int) -> list:
             methods.Rolling(budget=10_000),
             methods.SSD(k_h=3, k_v=1, rounds=columns + 1, acceptance="coupled"),
             methods.Wave(columns, 2)]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return every_layout(tmp_path_factory)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from safetensors.torch import save_file
-from support.layouts import LAYOUTS, every_layout
+from support.layouts import LAYOUTS
 from support.mock_backbone import MockBackbone, events, tokens
 from torch import nn
 
@@ -19,11 +19,6 @@ from ssd_core.model.products import Int8Matrix
 from ssd_core.weights.load import pick_dtype
 
 CPU, META = torch.device("cpu"), torch.device("meta")
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return every_layout(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,12 @@ import pytest
 import torch
 from PIL import Image
 from support.mock_backbone import random_heads, tiny_postcard
+from support.small_bundle import check_enlarged
 
-from ssd_core import SSDError
+from ssd_core import Grid, SSDError
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.promises import HELPFUL, NEEDED, heads_use
-from ssd_core.measure import plots, shards
+from ssd_core.measure import metrics, plots, shards
 from ssd_core.measure.shards import Shards
 
 pytestmark = pytest.mark.slow
@@ -32,13 +33,20 @@ def script():
         sys.path.pop(0)
 
 
+@pytest.fixture(scope="module", params=[8, pytest.param(24, marks=pytest.mark.nightly)])
+def side(request):
+    """Cells in a row and rows of the table's pictures."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def made(script, tmp_path_factory):
-    """(rows, text, folder of results, folder of runs) of a small table."""
+def made(script, tmp_path_factory, side):
+    """(rows, text, folder of results and runs) of a small table."""
     folder = tmp_path_factory.mktemp("table")
-    backbone = tiny_postcard()
+    backbone = tiny_postcard(grid=Grid(side, side))
     heads = random_heads(backbone)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "check", check_enlarged)
         patch.setattr(script, "RESULTS", folder / "results")
         patch.setattr(script, "load_backbone", lambda *_, **__: backbone)
         patch.setattr(script, "load_heads", lambda *_: heads)
@@ -66,7 +74,7 @@ def test_every_method_is_a_row_and_warm_rows_need_no_heads(made):
     assert all(f"| {row['method']} |" in text for row in rows)
 
 
-def test_rows_are_measured_beside_ar_of_their_own_temperature(made):
+def test_rows_are_measured_beside_ar_of_their_own_temperature(made, side):
     rows, _, _ = made
     for row in rows:
         assert row["prompts"] == PROMPTS and row["seconds_each"] > 0
@@ -78,18 +86,18 @@ def test_rows_are_measured_beside_ar_of_their_own_temperature(made):
             assert row["identical_tokens"] == 1
         if row["name"] == "ar":
             assert row["step_acceleration"] == 1
-            assert row["passes"] == 576 and row["identical_tokens"] == 1
+            assert row["passes"] == side**2 and row["identical_tokens"] == 1
     exact = [row for row in rows if row["name"] == "exact"]
     assert len(exact) == 3 and all(row["identical_tokens"] == 1 for row in exact)
     assert all(row["step_acceleration"] > 2 for row in exact)
 
 
-def test_files_are_written(made):
+def test_files_are_written(made, side):
     rows, text, folder = made
     results = folder / "results"
     assert (results / "methods.md").read_text(encoding="utf-8") == text
     sheet = Image.open(results / "methods.jpg")
-    assert sheet.height == 384 * len(rows)
+    assert sheet.height == 16 * side * len(rows)
     assert Image.open(results / "methods-passes.png").width > 1000
     assert "(methods-passes.png)" in text and "(speed.md)" in text
 

@@ -9,6 +9,7 @@ from ssd_core.backbones.janus import Janus
 from ssd_core.model.grid import Grid
 from ssd_core.weights.catalogue import known
 
+pytestmark = pytest.mark.nightly
 CPU = torch.device("cpu")
 
 
@@ -26,7 +27,6 @@ def peers(root, monkeypatch):
     return peers
 
 
-@pytest.mark.slow
 def test_every_side_draws_the_same_greedy_picture(peers, capsys, tmp_path):
     """In fp32, the same weights: transformers with both caches, the plain loop, the engine."""
     out = tmp_path / "peers.md"
@@ -43,7 +43,6 @@ def test_every_side_draws_the_same_greedy_picture(peers, capsys, tmp_path):
     assert out.read_text().count("100.0 %") == 8
 
 
-@pytest.mark.slow
 def test_greedy_pictures_are_not_of_one_token(peers):
     """Else agreement would say nothing."""
     for name in peers.NAMES:
@@ -52,7 +51,6 @@ def test_greedy_pictures_are_not_of_one_token(peers):
         assert len(drawn.unique()) > 3
 
 
-@pytest.mark.slow
 def test_precisions_that_a_device_lacks_are_left_out_with_the_reason(root, monkeypatch):
     pytest.importorskip("torchao", reason="torchao is not installed")
     monkeypatch.syspath_prepend(root / "benchmarks")

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -107,7 +107,6 @@ def fits(claim: Claim, scene: Scene) -> bool:
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=200)
 def test_a_caption_claims_only_what_the_scene_holds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng)
@@ -126,7 +125,6 @@ def test_a_caption_claims_only_what_the_scene_holds(seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=200)
 def test_a_caption_is_short_and_uses_only_the_vocabulary(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tokens = describe(sample_scene(rng), rng).split(" ")

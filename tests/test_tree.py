@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.mock_backbone import MockBackbone, tiny_postcard
 from support.tiny_checkpoints import emu3, lumina
@@ -118,7 +118,6 @@ def assert_settled(fed: Fed, held: torch.Tensor, candidates: torch.Tensor, most:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
 @given(st.data(), st.booleans(), st.sampled_from([1.0, 2.5]), st.integers(1, SCRATCH + 1),
        st.integers(0, 99))
 def test_every_path_of_any_tree_is_as_if_fed_alone(data, row_end, cfg, nodes, seed):

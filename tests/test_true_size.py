@@ -47,6 +47,7 @@ def test_true_sizes_are_those_of_the_catalogue(built, name):
     assert codec == pytest.approx(row.codec_parameters, rel=0.03)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_draws_its_first_rows_from_random_weights(bench, built, name):
     row = built.scaled(known(name))
@@ -101,7 +102,7 @@ def test_a_copy_reads_and_writes(bench, monkeypatch):
     assert bench.copy_bandwidth(CPU, repeats=2) == 2 << 10
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_writes_a_table_and_one_line_of_json(bench, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(bench.COPY_BYTES, "cpu", 1 << 20)
     out = tmp_path / "true_size.md"

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.joint import SMALL, drawn, joint, p_value
 from support.mock_backbone import MockBackbone, events, tokens
@@ -138,7 +138,6 @@ def check_visible(front: Wavefront) -> None:
             assert not (seen[picture, n] & ~known).any()
 
 
-@settings(max_examples=40, deadline=None)
 @given(GRIDS, st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), st.integers(0, 999))
 def test_a_front_moves_on_behind_its_delay_whatever_stands(grid, delay, cells, kept, seed):
     kept = min(kept, grid.rows - 1)
@@ -174,7 +173,6 @@ WAVES = st.builds(methods.Wave, st.integers(1, 7), st.integers(1, 4),
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
 @given(GRIDS, WAVES, st.integers(0, 2))
 def test_no_run_takes_more_passes_or_wider_ones_than_planned(grid, method, kept):
     kept = min(kept, grid.rows - 1)

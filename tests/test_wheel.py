@@ -99,7 +99,7 @@ def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
     assert names == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_installed_command_plans_and_draws(ssd, environment, tmp_path):
     assert all(command in ssd("--help") for command in ("generate", "plan", "app"))
     assert ssd("--version").strip() == ssd_core.__version__, "of the installed metadata"
@@ -134,7 +134,7 @@ def wait_until_it_listens(port: int, process: subprocess.Popen, patience: float 
         sleep(0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_installed_app_serves_its_page_and_its_modules(environment, tmp_path):
     pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
     with socket.socket() as probe:
@@ -156,7 +156,7 @@ def test_the_installed_app_serves_its_page_and_its_modules(environment, tmp_path
         process.communicate(timeout=60)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_options_of_the_installed_app_are_those_of_the_app(ssd):
     text = ssd("app", "--help")
     assert all(flag in text for flag in ("--models-dir", "--language", "--share"))

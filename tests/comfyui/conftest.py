@@ -12,12 +12,20 @@ from support.comfyui_server import comfyui
 HOME = os.environ.get("COMFYUI_PATH")
 
 
+class Skipped(pytest.Module):
+    """A file of tests that is not even read."""
+
+    def collect(self):
+        pytest.skip("COMFYUI_PATH names no ComfyUI to start (see tests/comfyui/README.md)")
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return None if HOME else Skipped.from_parent(parent, path=module_path)
+
+
 def pytest_itemcollected(item):
     if Path(__file__).parent in item.path.parents:
         item.add_marker(pytest.mark.slow)
-        if HOME is None:
-            item.add_marker(pytest.mark.skip(
-                reason="COMFYUI_PATH names no ComfyUI to start (see tests/comfyui/README.md)"))
 
 
 @pytest.fixture(scope="session")

@@ -136,7 +136,7 @@ def test_every_flag_of_a_page_belongs_to_some_command(path):
     known = {"--help", "--index-url", "--guess", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     known = known.union(
-        in_source(r'"(--\w+)"', [ROOT / "environment.py"]),
+        in_source(r'"(--\w+)"', [ROOT / "environment.py", ROOT / "tests" / "conftest.py"]),
         *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
     found = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", path.read_text(encoding="utf-8")))

@@ -12,15 +12,17 @@ those of the guides are put into files by test_guides.py.
 
 import ast
 import re
+import runpy
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import typer
 from support.documents import DOCUMENTS, ROOT, blocks, commands
+from support.small_bundle import small_bundle
 
 from ssd_core.cli import app, main
 
@@ -65,16 +67,20 @@ def test_commands_that_need_more_are_understood(line):
     parse(arguments(line))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if any(
     line.startswith(OURS) and not needs_more(line) for line in commands(path))], ids=name)
-def test_commands_run_in_the_order_of_their_document(path, tmp_path, monkeypatch, capfd):
-    """One after the other in one folder, as somebody would who follows the page."""
+def test_commands_run_in_the_order_of_their_document(path, small_assets, tmp_path, monkeypatch,
+                                                     capfd):
+    """One after the other in one folder, as somebody would who follows the page.
+
+    Pictures are small but for evaluation, which reads postcards of their own size.
+    """
     monkeypatch.chdir(tmp_path)
     for line in commands(path):
         if line.startswith(OURS) and not needs_more(line):
             words = arguments(line)
-            assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
+            with nullcontext() if words[0] == "evaluate" else small_bundle(small_assets):
+                assert main([*words, *SHORT.get(words[0], ())]) == 0, line + capfd.readouterr().err
 
 
 @pytest.mark.parametrize("code", [
@@ -121,9 +127,11 @@ def check_benchmark(words: list[str]) -> None:
     script = ROOT / "benchmarks" / words[0]
     if "argparse" not in script.read_text(encoding="utf-8"):
         return  # takes no arguments, and a test of its own imports it
-    done = subprocess.run([sys.executable, script, *words[1:], "--help"], cwd=ROOT, text=True,
-                          capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.syspath_prepend(script.parent)
+        patch.setattr(sys, "argv", [str(script), *words[1:], "--help"])
+        runpy.run_path(str(script), run_name="__main__")
+    assert not ended.value.code
 
 
 def check_pytest(words: list[str]) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support import comfyui_stub
-from support.small_bundle import READERS, write_small_bundle
+from support.small_bundle import READERS
 
 
 class Pack:
@@ -54,11 +54,6 @@ def pack(loaded):
     loaded.stubs.args.disable_metadata = False
     loaded.module("ssd_core.engine.usual").OWN.means.clear()
     return loaded
-
-
-@pytest.fixture(scope="session")
-def small_assets(tmp_path_factory):
-    return write_small_bundle(tmp_path_factory.mktemp("assets"))
 
 
 @pytest.fixture

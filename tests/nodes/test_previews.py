@@ -10,8 +10,9 @@ import pytest
 import torch
 from PIL import Image
 from support import comfyui_stub
+from support.small_bundle import SIDE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_bundle")]
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_the_finished_picture_is_the_node_s_ui_in_a_few_messages(pack, sampled):
     entry, = output.ui["ssd_preview"]
     assert [m["kind"] for m in entry["messages"]] == ["started", "pass", "rows", "finished"]
     rows = entry["messages"][2]
-    assert rows["strips"] == [] and (rows["first"], rows["last"]) == (0, 24)
+    assert rows["strips"] == [] and (rows["first"], rows["last"]) == (0, SIDE)
     for n in range(2):
         drawn = (output.args[0][n] * 255).round().to(torch.uint8).numpy()
         assert np.array_equal(picture(pack, rows, n), drawn)
@@ -52,7 +53,7 @@ def test_the_finished_picture_is_the_node_s_ui_in_a_few_messages(pack, sampled):
 
 def test_one_message_has_the_marks_of_every_cell(pack, sampled):
     judged = sampled().ui["ssd_preview"][0]["messages"][1]
-    assert judged["first"] == 0 and [len(line) for line in judged["marks"]] == [24 * 24]
+    assert judged["first"] == 0 and [len(line) for line in judged["marks"]] == [SIDE * SIDE]
     assert "a" in judged["marks"][0] and set(judged["marks"][0]) <= set("arc")
 
 

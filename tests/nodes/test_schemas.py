@@ -34,53 +34,55 @@ def test_the_nodes_are_those_of_the_contract(pack):
     assert len({s.display_name for s in pack.schemas.values()}) == len(IDS)
 
 
-@pytest.mark.parametrize("node", IDS)
-def test_outputs_keep_their_types_and_order(pack, node):
-    assert [output.io_type for output in pack.schemas[node].outputs] == OUTPUTS[node]
+def test_outputs_keep_their_types_and_order(pack):
+    assert {node: [output.io_type for output in schema.outputs]
+            for node, schema in pack.schemas.items()} == OUTPUTS
 
 
-@pytest.mark.parametrize("node", IDS)
-def test_everything_says_what_it_is(pack, node):
-    schema = pack.schemas[node]
-    assert len(schema.description) > 20
-    for slot in (*schema.inputs, *schema.outputs):
-        assert slot.tooltip, slot
-    names = [i.id for i in schema.inputs] + [o.display_name for o in schema.outputs]
-    assert all(names)
+def test_everything_says_what_it_is(pack):
+    for node, schema in pack.schemas.items():
+        assert len(schema.description) > 20, node
+        for slot in (*schema.inputs, *schema.outputs):
+            assert slot.tooltip, (node, slot)
+        names = [i.id for i in schema.inputs] + [o.display_name for o in schema.outputs]
+        assert all(names), node
 
 
-@pytest.mark.parametrize("node", IDS)
-def test_widgets_have_legal_ranges_and_defaults_inside_them(pack, node):
-    for widget in (i for i in pack.schemas[node].inputs if i.widget):
-        if widget.io_type in ("INT", "FLOAT"):
-            assert widget.min <= widget.default <= widget.max, widget.id
-        elif widget.io_type == "COMBO":
-            assert widget.default in widget.options, widget.id
-            assert len(set(widget.options)) == len(widget.options)
+def test_widgets_have_legal_ranges_and_defaults_inside_them(pack):
+    for node, schema in pack.schemas.items():
+        for widget in (i for i in schema.inputs if i.widget):
+            if widget.io_type in ("INT", "FLOAT"):
+                assert widget.min <= widget.default <= widget.max, (node, widget.id)
+            elif widget.io_type == "COMBO":
+                assert widget.default in widget.options, (node, widget.id)
+                assert len(set(widget.options)) == len(widget.options), (node, widget.id)
 
 
-@pytest.mark.parametrize("node", IDS)
-def test_saved_workflows_keep_their_widgets(pack, node):
+def test_saved_workflows_keep_their_widgets(pack):
     """Saved values are positional: what was there stays in place, new inputs come last."""
-    golden = json.loads(GOLDEN.read_text())[node]
-    inputs = [[i.id, i.io_type] for i in pack.schemas[node].inputs if i.widget]
-    links = [[i.id, i.io_type] for i in pack.schemas[node].inputs if not i.widget]
-    assert inputs[: len(golden["widgets"])] == golden["widgets"]
-    assert links[: len(golden["links"])] == golden["links"]
+    for node, golden in json.loads(GOLDEN.read_text()).items():
+        inputs = [[i.id, i.io_type] for i in pack.schemas[node].inputs if i.widget]
+        links = [[i.id, i.io_type] for i in pack.schemas[node].inputs if not i.widget]
+        assert inputs[: len(golden["widgets"])] == golden["widgets"], node
+        assert links[: len(golden["links"])] == golden["links"], node
 
 
-@pytest.mark.parametrize("node", IDS)
-def test_execute_takes_exactly_the_inputs(pack, node):
+def test_the_inputs_of_every_node_are_remembered():
+    assert set(json.loads(GOLDEN.read_text())) == set(IDS)
+
+
+def test_execute_takes_exactly_the_inputs(pack):
     """By name, but for knobs and numbered inputs, which come as one mapping."""
-    taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
-    named = {name for name, one in taken.items() if one.kind is one.POSITIONAL_OR_KEYWORD}
-    inputs = [i.id for i in pack.schemas[node].inputs]
-    knobs = set()
-    if "widgets" in taken:
-        knobs = knob_widgets(pack) | {"numerics"}
-        knobs |= {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
-    assert named - {"cls"} <= set(inputs) and not named & knobs
-    assert set(inputs) - named == knobs & set(inputs)
+    for node in IDS:
+        taken = inspect.signature(inspect.unwrap(pack.nodes[node].execute.__func__)).parameters
+        named = {name for name, one in taken.items() if one.kind is one.POSITIONAL_OR_KEYWORD}
+        inputs = [i.id for i in pack.schemas[node].inputs]
+        knobs = set()
+        if "widgets" in taken:
+            knobs = knob_widgets(pack) | {"numerics"}
+            knobs |= {name for name in inputs if re.fullmatch(r"\w+_\d", name)}
+        assert named - {"cls"} <= set(inputs) and not named & knobs, node
+        assert set(inputs) - named == knobs & set(inputs), node
 
 
 def knob_widgets(pack):

@@ -343,7 +343,7 @@ def test_tokens_of_another_backbone_are_refused(pack, backbone):
 
 
 @pytest.fixture
-def drawn(pack, backbone, heads):
+def drawn(small_bundle, pack, backbone, heads):
     return pack.run("SSD_Sampler", backbone=backbone, heads=heads, cfg=1.0, batch_size=2)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from support.mock_backbone import random_heads, tiny_postcard
-from support.small_bundle import small_bundle, write_small_bundle
+from support.small_bundle import small_bundle
 
 from ssd_core.backbones.postcard import save
 from ssd_core.engine.heads import save_heads
@@ -89,12 +89,11 @@ def ended(worker):
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def app(small_assets, tmp_path_factory):
     """The app with the bundled backbone of fewer cells, served to the tests of a file."""
     from support.studio_visit import served
 
-    assets = write_small_bundle(tmp_path_factory.mktemp("assets"))
-    with small_bundle(assets), served(tmp_path_factory.mktemp("app")) as running:
+    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app")) as running:
         yield running
 
 

@@ -3,26 +3,20 @@
 import json
 from threading import Event
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 from support.preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
 from support.fake_hub import FakeHub  # noqa: E402
-from support.small_bundle import PIXELS, SIDE  # noqa: E402
-from support.studio_visit import PROMPT, Visitor, served  # noqa: E402
+from support.studio_visit import PROMPT, Visitor, answer, served, tokens_of  # noqa: E402
 from support.tiny_image_models import janus_port  # noqa: E402
 from test_downloaded import published  # noqa: E402
 
-from ssd_core import Sampling, generate, load_backbone, load_heads, methods  # noqa: E402
-from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png  # noqa: E402
-from ssd_core.postcards import claims  # noqa: E402
+from ssd_core import load_backbone  # noqa: E402
+from ssd_core.front.recipe import read_recipe, recipe_tokens  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
-from studio.tabs.examples import EXAMPLES  # noqa: E402
 
 
 @pytest.fixture
@@ -32,103 +26,7 @@ def visitor(visit):
     return visitor
 
 
-def solo(method, seed, **sampling):
-    backbone = load_backbone("postcard", device="cpu")
-    heads = load_heads("postcard", backbone)
-    *_, finished = generate(backbone, PROMPT, method, heads,
-                             Sampling(seed=seed, **sampling))
-    return finished.tokens[0]
-
-
-def tokens_of(path):
-    return recipe_tokens(read_recipe(path))
-
-
 # Create
-
-
-def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
-    visitor.lock(7)
-    told = visitor.draw()
-    assert f"instead of {SIDE * SIDE}" in visitor.text("create-stage")
-    assert str(app.services.history.folder) in told
-    saved = app.pictures[-1]
-    recipe = read_recipe(saved)
-    assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "exact")
-    assert tokens_of(saved).equal(solo(methods.Exact(), 7))
-    assert all(visitor.painted_rows())
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("link", name="Download").click()
-    assert download.value.suggested_filename == saved.name
-    assert download.value.path().read_bytes() == saved.read_bytes()
-
-
-def test_rows_are_painted_while_the_run_goes_on(visitor, app):
-    with app.holding():
-        visitor.page.click("#draw")
-        visitor.page.wait_for_function(
-            """() => { const run = document.querySelector("#create-stage .ssd-run");
-              const canvas = document.querySelector("#create-stage canvas.ssd-pixels");
-              if (run?.dataset.state !== "running" || !canvas) return false;
-              const pixel = (y) => canvas.getContext("2d").getImageData(9, y, 1, 1).data[3];
-              return pixel(1) > 0 && pixel(canvas.height - 2) === 0; }""", polling=20)
-        painted = visitor.painted_rows()
-        assert painted == sorted(painted, reverse=True), "rows come from the top"
-        visitor.page.click("#stop")
-        visitor.until("cancelled")
-
-
-def test_a_seed_that_was_set_is_used_and_an_unlocked_one_is_new_and_told_in_its_box(visitor, app):
-    box = visitor.page.locator("#seed :is(input, textarea)")
-    visitor.fill("seed", 5)
-    visitor.draw()
-    assert box.input_value() == "5" and read_recipe(app.pictures[-1])["seed"] == 5
-    visitor.page.click("#dice")
-    visitor.page.wait_for_function("() => document.querySelector('#seed textarea, #seed input')"
-                                   ".value !== '5'")
-    rolled = box.input_value()
-    visitor.draw()
-    assert read_recipe(app.pictures[-1])["seed"] == int(rolled)
-    visitor.page.locator("#lock input").uncheck()
-    visitor.draw()
-    assert read_recipe(app.pictures[-1])["seed"] == int(box.input_value()) != int(rolled)
-
-
-def test_a_prompt_can_be_had_from_the_dice_and_from_the_examples(visitor):
-    page, box = visitor.page, visitor.page.locator("#prompt textarea")
-    before = box.input_value()
-    page.click("#surprise")
-    value = "document.querySelector('#prompt textarea').value"
-    page.wait_for_function(f"(before) => {value} !== before", arg=before)
-    assert claims(box.input_value()) and not page.locator("#note .studio-problem").count()
-    page.get_by_role("button", name="Example prompts").click()
-    pictures = page.locator("#examples img")
-    pictures.last.wait_for()
-    assert pictures.count() == len(EXAMPLES) == 8
-    page.wait_for_function("() => [...document.querySelectorAll('#examples img')]"
-                           ".every((one) => one.naturalWidth)")
-    pictures.nth(3).click()
-    page.wait_for_function(f"(text) => {value} === text", arg=EXAMPLES[3])
-
-
-def test_words_the_backbone_does_not_know_are_named_before_anything_runs(visitor):
-    visitor.fill("prompt", "a zeppelin on a lake")
-    visitor.page.wait_for_selector("#note .studio-problem")
-    assert "zeppelin" in visitor.text("note")
-    prompt, note = (visitor.page.locator(one).bounding_box() for one in ("#prompt", "#note"))
-    assert 0 <= note["y"] - (prompt["y"] + prompt["height"]) < 40, "it stands under the prompt"
-
-
-def test_a_refused_run_is_told_once_and_no_more_when_it_is_mended(visitor):
-    page = visitor.page
-    visitor.fill("prompt", "")
-    page.wait_for_selector("#note .studio-problem")
-    page.click("#draw")
-    page.wait_for_selector("#trouble .studio-problem")
-    assert page.locator("#note .studio-problem").count() == 0
-    assert "the prompt is empty" in visitor.text("trouble")
-    page.locator("#prompt textarea").press_sequentially("a tent")
-    page.wait_for_selector("#trouble .studio-problem", state="detached")
 
 
 def test_the_plan_follows_the_knobs(visitor):
@@ -156,6 +54,9 @@ def test_the_plan_follows_the_knobs(visitor):
     visitor.page.wait_for_selector("#plan .studio-problem")
     assert "k_h" in visitor.text("plan")
     assert visitor.page.locator("#plan").get_attribute("aria-live") == "polite"
+
+
+# Stopping
 
 
 def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
@@ -196,205 +97,6 @@ def place_on_stage(visitor, element):
     return [box["x"] - stage["x"], box["y"] - stage["y"], box["width"], box["height"]]
 
 
-# Race
-
-
-def test_a_race_ends_with_a_verdict_and_a_divider_on_request(visitor, app):
-    visitor.lock(9)
-    visitor.tab("Race")
-    visitor.page.get_by_role("button", name="Methods in the race").click()
-    visitor.choose("race-2", "exact")
-    visitor.page.click("#race")
-    visitor.page.locator("#race-stage").get_by_role("button", name="Compare").click()
-    handle = visitor.page.locator("dialog [role=slider]")
-    handle.wait_for()
-    assert "identical to normal decoding" in visitor.told("race-status")
-    assert len(visitor.page.locator("#race-stage .ssd-panel").all()) == 2
-    before = handle.get_attribute("aria-valuenow")
-    handle.press("ArrowLeft")
-    assert float(handle.get_attribute("aria-valuenow")) < float(before)
-    sheet = app.pictures[-1]
-    assert "race" in sheet.name and Image.open(sheet).width > 2 * PIXELS
-    assert tokens_of(app.pictures[-2]).equal(tokens_of(app.pictures[-3]))
-
-
-# Seeds
-
-
-def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visitor, app):
-    before = len(app.pictures)
-    visitor.lock(40)
-    visitor.tab("Seeds")
-    visitor.fill("seeds-count", 4)
-    visitor.page.click("#seeds-start")
-    visitor.paused()
-    assert "4 paused at row 4 of 12" in visitor.told("seeds-status")
-    assert len(app.pictures) == before, "nothing is finished yet"
-    assert visitor.page.is_disabled("#seeds-finish"), "nothing is ticked yet"
-    boxes = visitor.page.locator("#seeds-grid input[type=checkbox]")
-    boxes.nth(1).check()
-    boxes.nth(3).check()
-    visitor.page.wait_for_function(
-        "() => document.querySelectorAll('#seeds-ticks input:checked').length === 2")
-    visitor.page.click("#seeds-finish")
-    visitor.page.wait_for_function(
-        "() => document.querySelector('#seeds-status').innerText.includes('2 finished')")
-    made = app.pictures[before:]
-    assert {read_recipe(path)["seed"] for path in made} == {41, 43}
-    for path in made:
-        assert tokens_of(path).equal(solo(methods.Exact(), read_recipe(path)["seed"]))
-    cards = visitor.page.locator("#seeds-grid .ssd-seed")
-    assert boxes.nth(0).is_visible() and not boxes.nth(1).is_visible(), "finished once"
-    assert visitor.page.is_disabled("#seeds-finish"), "what was ticked is finished"
-    cards.nth(1).locator("[data-tool=redo]").click()
-    visitor.page.wait_for_selector("#redo-stage ssd-keep-line img")
-    assert made[0].name in visitor.page.locator("#redo-stage ssd-keep-line").get_attribute("src")
-
-
-def test_finish_without_paused_seeds_says_so_beside_its_button(visitor, app):
-    visitor.tab("Seeds")
-    visitor.fill("seeds-count", 2)
-    visitor.page.click("#seeds-start")
-    visitor.paused()
-    visitor.page.locator("#seeds-grid input[type=checkbox]").first.check()
-    visitor.page.wait_for_selector("#seeds-finish:not([disabled])")
-    app.services.parked_seeds.drop_all()
-    visitor.page.click("#seeds-finish")
-    visitor.page.wait_for_selector("#seeds-status >> text=has expired")
-    assert visitor.page.locator("#trouble").inner_text().strip() == ""
-
-
-# History
-
-
-def test_one_click_restores_all_settings(visitor, app):
-    visitor.lock(2**64 - 1)
-    visitor.expert()
-    visitor.fill("window", 24)
-    visitor.fill("negative", "a boat")
-    visitor.draw()
-    fresh = {"prompt": "a sun", "seed": 1, "negative": "", "window": 30}
-    for name, value in fresh.items():
-        visitor.fill(name, value)
-    visitor.tab("History")
-    visitor.page.locator("#lock input").uncheck()
-    visitor.page.locator("#history img").first.click()
-    visitor.page.wait_for_selector(".studio-details img")
-    visitor.page.click("#history-restore")
-    assert "Settings restored" in visitor.told("history-status")
-    visitor.page.wait_for_selector("#lock input:checked")
-    values = {name: visitor.page.locator(f"#{name} :is(textarea, input)").first.input_value()
-              for name in fresh}
-    assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
-                      "window": "24"}
-
-
-def test_delete_asks_and_means_the_picture_on_show(visitor, app):
-    visitor.draw()
-    old = app.pictures[-1]
-    visitor.tab("History")
-    visitor.page.locator("#history img").first.click()
-    visitor.page.wait_for_selector(f".studio-details h3:has-text('{old.stem}')")
-    visitor.tab("Create")
-    visitor.draw()
-    new = app.pictures[-1]
-    visitor.tab("History")
-    visitor.page.wait_for_selector(".studio-details", state="detached")
-    visitor.page.locator("#history img").first.click()
-    visitor.page.wait_for_selector(f".studio-details h3:has-text('{new.stem}')")
-    visitor.page.click("#history-delete")
-    sure = visitor.page.locator("#history-sure")
-    sure.wait_for()
-    assert new.name in sure.inner_text() and new.exists()
-    sure.click()
-    visitor.page.wait_for_function(
-        "() => document.querySelector('#history-status').innerText.includes('Deleted')")
-    assert old.exists() and not new.exists()
-
-
-def test_a_png_saved_by_the_node_pack_restores_too(visitor, tmp_path, app):
-    visitor.lock(12)
-    visitor.draw()
-    recipe = {**read_recipe(app.pictures[-1]), "prompt": "a tower", "seed": 77}
-    path = tmp_path / "ComfyUI_00001_.png"
-    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe, {"workflow": "{}", "prompt": "{}"})
-    visitor.tab("History")
-    visitor.page.set_input_files("#history-drop input[type=file]", path)
-    assert "Settings restored from ComfyUI_00001_.png" in visitor.told("history-status")
-    assert visitor.page.locator("#prompt textarea").input_value() == "a tower"
-
-
-def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(visitor, tmp_path,
-                                                                               app):
-    visitor.lock(7)
-    visitor.draw()
-    recipe = {**read_recipe(app.pictures[-1]), "version": 1}
-    path = tmp_path / "old.png"
-    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe)
-    visitor.tab("History")
-    visitor.page.set_input_files("#history-drop input[type=file]", path)
-    assert "Settings restored" in visitor.told("history-status")
-    visitor.tab("Create")
-    visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 7, noise_version=1))
-    visitor.fill("seed", 8)
-    visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 8))
-
-
-def bad_files(folder):
-    """Uploads that are no good, and a word of the line that says so."""
-    text = folder / "letter.png"
-    text.write_text("this is no picture")
-    yield text, "not a whole PNG"
-    plain = folder / "plain.png"
-    Image.fromarray(np.zeros((PIXELS, PIXELS, 3), np.uint8)).save(plain)
-    yield plain, "no settings in it"
-    cut = folder / "cut.png"
-    cut.write_bytes(plain.read_bytes()[:-60])
-    yield cut, "PNG"
-    hostile = folder / "hostile.png"
-    save_png(hostile, torch.zeros(PIXELS, PIXELS, 3), None, {"ssd_recipe": json.dumps(
-        {"version": 1, "prompt": "<img src=x onerror=alert(1)>", "seed": "../../etc/passwd"})})
-    yield hostile, "damaged"
-
-
-def test_bad_uploads_get_one_line_and_the_app_goes_on(visitor, tmp_path):
-    visitor.tab("History")
-    for path, word in bad_files(tmp_path):
-        visitor.page.set_input_files("#history-drop input[type=file]", path)
-        visitor.page.wait_for_function(
-            "([name, word]) => { const text = document.querySelector('#history-status').innerText;"
-            " return text.includes(name) && text.includes(word); }", arg=[path.name, word])
-        assert "\n" not in visitor.text("history-status")
-        assert str(path.parent) not in visitor.text("history-status")
-        visitor.page.locator("#history-drop button[aria-label=Clear]").click()
-    visitor.tab("Redo from a row")
-    visitor.page.set_input_files("#redo-upload input[type=file]", tmp_path / "letter.png")
-    assert "letter.png" in visitor.told("redo-told")
-    visitor.tab("Create")
-    visitor.draw()
-    assert f"instead of {SIDE * SIDE}" in visitor.figures()
-
-
-def test_an_upload_is_redone_below_the_line_that_was_dragged(visitor, tmp_path, app):
-    path = tmp_path / "grey.png"
-    Image.new("RGB", (PIXELS, PIXELS), (120, 140, 160)).save(path)
-    visitor.tab("Redo from a row")
-    visitor.page.set_input_files("#redo-upload input[type=file]", path)
-    assert "encoded: it carries no recipe" in visitor.told("redo-told")
-    line = visitor.page.locator("#redo-stage [role=slider]")
-    line.press("Home")
-    for _ in range(3):
-        line.press("ArrowDown")
-    rows = int(line.get_attribute("aria-valuenow"))
-    visitor.page.wait_for_function(
-        "rows => document.querySelector('#redo-rows input[type=number]').value == rows", arg=rows)
-    visitor.page.click("#redo")
-    assert "Saved as" in visitor.told("redo-status")
-    assert read_recipe(app.pictures[-1])["keep_rows"] == rows
-
-
 # More than one visitor, and none
 
 
@@ -424,23 +126,10 @@ def test_two_tabs_do_not_mix_and_the_second_waits_its_turn(visit, app):
 # Manners
 
 
-def test_nothing_is_asked_of_any_other_machine(visit, app):
-    visitor = visit()
-    visitor.draw()
-    for name in ("Race", "Redo from a row", "Seeds", "History", "Models", "Doctor"):
-        visitor.tab(name)
-    assert len(visitor.asked) > 20
-    ours = (app.address, "data:", "blob:")
-    assert [url for url in visitor.asked if not url.startswith(ours)] == []
-    answer = visitor.page.request.get(app.address)
-    assert "default-src 'self'" in answer.headers["content-security-policy"]
-
-
-def test_only_names_of_this_machine_are_answered(visit, app):
-    page = visit().page
-    assert page.request.get(app.address, headers={"host": "evil.example"}).status == 400
+def test_only_names_of_this_machine_are_answered(app):
+    assert answer(app, "", host="evil.example")[0] == 400
     for way_out in ("../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "nothing.png"):
-        assert page.request.get(f"{app.address}studio/picture/{way_out}").status == 404
+        assert answer(app, f"studio/picture/{way_out}")[0] == 404
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -483,27 +172,8 @@ def test_keyboard_alone_draws_a_picture(visit):
     visitor.until("done")
 
 
-def test_doctor_has_what_a_bug_report_needs(visitor):
-    visitor.tab("Doctor")
-    visitor.page.wait_for_function(
-        "() => document.querySelector('#doctor-report textarea').value.includes('torch')")
-    report = visitor.page.locator("#doctor-report textarea").input_value()
-    assert "ssd-decoding" in report and "postcard" in report and "last error" in report
-    assert PROMPT not in report
-
-
-def test_backbones_are_listed_with_where_it_looked_and_whether_they_fit(visitor, app):
-    visitor.tab("Models")
-    visitor.page.wait_for_selector("#backbones-found table")
-    found = visitor.text("backbones-found")
-    assert "postcard" in found and str(app.services.library.places()[0]) in found
-    visitor.page.click("#backbone-fit")
-    assert "MiB" in visitor.told("backbone-status")
-    assert "not" not in visitor.text("backbone-progress")
-
-
-def test_endpoints_have_stable_names(visit, app):
-    info = visit().page.request.get(f"{app.address}gradio_api/info").json()
+def test_endpoints_have_stable_names(app):
+    info = json.loads(answer(app, "gradio_api/info")[1])
     assert {"/draw", "/race", "/seeds_start", "/seeds_finish", "/plan", "/restore",
             "/doctor", "/fit", "/use_backbone"} <= set(info["named_endpoints"])
 
@@ -562,17 +232,6 @@ def test_a_download_goes_on_after_its_tab_was_closed_and_another_shows_it(
         again.page.wait_for_selector("#backbone-progress :has-text('Downloaded to')")
         assert again.page.locator("#backbone-download").is_disabled(), "it says no size"
     assert load_backbone(running.services.library.places()[0] / row.name, "cpu").name
-
-
-def test_without_a_network_the_hub_is_one_line(chromium, app, visit, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    visitor = visit()
-    visitor.tab("Models")
-    visitor.told("backbone-quote")  # what the tab itself says comes first
-    visitor.page.click("#backbone-ask")
-    line = visitor.told("backbone-quote")
-    visitor.page.wait_for_selector("#backbone-quote .studio-problem")
-    assert visitor.page.locator("#backbone-download").is_disabled() and line
 
 
 def test_another_backbone_brings_its_own_schedule_and_sizes(chromium, tmp_path):

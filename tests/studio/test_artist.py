@@ -8,7 +8,7 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.studio_visit import served  # noqa: E402
+from support.studio_visit import served, visits  # noqa: E402
 
 from ssd_core.front.film import can_write_mp4  # noqa: E402
 from ssd_core.front.recipe import read_recipe  # noqa: E402
@@ -42,14 +42,28 @@ def app(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(scope="module")
+def page(chromium, app):
+    """A window on a desk, opened once for all tests that need one."""
+    with visits(chromium, app) as open_one:
+        yield open_one(**DESK)
+
+
+@pytest.fixture
+def desk(page, app):
+    page.tab("Create")
+    page.page.evaluate("scrollTo(0, 0)")
+    yield page
+    app.drop_all()
+
+
 def prompt(visitor):
     return visitor.page.locator("#prompt textarea").input_value()
 
 
 def drawn_by(visitor, press):
     """Start a run by `press`, and wait for its tools."""
-    press()
-    visitor.until("running")
+    visitor.drawn(press)
     visitor.until("done")
     visitor.page.locator("#create-stage .ssd-tools").wait_for()
 
@@ -59,6 +73,7 @@ def tool(visitor, name, stage="create-stage"):
 
 
 def test_at_first_sight_the_picture_has_the_window_and_the_overlay_until_it_is_done(visit, app):
+    """On a page of its own, since it is about a fresh one."""
     visitor = visit(**DESK)
     page = visitor.page
     page.get_by_role("button", name="Time", exact=True).click()
@@ -188,83 +203,6 @@ def test_on_a_phone_tabs_prompt_and_stage_come_first_and_the_rest_folds(visit):
     two_fingers_zoom_the_picture(visitor)
 
 
-def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(visit):
-    visitor = visit(**DESK)
-    drawn_by(visitor, lambda: visitor.page.click("#draw"))
-    visitor.expert()
-    visitor.page.locator("#min_p").scroll_into_view_if_needed()
-    visitor.page.wait_for_function("() => scrollY > 400")
-    for there in ("#draw", "#create-stage .ssd-picture"):
-        box = visitor.page.locator(there).bounding_box()
-        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
-
-
-def test_the_verdict_of_a_race_is_in_sight(visit):
-    page = visit(**DESK).page
-    page.locator("[data-tab-id=race]").last.click()
-    page.click("#race")
-    page.wait_for_function("() => document.querySelector('#race-status p')?.innerText.trim()")
-    told = page.locator("#race-status").bounding_box()
-    assert page.evaluate("scrollY") == 0 and told["y"] + told["height"] <= 768
-
-
-def test_experts_see_the_knobs_of_the_chosen_method_only(visit, app):
-    visitor = visit()
-    visitor.expert()
-
-    def seen(name):
-        return visitor.page.locator(f"#{name}").is_visible()
-
-    visitor.page.locator("#window").wait_for()
-    assert seen("cfg") and not seen("k_h") and not seen("group")
-    visitor.choose("method", "ssd")
-    visitor.page.locator("#k_h").wait_for()
-    assert not seen("window") and seen("rounds") and seen("cfg")
-    visitor.fill("k_h", 3)
-    visitor.choose("method", "gsd")
-    visitor.page.locator("#group").wait_for()
-    assert not seen("k_h")
-    visitor.choose("method", "ssd")
-    visitor.page.locator("#k_h").wait_for()
-    assert visitor.page.locator("#k_h input").input_value() == "3", "a hidden knob keeps its value"
-    drawn_by(visitor, lambda: visitor.page.click("#draw"))
-    assert read_recipe(app.pictures[-1])["knobs"]["k_h"] == 3
-
-
-def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(visit):
-    visitor = visit(**DESK)
-    drawn_by(visitor, lambda: visitor.page.click("#draw"))
-    visitor.tab("History")
-    first = visitor.page.locator("#history img").first
-    visitor.page.wait_for_selector(".studio-pick")
-    assert not visitor.page.locator("#history-restore").is_visible(), "there is none to restore"
-    before = first.bounding_box()
-    first.click()
-    visitor.page.wait_for_selector(".studio-details img")
-    assert first.bounding_box() == before
-    assert visitor.page.locator("#history-restore").is_visible()
-
-
-def test_a_search_keeps_the_picture_that_is_looked_at(visit):
-    visitor = visit(**DESK)
-    page, pictures = visitor.page, visitor.page.locator("#history .thumbnail-item")
-    for seed in (7101, 7102):
-        visitor.lock(seed)
-        drawn_by(visitor, lambda: page.click("#draw"))
-    visitor.tab("History")
-    pictures.nth(1).click()
-    page.wait_for_selector(".studio-details h3:has-text('-7101-')")
-    for search, place in (("7101", 0), ("", 1)):
-        visitor.fill("history-search", search)
-        page.wait_for_function(
-            "(n) => document.querySelectorAll('#history .thumbnail-item')[n]"
-            "?.classList.contains('selected')", arg=place)
-        assert page.locator("#history .selected").count() == 1
-        assert "-7101-" in page.locator(".studio-details h3").inner_text()
-    visitor.fill("history-search", "7102")
-    page.wait_for_selector(".studio-details", state="detached")
-
-
 def test_on_a_phone_tabs_that_draw_nothing_have_the_screen_for_themselves(visit):
     page = visit(viewport={"width": 390, "height": 844}, has_touch=True).page
     page.wait_for_selector(".studio-fold")
@@ -274,6 +212,79 @@ def test_on_a_phone_tabs_that_draw_nothing_have_the_screen_for_themselves(visit)
         page.wait_for_selector(f"[data-tab-id={tab}][aria-selected=true]", state="attached")
         assert page.locator("#prompt").is_visible() is shown, tab
         assert page.locator(".studio-fold").is_visible() is shown, tab
+
+
+def test_draw_and_the_picture_stay_in_sight_while_settings_are_scrolled(desk):
+    drawn_by(desk, lambda: desk.page.click("#draw"))
+    desk.expert()
+    desk.page.locator("#min_p").scroll_into_view_if_needed()
+    desk.page.wait_for_function("() => scrollY > 400")
+    for there in ("#draw", "#create-stage .ssd-picture"):
+        box = desk.page.locator(there).bounding_box()
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, there
+
+
+def test_the_verdict_of_a_race_is_in_sight(desk):
+    page = desk.page
+    page.locator("[data-tab-id=race]").last.click()
+    page.click("#race")
+    page.wait_for_function("() => document.querySelector('#race-status p')?.innerText.trim()")
+    told = page.locator("#race-status").bounding_box()
+    assert page.evaluate("scrollY") == 0 and told["y"] + told["height"] <= 768
+
+
+def test_experts_see_the_knobs_of_the_chosen_method_only(desk, app):
+    desk.expert()
+
+    def seen(name):
+        return desk.page.locator(f"#{name}").is_visible()
+
+    desk.page.locator("#window").wait_for()
+    assert seen("cfg") and not seen("k_h") and not seen("group")
+    desk.choose("method", "ssd")
+    desk.page.locator("#k_h").wait_for()
+    assert not seen("window") and seen("rounds") and seen("cfg")
+    desk.fill("k_h", 3)
+    desk.choose("method", "gsd")
+    desk.page.locator("#group").wait_for()
+    assert not seen("k_h")
+    desk.choose("method", "ssd")
+    desk.page.locator("#k_h").wait_for()
+    assert desk.page.locator("#k_h input").input_value() == "3", "a hidden knob keeps its value"
+    drawn_by(desk, lambda: desk.page.click("#draw"))
+    assert read_recipe(app.pictures[-1])["knobs"]["k_h"] == 3
+
+
+def test_the_list_of_pictures_stays_where_it_is_when_one_is_chosen(desk):
+    drawn_by(desk, lambda: desk.page.click("#draw"))
+    desk.tab("History")
+    first = desk.page.locator("#history img").first
+    desk.page.wait_for_selector(".studio-pick")
+    assert not desk.page.locator("#history-restore").is_visible(), "there is none to restore"
+    before = first.bounding_box()
+    first.click()
+    desk.page.wait_for_selector(".studio-details img")
+    assert first.bounding_box() == before
+    assert desk.page.locator("#history-restore").is_visible()
+
+
+def test_a_search_keeps_the_picture_that_is_looked_at(desk):
+    page, pictures = desk.page, desk.page.locator("#history .thumbnail-item")
+    for seed in (7101, 7102):
+        desk.lock(seed)
+        drawn_by(desk, lambda: page.click("#draw"))
+    desk.tab("History")
+    pictures.nth(1).click()
+    page.wait_for_selector(".studio-details h3:has-text('-7101-')")
+    for search, place in (("7101", 0), ("", 1)):
+        desk.fill("history-search", search)
+        page.wait_for_function(
+            "(n) => document.querySelectorAll('#history .thumbnail-item')[n]"
+            "?.classList.contains('selected')", arg=place)
+        assert page.locator("#history .selected").count() == 1
+        assert "-7101-" in page.locator(".studio-details h3").inner_text()
+    desk.fill("history-search", "7102")
+    page.wait_for_selector(".studio-details", state="detached")
 
 
 def two_fingers_zoom_the_picture(visitor):

@@ -7,17 +7,23 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from support.preview_run import lent_page  # noqa: E402
 from support.small_bundle import SIDE  # noqa: E402
 from support.studio_visit import PROMPT, Visitor  # noqa: E402
 
 
+@pytest.fixture(scope="module")
+def page(chromium, app):
+    """Reloaded or cut off while it is told of a run; Gradio itself complains of that on the
+    console, so nobody looks there."""
+    with lent_page(chromium) as page:
+        yield Visitor(page, app.address)
+
+
 @pytest.fixture
-def reloading(chromium, app):
-    """A visitor whose page is reloaded or cut off while it is told of a run; Gradio itself
-    complains of that on the console, so nobody looks there."""
-    context = chromium.new_context()
-    yield Visitor(context.new_page(), app.address)
-    context.close()
+def reloading(page, app):
+    page.tab("Create")
+    yield page
     app.drop_all()
 
 

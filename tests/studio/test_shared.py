@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from support.small_bundle import small_bundle, write_small_bundle  # noqa: E402
+from support.small_bundle import small_bundle  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -22,10 +22,9 @@ def private(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    assets = write_small_bundle(tmp_path_factory.mktemp("assets"))
+def app(small_assets, tmp_path_factory):
     users = {ANN["username"]: ANN["password"]}
-    with small_bundle(assets), served(tmp_path_factory.mktemp("app"), users=users) as running:
+    with small_bundle(small_assets), served(tmp_path_factory.mktemp("app"), users=users) as running:
         yield running
 
 

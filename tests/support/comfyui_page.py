@@ -7,23 +7,11 @@ import json
 from contextlib import contextmanager
 from pathlib import Path
 
+from .page_moments import AT_REST
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
 SECONDS = 1000  # as the page counts them
-# Ends when nothing was added to the page or taken from it for twelve frames on end.
-AT_REST = """() => new Promise((resolve, reject) => {
-  let calm = 0, frames = 0;
-  const observer = new MutationObserver(() => { calm = 0; });
-  observer.observe(document.body, { subtree: true, childList: true });
-  const look = () => {
-    calm += 1;
-    frames += 1;
-    if (calm <= 12 && frames < 3000) return requestAnimationFrame(look);
-    observer.disconnect();
-    return calm > 12 ? resolve() : reject(new Error("the page does not come to rest"));
-  };
-  requestAnimationFrame(look);
-})"""
 
 
 class Page:
@@ -33,8 +21,16 @@ class Page:
         self.page, self.errors, self.seen = page, [], []
         page.set_default_timeout(180 * SECONDS)  # a busy machine may take that long
         page.on("pageerror", self._note)
+        page.on("console", lambda line: "SSD preview" in line.text
+                and self.errors.append(line.text))
+        # Newer frontends ask before they let go of a changed workflow.
+        page.on("dialog", lambda dialog: dialog.accept())
         page.goto(url, wait_until="domcontentloaded")
-        page.wait_for_function(READY)
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the page, or its reload, can be worked with."""
+        self.page.wait_for_function(READY)
         self.rest()
 
     def rest(self) -> None:

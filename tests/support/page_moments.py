@@ -11,8 +11,24 @@ LAID_OUT = """async () => {
   await Promise.allSettled(document.getAnimations().map((one) => one.finished));
 }"""
 
+# Ends when nothing was added to the page or taken from it for twelve frames on end.
+AT_REST = """() => new Promise((resolve, reject) => {
+  let calm = 0, frames = 0;
+  const observer = new MutationObserver(() => { calm = 0; });
+  observer.observe(document.body, { subtree: true, childList: true });
+  const look = () => {
+    calm += 1;
+    frames += 1;
+    if (calm <= 12 && frames < 3000) return requestAnimationFrame(look);
+    observer.disconnect();
+    return calm > 12 ? resolve() : reject(new Error("the page does not come to rest"));
+  };
+  requestAnimationFrame(look);
+})"""
+
 # Counts what the page asks of its server, and notes what it decodes.
 COUNTING = """(() => {
+  if ("asked" in window) return; // an earlier test has told this page to count
   const { fetch, createImageBitmap } = window;
   Object.assign(window, { asked: 0, asking: 0, decoding: [] });
   window.fetch = async (...what) => {

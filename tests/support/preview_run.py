@@ -3,8 +3,9 @@
 import base64
 import importlib.util
 import io
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 from PIL import Image
@@ -32,26 +33,59 @@ def chromium():
         pytest.skip(str(missing))
 
 
+IDLE = WeakKeyDictionary()  # by browser and options: pages that nobody has, each in its context
+VIEWPORT = {"width": 1280, "height": 720}  # Playwright's own
+FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { /* no origin */ } }"
+
+
+@contextmanager
+def lent_page(chromium, **options):
+    """A page alone in a context of these options.
+
+    Pages are used again: that spares a process, and the next finds in the cache what one loaded.
+    """
+    idle = IDLE.setdefault(chromium, {}).setdefault(repr(sorted(options.items())), [])
+    page = idle.pop() if idle else chromium.new_context(**options).new_page()
+    context = page.context
+    yield page
+    for other in context.pages:
+        if other is not page:
+            other.close()
+    if page.is_closed():
+        context.close()
+        return
+    page.evaluate(FORGET)
+    page.goto("about:blank")
+    page.set_viewport_size(options.get("viewport", VIEWPORT))
+    context.clear_cookies()
+    idle.append(page)
+
+
 @contextmanager
 def watched(chromium, known=()):
     """new_page(**options of its context); at the end no page may have complained.
 
     known: complaints that are not ours to mend.
     """
-    contexts, complaints = [], []
+    complaints = []
 
-    def new_page(**options):
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda line: line.type in ("error", "warning")
-                and "willReadFrequently" not in line.text  # it is the tests that read back
-                and line.text not in known and complaints.append(line.text))
-        return page
+    def said(line):
+        if (line.type in ("error", "warning") and line.text not in known
+                and "willReadFrequently" not in line.text):  # it is the tests that read back
+            complaints.append(line.text)
 
-    yield new_page
-    for context in contexts:
-        context.close()
+    def failed(error):
+        complaints.append(str(error))
+
+    with ExitStack() as lent:
+        def new_page(**options):
+            page = lent.enter_context(lent_page(chromium, **options))
+            for event, heard in (("pageerror", failed), ("console", said)):
+                page.on(event, heard)
+                lent.callback(page.remove_listener, event, heard)
+            return page
+
+        yield new_page
     assert complaints == [], complaints
 
 

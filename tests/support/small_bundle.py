@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
+
 from ssd_core.backbones import postcard
 from ssd_core.engine import heads as heads_file
 from ssd_core.files import ASSETS, read_safetensors, sha256_of, write_safetensors
+from ssd_core.postcards.checker import SIZE, check
+from ssd_core.postcards.claims import Claim
 from ssd_core.weights.load import BACKBONE_FILE, HEADS_FILE
 
 SIDE = 12  # cells
@@ -29,6 +34,12 @@ def write_small_bundle(folder: Path) -> Path:
     write_safetensors(drafts, place / HEADS_FILE,
                       {**about, "backbone_sha256": sha256_of(tensors)})
     return folder
+
+
+def check_enlarged(picture: np.ndarray, said: Iterable[Claim]) -> tuple[bool, ...]:
+    """`checker.check` of a picture of fewer cells, at the size that it reads."""
+    times = SIZE // len(picture)
+    return check(picture.repeat(times, axis=0).repeat(times, axis=1), said)
 
 
 @contextmanager

@@ -5,13 +5,25 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Event
+from typing import Any
 from unittest.mock import patch
 
+import torch
+
+from ssd_core import Sampling, generate, load_backbone, load_heads
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.engine.methods import Method
+from ssd_core.front.recipe import read_recipe, recipe_tokens
+from ssd_core.weights import load
 from studio import running
 from studio.downloads import Downloads
 from studio.history import History
@@ -21,6 +33,7 @@ from studio.running import Run
 from studio.seeds import ParkedSeeds
 from studio.services import Services
 
+from .page_moments import AT_REST
 from .preview_run import watched
 from .small_bundle import SIDE
 
@@ -110,6 +123,34 @@ def visits(chromium, app: App):
     app.drop_all()
 
 
+@cache
+def bundle(assets: Path) -> tuple[Backbone, DraftHeads]:
+    """The bundle that lies there now."""
+    backbone = load_backbone("postcard", device="cpu")
+    return backbone, load_heads("postcard", backbone)
+
+
+def solo(method: Method, seed: int, **sampling: Any) -> torch.Tensor:
+    """The tokens that a run of this prompt, method and seed draws without the app."""
+    backbone, heads = bundle(load.ASSETS)
+    *_, finished = generate(backbone, PROMPT, method, heads, Sampling(seed=seed, **sampling))
+    return finished.tokens[0]
+
+
+def tokens_of(path: Path) -> torch.Tensor:
+    return recipe_tokens(read_recipe(path))
+
+
+def answer(app: App, path: str, **headers: str) -> tuple[int, bytes]:
+    """Status and body of what the app answers to a request without a browser."""
+    request = urllib.request.Request(app.address + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as told:
+            return told.status, told.read()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read()
+
+
 class Visitor:
     """A page of the app and what one does there; `asked`: the addresses that it requested."""
 
@@ -125,7 +166,7 @@ class Visitor:
 
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()
-        self.page.wait_for_timeout(400)  # until its controls are built, which takes back typing
+        self.page.evaluate(AT_REST)  # its controls are built, which takes back typing
 
     def unfold(self, name: str) -> None:
         """Open the fold that hides this control, if one does."""
@@ -155,7 +196,9 @@ class Visitor:
         self.page.get_by_role("option", name=said).click()
 
     def expert(self) -> None:
-        self.page.get_by_role("button", name="Expert settings").click()
+        """Open the settings for experts, if they are closed."""
+        if not self.page.locator("#method").is_visible():
+            self.page.get_by_role("button", name="Expert settings").click()
 
     def lock(self, seed: int) -> None:
         self.fill("seed", seed)
@@ -164,10 +207,12 @@ class Visitor:
     def text(self, name: str) -> str:
         return self.page.locator(f"#{name}").inner_text().strip()
 
-    def told(self, name: str) -> str:
-        """The status line of this name, once there is one."""
-        self.page.wait_for_function(
-            "name => document.querySelector(`#${name} p`)?.innerText.trim()", arg=name)
+    def told(self, name: str, words: str = "") -> str:
+        """The status line of this name, once it has these words."""
+        self.page.wait_for_function("""([name, words]) => {
+          const line = document.querySelector(`#${name} p`)?.innerText.trim();
+          return line && line.includes(words);
+        }""", arg=[name, words])
         return self.text(name)
 
     def paused(self) -> None:
@@ -183,15 +228,19 @@ class Visitor:
 
     def draw(self) -> str:
         """Press Draw and wait; the status line."""
+        self.drawn(lambda: self.page.click("#draw"))
+        return self.told("create-status")
+
+    def drawn(self, press: Callable[[], None]) -> None:
+        """Start a run by `press`, and wait until it has ended."""
         jobs = "document.querySelector('#create-stage ssd-stage').getAttribute('jobs')"
         before = self.page.evaluate(jobs)
-        self.page.click("#draw")
+        press()
         # The stage forgets the last run's state as soon as it learns of the next job.
         self.page.wait_for_function(f"""before => {jobs} !== before
             && [...document.querySelectorAll('#create-stage .ssd-run')].every(
               run => !["", "waiting", "running"].includes(run.dataset.state))
             && document.querySelector('#stop').disabled""", arg=before)
-        return self.told("create-status")
 
     def figures(self) -> str:
         """What stands below the picture on the stage."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops
 
+pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,7 +39,6 @@ def test_a_film_shows_rows_appear(chromium, tmp_path):
     assert "0.5 times the real pace" in said
 
 
-@pytest.mark.slow
 def test_the_messages_of_a_run_can_be_kept(tmp_path):
     out = tmp_path / "run.json"
     film("--messages", out)

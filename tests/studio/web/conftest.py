@@ -56,9 +56,11 @@ class Studio:
 
 
 class Handler(preview_page.Files):
-    def __init__(self, *args, studio, **options):
-        self.studio = studio
-        super().__init__(*args, **options)
+    """Serves what the test of the moment has."""
+
+    @property
+    def studio(self):
+        return self.server.studio
 
     def translate_path(self, path):
         path = urlsplit(path).path
@@ -86,18 +88,25 @@ class Handler(preview_page.Files):
         self.wfile.write(body)
 
 
-@pytest.fixture
-def studio():
-    return Studio()
-
-
-@pytest.fixture
-def address(studio):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, studio=studio))
+@pytest.fixture(scope="session")
+def server():
+    """One for all tests, so that a page finds in the browser's cache what another has loaded."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=partial(server.serve_forever, 0.02), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
+    yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def studio(server):
+    server.studio = Studio()
+    return server.studio
+
+
+@pytest.fixture
+def address(server):
+    return f"http://127.0.0.1:{server.server_port}/"
 
 
 @pytest.fixture

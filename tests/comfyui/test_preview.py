@@ -1,228 +1,40 @@
-"""The preview inside a real ComfyUI: its server, its frontend, nodes old and new.
+"""The preview inside a real ComfyUI's page, nodes old and new."""
 
-Needs COMFYUI_PATH (a ComfyUI's folder), COMFYUI_PYTHON where its Python is another than ours,
-and a Chromium.
-"""
-
-import json
-import os
 import time
-import uuid
-from pathlib import Path
 
 import pytest
+from support.comfyui_samplers import Samplers, fresh, seeds
 
-if "COMFYUI_PATH" not in os.environ:
-    pytest.skip("needs a ComfyUI: name its folder in COMFYUI_PATH", allow_module_level=True)
-
-from support.comfyui_page import AT_REST
-from support.comfyui_server import comfyui
-
-QUICK_START = Path(__file__).resolve().parents[2] / "workflows" / "1_quick_start.json"
 DONE = " passes"  # how many it took, which is said only at the end
-READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
-SLOW = 180_000  # ms; a busy machine may take that long
-
-TOOLS = """() => { window.ssdTest = {
-  add(type, x, y) {
-    const node = LiteGraph.createNode(type);
-    node.pos = [x, y];
-    app.graph.add(node);
-    return node;
-  },
-  link(from, output, to, input) {
-    from.connect(output, to, to.inputs.findIndex((slot) => slot.name === input));
-  },
-  set(node, values) {
-    for (const [name, value] of Object.entries(values)) {
-      node.widgets.find((widget) => widget.name === name).value = value;
-    }
-  },
-  /** Samplers, each with a map of widget values. */
-  async build(samplers) {
-    const { id } = app.graph;
-    app.graph.clear();
-    app.graph.id = id; // newer frontends take a graph that was cleared for another workflow
-    while (document.querySelector("[data-node-id]")) { // Nodes 2.0 takes the old ones down
-      await new Promise(requestAnimationFrame);
-    }
-    const backbone = this.add("SSD_LoadBackbone", 0, 0);
-    const heads = this.add("SSD_LoadHeads", 0, 200);
-    this.link(backbone, 0, heads, "backbone");
-    samplers.forEach((values, i) => {
-      const sampler = this.add("SSD_Sampler", 340 + 420 * i, 0);
-      const shown = this.add("PreviewImage", 340 + 420 * i, 1000);
-      // All of them: a newer frontend gives a node of the same id the values of the one before.
-      this.set(sampler, { control_after_generate: "fixed", batch_size: 1, ...values });
-      this.link(backbone, 0, sampler, "backbone");
-      this.link(heads, 0, sampler, "heads");
-      this.link(sampler, 0, shown, "images");
-    });
-  },
-  /** Connect AR to the samplers: of all methods its runs take longest, in the shortest passes. */
-  drawByAr() {
-    for (const sampler of app.graph._nodes.filter((node) => node.type === "SSD_Sampler")) {
-      this.link(this.add("SSD_BaselineMethod", 0, 600), 0, sampler, "method");
-    }
-  },
-  /** What is on the screen; the frontend keeps widgets of subgraphs that are gone, hidden. */
-  shown(selector) {
-    return [...document.querySelectorAll(selector)].filter((one) => one.offsetParent);
-  },
-  /** How many of its 24 rows a picture's canvas holds; -1 without a picture. */
-  painted(i) {
-    const canvas = this.shown(".ssd-pixels")[i];
-    if (!canvas) return -1;
-    const { data } = canvas.getContext("2d").getImageData(0, 0, 1, canvas.height);
-    let lines = 0;
-    for (let byte = 3; byte < data.length; byte += 4) lines += data[byte] > 0;
-    return (24 * lines) / canvas.height;
-  },
-  pixels() {
-    return this.shown(".ssd-pixels")[0].toDataURL();
-  },
-}; }"""
 
 
 @pytest.fixture(autouse=True)
-def ended_runs(server):
+def ended_runs(client):
     """What a test leaves running would hold up the next one."""
     yield
-    server.post("/queue", {"clear": True})
-    while server.get("/queue")["queue_running"]:
-        server.post("/interrupt", {})
+    client.post("/queue", {"clear": True})
+    while client.get("/queue")["queue_running"]:
+        client.post("/interrupt", {})
         time.sleep(0.2)
 
 
-@pytest.fixture(scope="session")
-def server(chromium, tmp_path_factory):
-    with comfyui(Path(os.environ["COMFYUI_PATH"]), tmp_path_factory.mktemp("comfyui")) as client:
-        yield client
-
-
-class Frontend:
-    """A tab of the frontend, and what it complained of."""
-
-    def __init__(self, chromium, server, settings):
-        self.server, self.settings, self.errors = server, settings, []
-        self.version = server.get("/system_stats")["system"]["comfyui_version"]
-        self.context = chromium.new_context(viewport={"width": 1500, "height": 1100})
-        self.page = self.context.new_page()
-        # Frontends have errors of their own; ours come from this pack's scripts.
-        self.page.on("pageerror", lambda error: "/extensions/ssd-decoding/" in (error.stack or "")
-                     and self.errors.append(error.stack))
-        self.page.on("console", lambda line: "SSD preview" in line.text
-                     and self.errors.append(line.text))
-        # Newer frontends ask before they let go of a changed workflow.
-        self.page.on("dialog", lambda dialog: dialog.accept())
-        self.page.goto(server.url, wait_until="domcontentloaded")
-        self.ready()
-        for name, value in settings.items():
-            self.page.evaluate("([name, value]) => app.extensionManager.setting.set(name, value)",
-                               [name, value])
-        self.page.evaluate(AT_REST)
-
-    def ready(self):
-        self.page.wait_for_function(READY, timeout=SLOW)
-        self.page.evaluate(AT_REST)
-        self.page.evaluate(TOOLS)
-
-    def build(self, *samplers):
-        self.page.evaluate("(samplers) => ssdTest.build(samplers)", list(samplers))
-        self.page.evaluate("() => { app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; "
-                           "app.canvas.setDirty(true, true); }")
-
-    def draw_by_ar(self):
-        self.page.evaluate("() => ssdTest.drawByAr()")
-
-    def queue(self):
-        self.page.evaluate("async () => { await app.queuePrompt(0, 1); }")
-
-    def open(self, **values):
-        """The quick start in a tab of its own, with values of the sampler's.
-
-        As nodes: the file itself opens as a form (app mode), which tests/comfyui looks at.
-        """
-        workflow = {**json.loads(QUICK_START.read_text(encoding="utf-8")), "extra": {}}
-        self.page.evaluate("async (text) => { await app.loadGraphData(JSON.parse(text)); "
-                           "app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; }",
-                           json.dumps({**workflow, "id": str(uuid.uuid4())}))
-        self.change("(node, values) => ssdTest.set(node, values)", fresh(**values))
-
-    def change(self, what, value=None):
-        """Call a function of the page with the sampler, and have that noticed for undo."""
-        return self.page.evaluate("""([what, value]) => {
-          const node = app.graph._nodes.find((one) => one.type === "SSD_Sampler");
-          const result = eval(what)(node, value);
-          const tracker = app.extensionManager.workflow.activeWorkflow.changeTracker;
-          (tracker.captureCanvasState ?? tracker.checkState).call(tracker);
-          return result;
-        }""", [what, value])
-
-    def command(self, name):
-        self.page.evaluate("(name) => app.extensionManager.command.execute(name)", name)
-
-    def reload(self):
-        # The frontend keeps its tabs a moment after a change; each sampler has a seed of its own.
-        self.page.wait_for_function("""() => {
-          const sampler = app.graph._nodes.find((one) => one.type === "SSD_Sampler");
-          const seed = String(sampler.widgets.find((one) => one.name === "seed").value);
-          return [localStorage, sessionStorage].some((store) =>
-            Object.values(store).some((text) => text.includes(seed)));
-        }""", timeout=SLOW)
-        self.page.reload(wait_until="domcontentloaded")
-        self.ready()
-
-    def wait_queue(self):
-        self.until(lambda: not any(self.server.get("/queue").values()))
-        self.page.evaluate(AT_REST)
-
-    def until(self, happened):
-        """Look again and again, while the page goes on."""
-        end = time.monotonic() + SLOW / 1000
-        while not happened():
-            assert time.monotonic() < end, "it never happens"
-            self.page.wait_for_timeout(50)
-
-    def pixels(self):
-        return self.page.evaluate("() => ssdTest.pixels()")
-
-    def painted(self, picture=0):
-        return self.page.evaluate("(i) => ssdTest.painted(i)", picture)
-
-    def wait_painted(self, least, picture=0):
-        self.page.wait_for_function("([i, least]) => ssdTest.painted(i) >= least",
-                                    arg=[picture, least], timeout=SLOW, polling=30)
-
-    def wait_upper_half(self):
-        """Wait for a run that is far from its end, by its figures: strips may be painted later."""
-        self.page.wait_for_function(
-            "() => ssdTest.shown('.ssd-figures')"
-            ".some((line) => /row ([1-9]|1[0-2]) of 24/.test(line.textContent))", timeout=SLOW)
-
-    def wait_figures(self, text, count=1):
-        self.page.wait_for_function(
-            "([text, count]) => ssdTest.shown('.ssd-figures')"
-            ".filter((line) => line.textContent.includes(text)).length >= count",
-            arg=[text, count], timeout=SLOW)
-
-
 @pytest.fixture(scope="module", params=[False, True], ids=["classic", "nodes-2.0"])
-def open_frontend(request, chromium, server):
+def open_frontend(request, chromium, client):
     """Tabs with the nodes drawn the old or the new way."""
     tabs = []
-    version = server.get("/system_stats")["system"]["comfyui_version"]
+    version = client.get("/system_stats")["system"]["comfyui_version"]
     if request.param and version.startswith("0.3."):
         pytest.skip(f"Nodes 2.0 was an early experiment in ComfyUI {version}")
 
     def open_one(**settings):
-        tabs.append(Frontend(chromium, server, {
+        context = chromium.new_context(viewport={"width": 1500, "height": 1100})
+        tabs.append(Samplers(context.new_page(), client, {
             "Comfy.VueNodes.Enabled": request.param, "Comfy.Locale": "en", **settings}))
         return tabs[-1]
 
     yield open_one
     for tab in tabs:
-        tab.context.close()
+        tab.page.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -236,13 +48,6 @@ def tab(shared):
     shared.errors.clear()
     yield shared
     assert shared.errors == []
-
-
-seeds = iter(range(1000, 100_000))  # a seed that ran before would come from ComfyUI's cache
-
-
-def fresh(**values):
-    return {"seed": next(seeds), **values}
 
 
 def test_rows_are_painted_while_the_node_runs(tab):
@@ -299,7 +104,7 @@ def test_a_node_that_is_removed_while_it_runs_leaves_nothing_behind(tab):
     tab.wait_painted(1)
     tab.page.evaluate("() => app.graph.remove(app.graph._nodes.find((node) => "
                       "node.type === 'SSD_Sampler'))")
-    tab.page.wait_for_function("() => !document.querySelector('.ssd-preview')", timeout=SLOW)
+    tab.page.wait_for_function("() => !document.querySelector('.ssd-preview')")
     tab.until(lambda: not tab.server.get("/queue")["queue_running"])
     assert tab.page.locator(".ssd-preview").count() == 0
 
@@ -315,12 +120,12 @@ def test_a_sampler_inside_a_subgraph_is_reached(tab):
     }""")
     if inside is None:
         pytest.skip("this frontend has no subgraphs")
-    tab.page.wait_for_selector(".ssd-preview:visible", timeout=SLOW)
+    tab.page.wait_for_selector(".ssd-preview:visible")
     tab.queue()
     tab.wait_figures(DONE)
     tab.wait_painted(24)
     tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
-    tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
+    tab.page.wait_for_selector(".ssd-preview", state="hidden")
 
 
 def test_a_workflow_that_is_loaded_again_still_shows_its_run(tab):
@@ -329,7 +134,7 @@ def test_a_workflow_that_is_loaded_again_still_shows_its_run(tab):
       const workflow = JSON.stringify(app.graph.serialize());
       for (let time = 0; time < 2; time++) await app.loadGraphData(JSON.parse(workflow));
     }""")
-    tab.page.wait_for_selector(".ssd-preview:visible", timeout=SLOW)
+    tab.page.wait_for_selector(".ssd-preview:visible")
     tab.queue()
     tab.wait_figures(DONE)
     tab.wait_painted(24)
@@ -434,7 +239,7 @@ def whole(tab):
 
 def drawn(tab):
     """A workflow in a tab of its own, run to its end."""
-    tab.open()
+    tab.open_quick_start()
     tab.queue()
     whole(tab)
 
@@ -442,17 +247,17 @@ def drawn(tab):
 def test_another_tab_of_the_page_and_back(tab):
     drawn(tab)
     tab.command("Comfy.NewBlankWorkflow")
-    tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
+    tab.page.wait_for_selector(".ssd-preview", state="hidden")
     tab.command("Workspace.PreviousOpenedWorkflow")
     whole(tab)
 
 
 def test_a_run_goes_on_while_another_tab_of_the_page_is_shown(tab):
-    tab.open(batch_size=12)
+    tab.open_quick_start(batch_size=12)
     tab.queue()
     tab.wait_painted(1)
     tab.command("Comfy.NewBlankWorkflow")
-    tab.page.wait_for_selector(".ssd-preview", state="hidden", timeout=SLOW)
+    tab.page.wait_for_selector(".ssd-preview", state="hidden")
     tab.command("Workspace.PreviousOpenedWorkflow")
     tab.wait_painted(1)
     for picture in range(12):
@@ -462,8 +267,8 @@ def test_a_run_goes_on_while_another_tab_of_the_page_is_shown(tab):
 
 def test_nodes_of_another_workflow_do_not_show_its_picture(tab):
     drawn(tab)
-    tab.open()
-    tab.page.wait_for_selector(".ssd-note:visible", timeout=SLOW)
+    tab.open_quick_start()
+    tab.page.wait_for_selector(".ssd-note:visible")
     assert tab.painted() == -1
 
 
@@ -473,7 +278,7 @@ def test_undo_and_redo(tab):
     for step in ("undo", "redo"):
         tab.page.evaluate("(step) => app.extensionManager.workflow.activeWorkflow"
                           ".changeTracker[step]()", step)
-        tab.page.evaluate(AT_REST)
+        tab.rest()
         whole(tab)
 
 
@@ -499,13 +304,13 @@ def test_an_older_result_from_the_cache_shows_its_own_picture(tab):
     tab.change("(node, seed) => ssdTest.set(node, { seed })", seed)
     tab.queue()
     tab.wait_queue()
-    tab.page.wait_for_function("(first) => ssdTest.pixels() === first", arg=first, timeout=SLOW)
+    tab.page.wait_for_function("(first) => ssdTest.pixels() === first", arg=first)
     whole(tab)
 
 
 def test_a_reload_in_mid_run_goes_on_where_it_is(open_frontend):
     tab = open_frontend()
-    tab.open(batch_size=24)
+    tab.open_quick_start(batch_size=24)
     tab.draw_by_ar()
     for _ in range(4):  # so that one is running whenever the page is back
         tab.change("(node, values) => ssdTest.set(node, values)", fresh())
@@ -557,8 +362,8 @@ def test_the_host_s_language_is_spoken(open_frontend):
     tab.page.evaluate("() => app.extensionManager.setting.set('Comfy.Locale', 'en')")
 
 
-def test_help_and_locales_are_served(server):
-    assert server.read("/extensions/ssd-decoding/docs/SSD_Sampler.md").startswith(b"# SSD Sampler")
-    assert server.read("/extensions/ssd-decoding/docs/SSD_Sampler/zh.md").startswith(b"# SSD ")
-    told = server.get("/i18n")
+def test_help_and_locales_are_served(client):
+    assert client.read("/extensions/ssd-decoding/docs/SSD_Sampler.md").startswith(b"# SSD Sampler")
+    assert client.read("/extensions/ssd-decoding/docs/SSD_Sampler/zh.md").startswith(b"# SSD ")
+    told = client.get("/i18n")
     assert told["zh"]["nodeDefs"]["SSD_Race"]["display_name"].startswith("竞速")
