@@ -107,7 +107,7 @@ def keep_the_top() -> Graph:
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sampler("first", 1, "First picture", seed=7,
                   prompt=f"a red house on the left, by a lake, {ABOVE}")
-    graph.sampler("second", 2, "Its top, another ground", seed=21,
+    graph.sampler("second", 2, "Its top, another ground", seed=22,
                   prompt=f"a purple tree in the middle, on the sand, {ABOVE}")
     graph.link("first", 1, "second", "keep")
     graph.link("rows", 0, "second", "keep_rows")
@@ -121,8 +121,8 @@ def seeds() -> Graph:
     graph.note("Choose before you wait. *Start Seeds* draws only the top of six pictures. "
                "**Click** those you like: *Pick* notes their numbers. Run again, and *Finish* "
                "draws the rest of them. Each seed fills in other words for what the prompt leaves "
-               "open, and *Finish* draws with the same ones.\n\nPictures 2 and 5 are picked already. For other seeds, "
-               "change the seed and pick anew.")
+               "open, and *Finish* draws with the same ones.\n\nPictures 2 and 5 are picked "
+               "already. For other seeds, change the seed and pick anew.")
     graph.loaders()
     graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
     graph.show("tops", "start", 1, 2, "Overview")
@@ -201,8 +201,7 @@ def replay() -> Graph:
                "repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video nodes "
                "you use.")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night",
-                  seed=5)
+    graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night", seed=5)
     graph.add("film", "SSD_Replay", 2, seconds=6.0)
     graph.link("sampler", 2, "film", "stats")
     return graph

@@ -18,11 +18,11 @@ const ROUTE = "/ssd/preview";
 const SIZES = "/ssd/sizes";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
-  SSD_Sampler: { width: 300, height: 330 },
-  SSD_StartSeeds: { width: 480, height: 420 },
-  SSD_Finish: { width: 360, height: 380 },
-  SSD_Race: { width: 460, height: 350 },
-  SSD_CompareMethods: { width: 640, height: 640 },
+  SSD_Sampler: { width: 300, height: 380 },
+  SSD_StartSeeds: { width: 480, height: 470 },
+  SSD_Finish: { width: 360, height: 430 },
+  SSD_Race: { width: 460, height: 400 },
+  SSD_CompareMethods: { width: 640, height: 690 },
 };
 
 const LOADER = "SSD_LoadBackbone";
