@@ -1,5 +1,7 @@
 """Expansion says what a prompt leaves open, and nothing that contradicts what was typed."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -42,6 +44,11 @@ def phrase(rng, thing: Thing) -> str:
     return " ".join(f"{article} {colour} {rng.choice(_NOUNS[thing.kind])} {place}".split())
 
 
+def phrases(prompt: str) -> list[str]:
+    """The prompt's phrases, whatever their order."""
+    return sorted(re.split(r" *[,.] *", in_words(prompt).strip(" ,.")))
+
+
 def partial_prompt(seed: int) -> str:
     """Some of a scene: none to all of its things, and any of its parts."""
     rng = np.random.default_rng(seed)
@@ -51,6 +58,8 @@ def partial_prompt(seed: int) -> str:
              for name in ("time", "sky", "ridge", "ground", "path")
              if getattr(scene, name) != "none" and rng.random() < 0.4]
     pieces = [*things, *parts] if rng.random() < 0.7 else [*parts, *things]
+    if things and parts and rng.random() < 0.4:  # "a house by the ocean, hills behind"
+        return ", ".join(things) + " " + ", ".join(parts)
     return rng.choice([", ", " and "]).join(pieces) or "a picture"
 
 
@@ -150,7 +159,7 @@ def test_an_addition_that_is_left_away_or_written_in_leaves_the_others(prompt, s
     less = expand(prompt, None, seed, (chosen.name,), limit=ENDLESS)
     assert less.added == tuple(one for one in drawn.added if one != chosen)
     written = expand(pinned(prompt, chosen), None, seed, limit=ENDLESS)
-    assert in_words(written.prompt) == in_words(drawn.prompt)
+    assert phrases(written.prompt) == phrases(drawn.prompt)
     assert len(written.added) == len(drawn.added) - 1
 
 
@@ -256,5 +265,8 @@ def test_the_words_that_were_typed_stay_as_they_are(typed, drawn):
 
 def test_a_colour_or_a_place_said_in_another_way_is_kept():
     assert "red house" in expand("the house is red", None, 2).prompt
+    towers = claims(in_words(expand("two towers, one red and one blue", None, 2).prompt))
+    assert [one.value for one in towers if one.attribute == "colour"] == ["red", "blue"]
+    assert [one.value for one in towers if one.attribute == "count"] == ["two"]
     for seed in range(8):
         assert "house on the left" in expand("on the left, a house", None, seed).prompt

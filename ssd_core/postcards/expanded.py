@@ -52,7 +52,7 @@ class Expanded:
 def pinned(prompt: str, addition: Added) -> str:
     """The typed prompt with one of its additions written into it.
 
-    With the same seed it is expanded to the same words as before.
+    With the same seed it is expanded to the same phrases as before, at most in another order.
     """
     return edited(prompt, [(addition.start, addition.end, addition.written)])
 

@@ -29,6 +29,10 @@ from .spelling import Named, Reading, length_of, read
 # Additions are left away from the end of this list on where a prompt would become too long.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
 PARTS = ("ground", "path", "ridge", "sky", "light", "time")  # as they are written one by one
+# Words with which a phrase begins that says where or with what a thing is.
+_LEADING = ("in", "on", "at", "by", "under", "above", "among", "before", "along", "with", "between",
+            "next", "against", "full")
+_RIDGES = ("behind", "away", "before", "bare", "rocky", "rolling", "flat", "dark")
 _MARKS = re.compile("[,.;，。；、]")
 Edit = tuple[int, int, str]
 Said = tuple[str, str]  # in English and in Chinese
@@ -117,14 +121,22 @@ class Writer:
             yield self._added(f"colour {n}", "colour", said, (thing.noun, thing.noun), "", blank)
         if self.filled.places and not thing.place:
             yield self._added(f"place {n}", "place", place_words(self.filled.places[n]),
-                              (thing.end, thing.end), blank)
+                              (thing.end, thing.end), blank, self._break_after(thing))
+
+    def _break_after(self, thing: Named) -> str:
+        """A comma before another phrase: "a house on the left, by the sea"."""
+        after = [word for word in self.reading.words if word.start >= thing.end]
+        leads = after[:1] != [] and {after[0].word, after[0].typed.lower()} & set(_LEADING)
+        coloured = len(after) > 1 and after[1].meaning[0] == "colour"  # "a house in red"
+        return "," if leads and not coloured else ""
 
     def _rewriting(self, first: int, count: int, thing: Named) -> Added:
         """The things that a number with its noun stands for, each with its place."""
         every = [self._thing(n) for n in range(first, first + count)]
         last = len(self.mentions) == 1
         joined = joint(every[:-1], every[-1:], last)
-        return self._added(f"things {first}", "things", joined, (thing.start, thing.end))
+        return self._added(f"things {first}", "things", joined, (thing.start, thing.end),
+                           "", self._break_after(thing))
 
     def _thing(self, n: int) -> Said:
         kind, colour, place = (values[n] for values in (self.filled.kinds, self.filled.colours,
@@ -173,9 +185,14 @@ class Writer:
     def _parts(self) -> Iterator[Added]:
         for attribute in PARTS:
             value = self.filled.scene.get(attribute)
-            if value is not None and attribute not in self.reading.scene and (
-                    attribute == "ridge" or value != "none"):
+            named = attribute in self.reading.scene and not self._vague(attribute)
+            if value is not None and not named and (attribute == "ridge" or value != "none"):
                 yield self._appended(attribute, attribute, scene_words(attribute, value))
+
+    def _vague(self, attribute: str) -> bool:
+        """Whether a ridge is said as no caption says it, such as "on a hill": it is said again."""
+        return attribute == "ridge" and len(self.reading.scene[attribute]) == 1 and not any(
+            word.word in _RIDGES for word in self.reading.words)
 
     @property
     def _comma(self) -> str:

@@ -174,17 +174,23 @@ class Filler:
         return self.die.throw("places", odds, fits) or ()
 
     def _colours(self, scene: Scene) -> tuple[str | None, ...]:
-        """The members of one thing look alike."""
+        """The members of one thing look alike unless something else was typed."""
         colours: list[str | None] = []
-        said = zip(self._said("colour"), self._said("shade"), strict=True)
-        for n, colour in enumerate(colour or shade for colour, shade in said):
+        for n, colour in enumerate(self._shades()):
             twin = n not in firsts(self.members)
-            colours.append(colours[-1] if twin else colour or self._colour(n, scene))
+            colours.append(colour or (colours[-1] if twin else self._colour(n, scene)))
         return tuple(colours)
+
+    def _shades(self) -> list[str | None]:
+        """The typed colour of every thing, in order."""
+        return [thing.colour or (thing.shades[min(n, len(thing.shades) - 1)]
+                                 if thing.shades else None)
+                for thing, count in zip(self.things, self.members, strict=False)
+                for n in range(count)] or [None]
 
     def _colour(self, n: int, scene: Scene) -> str | None:
         kind, ground = self.kinds[n], scene["ground"] or "meadow"
-        return self.die.throw(f"colour {n}", colour_odds(kind), lambda colour: (
+        return self.die.throw(f"colour {n}", colour_odds(kind, ground), lambda colour: (
             self._allowed("colour", colour) and colour in colours_of(kind, ground)))
 
 

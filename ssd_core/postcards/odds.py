@@ -30,8 +30,8 @@ LIGHT = {"none": 0.6, "sun": 0.4, "moon": 0.4}
 KIND = {"house": 0.2, "tree": 0.12, "boat": 0.2, "lighthouse": 0.12, "castle": 0.08,
         "windmill": 0.1, "church": 0.08, "tower": 0.04, "tent": 0.06, "pine": 0.06,
         "balloon": 0.06, "bridge": 0.04}
-COLOUR = {"red": 0.3, "blue": 0.18, "yellow": 0.16, "white": 0.16, "purple": 0.08, "pink": 0.08,
-          "green": 0.04}
+COLOUR = {"red": 0.35, "blue": 0.22, "yellow": 0.15, "purple": 0.12, "pink": 0.1, "white": 0.06}
+PALE = {"field": ("yellow",), "sand": ("yellow", "white"), "snow": ("white",)}  # hardly seen there
 GREEN = {"green": 0.8, "red": 0.1, "yellow": 0.1}
 PLANTS = ("tree", "trees", "pine")
 
@@ -51,8 +51,11 @@ def sky_odds(time: str, lit: bool) -> Odds[str]:
     return LIT if lit else SKY["night" if time == "night" else "day"]
 
 
-def colour_odds(kind: str) -> Odds[str]:
-    return GREEN if kind in PLANTS else COLOUR
+def colour_odds(kind: str, ground: str) -> Odds[str]:
+    """Those that stand out, as people paint such things."""
+    odds = GREEN if kind in PLANTS else COLOUR
+    return {colour: weight * (0.01 if colour in PALE.get(ground, ()) else 1)
+            for colour, weight in odds.items()}
 
 
 @dataclass(frozen=True)

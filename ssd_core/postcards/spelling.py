@@ -56,8 +56,8 @@ class Named:
 
     front: where it begins with a place before it: "on the left a house".
     number: how many of it were typed, None without a number. plural: typed as several. twice: its
-    noun is said twice, as in "pine tree". shade, wish: its colour and its place where they are said
-    by words that claim nothing.
+    noun is said twice, as in "pine tree". shades, wish: its colour, or those of its members, and
+    its place where they are said by words that claim nothing.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Named:
     article: Word | None = None
     twice: bool = False
     front: int = 0
-    shade: str | None = None
+    shades: list[str] = field(default_factory=list)
     wish: str | None = None
 
 
@@ -180,10 +180,15 @@ class _Reader:
         self.noun = self.colour = self.place = None
 
     def _paint(self, n: int, value: str) -> None:
-        """ "the house is red" """
-        before = self.reading.words[n - 1].word if n else ""
+        """A colour behind its noun: "the house is red", "two towers, one red and one blue"."""
+        words, last = self.reading.words, (self.reading.things or [None])[-1]
+        before = words[n - 1].word if n else ""
+        follows = n + 1 < len(words) and words[n + 1].meaning[0] == "kind"
         if isinstance(self.noun, Named) and before in ("is", "in"):
-            self.noun.shade = value
+            self.noun.shades = [value]
+        elif last and last.number not in (None, 1) and before == "one" and not follows:
+            last.shades.append(value)
+            last.end = words[n].end
 
     def _locate(self, n: int, place: str) -> None:
         if self.noun is None:
