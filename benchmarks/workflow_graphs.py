@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROMPT = "a red house on the left, a lake, at sunset"
-SNOW = "a yellow tent in the middle, in the snow, at night"
+PROMPT = "a red house by a lake"
+SNOW = "a yellow tent in the snow at night"
+ABOVE = "hills behind, under a clear sky, at sunset"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage"}
 
@@ -60,6 +61,9 @@ class Graph:
 def quick_start() -> Graph:
     graph = Graph(["save"])
     graph.note("Press **Run** and watch the postcard appear row by row on *SSD Sampler*.\n\n"
+               "The prompt may be short: what it leaves open is filled in, by the seed. *SSD "
+               "Sampler* shows what is drawn, the added words in a lighter colour. Write down "
+               "those you like, or switch it off to draw exactly what you wrote.\n\n"
                "Change the prompt or the seed, in English or Chinese. The postcard backbone knows "
                "houses, castles, lighthouses, windmills, trees, boats and more, their colours and "
                "places, the time of day, the weather and the land around. The report lists words "
@@ -70,7 +74,7 @@ def quick_start() -> Graph:
     for output, name in enumerate(("images", "tokens", "stats")):
         graph.link("sampler", output, "save", name)
     graph.tell("report", "sampler", 3, 2, "Report")
-    graph.form = [("sampler", widget) for widget in ("prompt", "seed", "size", "quality")]
+    graph.form = [("sampler", widget) for widget in ("prompt", "seed", "size", "quality", "expand")]
     return graph
 
 
@@ -95,13 +99,16 @@ def race() -> Graph:
 def keep_the_top() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
     graph.note("The second sampler keeps the top rows of the first picture and draws the rest "
-               "with its own prompt and seed. *Rows to keep* says how many of the 24 rows stay. To "
+               "with its own prompt and seed. Both prompts name the sky and the hills, so that "
+               "they agree on them; with the very same prompt it would take over the words that "
+               "were filled in for the first. *Rows to keep* says how many of the 24 rows stay. To "
                "extend any picture downward, connect *Encode Image* instead.")
     graph.loaders()
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
-    graph.sampler("first", 1, "First picture", prompt=PROMPT, seed=7)
-    graph.sampler("second", 2, "Its top, another ground", seed=21,
-                  prompt="a purple tree in the middle, on the sand, at sunset")
+    graph.sampler("first", 1, "First picture", seed=7,
+                  prompt=f"a red house on the left, by a lake, {ABOVE}")
+    graph.sampler("second", 2, "Its top, another ground", seed=22,
+                  prompt=f"a purple tree in the middle, on the sand, {ABOVE}")
     graph.link("first", 1, "second", "keep")
     graph.link("rows", 0, "second", "keep_rows")
     graph.show("first_picture", "first", 0, 3, "First picture")
@@ -113,8 +120,9 @@ def seeds() -> Graph:
     graph = Graph(["tops"])
     graph.note("Choose before you wait. *Start Seeds* draws only the top of six pictures. "
                "**Click** those you like: *Pick* notes their numbers. Run again, and *Finish* "
-               "draws the rest of them.\n\nPictures 2 and 5 are picked already. For other seeds, "
-               "change the seed and pick anew.")
+               "draws the rest of them. Each seed fills in other words for what the prompt leaves "
+               "open, and *Finish* draws with the same ones.\n\nPictures 2 and 5 are picked "
+               "already. For other seeds, change the seed and pick anew.")
     graph.loaders()
     graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
     graph.show("tops", "start", 1, 2, "Overview")
@@ -193,8 +201,7 @@ def replay() -> Graph:
                "repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video nodes "
                "you use.")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt="a white lighthouse on the right, by the sea, at night",
-                  seed=5)
+    graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night", seed=5)
     graph.add("film", "SSD_Replay", 2, seconds=6.0)
     graph.link("sampler", 2, "film", "stats")
     return graph

@@ -59,16 +59,18 @@ class CompareMethods(io.ComfyNode):
     @noted
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
-                **widgets: Any) -> io.NodeOutput:
+                expand: bool = False, **widgets: Any) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
         fitting, left_out = able(chosen(widgets), lambda method: requests.request_of(
-            backbone, heads, method, sampling, prompt, negative, size, named=True))
+            backbone, heads, method, sampling, prompt, negative, size, named=True,
+            expand=expand))
         if not fitting:
             raise SSDError("; ".join(left_out))
         runs = [running.Run(request, backbone, heads) for request in fitting.values()]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
         results = [run.result for run in runs]
-        notes = [*left_out, *dict.fromkeys(note for run in runs for note in run.notes)]
+        notes = [*left_out, *dict.fromkeys(note for run in runs
+                                           for note in (*run.told, *run.notes))]
         missing = next((run.output for run in runs if run.images is None), None)
         if missing is not None:
             return io.NodeOutput(missing, table_of(results, notes=notes), missing, ui=ui)

@@ -79,7 +79,7 @@ def prompts() -> list[io.Input]:
     """prompt, negative."""
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
-                        default="a red house on the left, a lake, at sunset",
+                        default="a red house by a lake",
                         tooltip="What the picture should show. The report lists words that the "
                                 "backbone does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
@@ -95,11 +95,11 @@ def seed() -> list[io.Input]:
 
 
 def sampling() -> list[io.Input]:
-    """cfg, temperature, top_k, top_p and the other sampling knobs, all advanced."""
+    """The sampling knobs, all advanced, in the order in which they came; among them `expand`."""
     known = [one for one in sampling_knobs() if one.name != "seed"]
     folded = {one.name: ADVANCED for one in known}
     min_p, *newer = later(known, **folded)
-    return [*first(known, **folded), min_p, numerics(), *newer]
+    return [*first(known, **folded), min_p, numerics(), expand(), *newer]
 
 
 def numerics() -> io.Input:
@@ -108,6 +108,17 @@ def numerics() -> io.Input:
                           tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
     made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 takes it here alone
     return made
+
+
+def expand() -> io.Input:
+    """Optional: saved prompts and workflows that lack it draw what was typed."""
+    return io.Boolean.Input("expand", display_name="fill in what the prompt leaves open",
+                            default=True, optional=True,
+                            tooltip="Says in words what the prompt leaves open: where things "
+                                    "stand, the ground, the sky, the light. The seed decides; "
+                                    "nothing contradicts what you wrote. The node shows the added "
+                                    "words in a lighter colour. Off = exactly as typed. postcard "
+                                    "can do this; other backbones take the prompt as it is.")
 
 
 def subject() -> list[io.Input]:

@@ -30,13 +30,14 @@ def of(runs: Sequence[running.Run]) -> tuple:
     missing = next((run.output for run in runs if run.images is None), None)
     drawn = [run.images for run in runs if run.images is not None]
     images = torch.cat(drawn) if missing is None else None
+    recipes = tuple(recipe for result in results for recipe in result.recipes())
     stats = RunStats(
         runs[0].request.label, together([result.measured for result in results]),
-        tuple(recipe for result in results for recipe in result.recipes()),
+        recipes,
         np.concatenate([run.count.share() for run in runs]),
         None if images is None else to_bytes(images),
         tuple(message for run in runs for message in run.story))
     tokens = TokenPictures.of(runs[0].request.backbone,
-                              torch.cat([result.tokens for result in results]))
+                              torch.cat([result.tokens for result in results]), recipes)
     return (missing if images is None else images, tokens, stats,
             "\n\n".join(map(report.sampled, runs)))

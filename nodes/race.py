@@ -49,11 +49,12 @@ class Race(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
                 method_a: Method | None = None, method_b: Method | None = None,
-                **widgets: int | float | str | bool) -> io.NodeOutput:
+                expand: bool = False, **widgets: int | float | str | bool) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
         racing = (method_a or AR(), method_b or schedules.method_of(schedules.FAITHFUL))
         runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
-                                                negative, size, named=True), backbone, heads)
+                                                negative, size, named=True, expand=expand),
+                            backbone, heads)
                 for method in racing]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]

@@ -31,6 +31,7 @@ def sampled(run: running.Run) -> str:
         f"accepted by stage/round: {accepted}" if accepted else None,
         f"heads: {named(run.heads.path)}" if run.heads else None,
         f"seeds: {', '.join(map(str, request.seeds))}",
+        *run.told,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
         f"verdict: {run.result.claim}",
         *(f"note: {note}" for note in run.notes),

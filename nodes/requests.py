@@ -12,6 +12,7 @@ from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.knobs import sampling_knobs
 from ..ssd_core.front.request import Request
+from ..ssd_core.front.words import Words, inherited
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
 from .inputs import AUTO_SIZE
@@ -26,9 +27,13 @@ def request_of(model: LoadedBackbone, heads: LoadedHeads | None, method: Method,
                **options: Any) -> Request:
     """The request for a node's inputs; options: further fields of Request."""
     check_pairing(model, heads)
-    return Request(model.module, heads.module if heads else None, method, sampling, prompt,
-                   negative.strip() or None, asked_size(size),
-                   device=mm.get_torch_device(), **options)
+    typed = typed_words(prompt, negative)
+    return Request(model.module, heads.module if heads else None, method, sampling, typed.prompt,
+                   typed.negative, asked_size(size), device=mm.get_torch_device(), **options)
+
+
+def typed_words(prompt: str, negative: str) -> Words:
+    return Words(prompt, negative.strip() or None)
 
 
 def check_pairing(model: LoadedBackbone, heads: LoadedHeads | None) -> None:
@@ -65,6 +70,17 @@ def kept(keep: TokenPictures | None, rows: int,
     if rows == 0:
         return None, 0, ["keep is not used: keep_rows, among the advanced inputs, is 0"]
     return keep.for_backbone(model.module), rows, []
+
+
+def words_of_kept(keep: TokenPictures | None, rows: int, typed: Words,
+                  pictures: int) -> tuple[tuple[Words, ...], list[str]]:
+    """What the kept pictures were drawn from, if the same was typed for them, and a note."""
+    recipes = keep.recipes if keep is not None and rows else ()
+    words = tuple(one for recipe in recipes for one in inherited(recipe, typed))
+    if len(words) != len(recipes) or len(words) not in (1, pictures):
+        return (), []
+    note = "the prompt is that of the kept picture: it is drawn with the words of that one"
+    return words, [note] if any(one != typed for one in words) else []
 
 
 def chosen_method(method: Method | None, quality: str,

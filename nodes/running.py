@@ -14,9 +14,11 @@ from comfy_execution.graph_utils import ExecutionBlocker
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event, Pass, Started
 from ..ssd_core.front.heatmap import AcceptanceCount
+from ..ssd_core.front.pieces import Piece, shown, told
 from ..ssd_core.front.pixels import pixels, tops
 from ..ssd_core.front.race import in_turn, race
 from ..ssd_core.front.request import Request, Result, compare_with_ar
+from ..ssd_core.front.words import Words
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.weights.figures import figures_of
 from ..ssd_core.weights.memory import pixel_bytes
@@ -65,6 +67,20 @@ class Run:
     def notes(self) -> list[str]:
         """Notes to show on the node and in the report."""
         return [*self.node_notes, *self.request.notes]
+
+    @property
+    def typed(self) -> Words:
+        return Words(self.request.prompt, self.request.negative)
+
+    @property
+    def told(self) -> list[str]:
+        """Lines about the words that are drawn, if they are not those that were typed."""
+        return told(self.typed, self.request.words, self.request.seeds)
+
+    @property
+    def words(self) -> list[list[Piece]]:
+        """The same for the node: each picture's prompt, the added words marked."""
+        return shown(self.typed, self.request.words)
 
     @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
@@ -137,8 +153,9 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
         bar = Bar(place.node)
         screens = Screens.of(runs, wish, place, bar.show)
-        if not screens.panels and (notes := [note for run in runs for note in run.notes]):
-            tell(place.node, "\n".join(dict.fromkeys(notes)))
+        if not screens.panels and (
+                lines := [line for run in runs for line in (*run.told, *run.notes)]):
+            tell(place.node, "\n".join(dict.fromkeys(lines)))
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)

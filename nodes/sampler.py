@@ -36,13 +36,17 @@ class Sampler(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, batch_size: int, keep_rows: int, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
-                keep: TokenPictures | None = None,
+                keep: TokenPictures | None = None, expand: bool = False,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         kept, rows, unused = requests.kept(keep, keep_rows, backbone)
+        fixed, told = requests.words_of_kept(keep, rows, requests.typed_words(prompt, negative),
+                                             batch_size)
         request = requests.request_of(
             backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
-            pictures=batch_size, keep=kept, keep_rows=rows, named=method is not None)
-        runs = [running.Run(part, backbone, heads, [*notes, *unused]) for part in request.parts()]
+            pictures=batch_size, keep=kept, keep_rows=rows, named=method is not None,
+            expand=expand, fixed=fixed)
+        runs = [running.Run(part, backbone, heads, [*notes, *unused, *told])
+                for part in request.parts()]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
         return io.NodeOutput(*outcome.of(runs), ui=ui)

@@ -12,6 +12,7 @@ import torch
 from server import PromptServer
 
 from ..ssd_core.engine.events import Event
+from ..ssd_core.front.pieces import Piece
 from ..ssd_core.front.preview import Preview
 from ..ssd_core.front.request import Request, Result
 from . import previews
@@ -29,6 +30,9 @@ class Shown(Protocol):
 
     @property
     def notes(self) -> list[str]: ...
+
+    @property
+    def words(self) -> list[list[Piece]]: ...
 
 
 @dataclass
@@ -55,6 +59,7 @@ class Screens:
         for panel, run in enumerate(runs):
             screen = run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
             screen.label = run.title or screen.label
+            screen.words = run.words
             screens.panels.append(screen)
         return screens
 

@@ -50,11 +50,11 @@ class StartSeeds(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, count: int, part: float, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
-                **widgets: int | float | str | bool) -> io.NodeOutput:
+                expand: bool = False, **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         request = requests.request_of(backbone, heads, chosen, requests.sampling_of(widgets),
                                       prompt, negative, size, pictures=count,
-                                      named=method is not None)
+                                      named=method is not None, expand=expand)
         run = running.Run(request, backbone, heads, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
         ui = running.run_all([run], previews.Place.of(cls.hidden), preview, until=rows)

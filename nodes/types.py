@@ -29,15 +29,20 @@ def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class TokenPictures:
-    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to."""
+    """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to.
+
+    recipes: one per picture if they were drawn here, else none.
+    """
 
     tokens: torch.Tensor
     backbone: str
     sha256: str
+    recipes: tuple[dict, ...] = ()
 
     @classmethod
-    def of(cls, backbone: Backbone, tokens: torch.Tensor) -> TokenPictures:
-        return cls(tokens.cpu(), backbone.name, backbone.sha256)
+    def of(cls, backbone: Backbone, tokens: torch.Tensor,
+           recipes: tuple[dict, ...] = ()) -> TokenPictures:
+        return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes)
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
         """The tokens, or SSDError if they belong to another backbone."""

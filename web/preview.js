@@ -6,11 +6,12 @@
  */
 
 import { CELL, panelColumns, tile } from "./drawing.js";
+import { paragraphs } from "./drawn_from.js";
 import { addStyleSheet, make, makeCanvas, setText } from "./elements.js";
 import { aloud, problemText } from "./figures.js";
 import { Panel } from "./panel.js";
 import { IDLE, fold } from "./protocol.js";
-import { stringsFor } from "./strings.js";
+import { say, stringsFor } from "./strings.js";
 
 const LINE = "auto minmax(0, 1fr) auto auto"; // heading, pictures, figures, notes
 const REMEMBERED = "ssd.preview.overlay";
@@ -42,6 +43,7 @@ export class Preview {
   #build() {
     const { words } = this;
     this.note = make("div", "ssd-note");
+    this.drawn = make("div", "ssd-drawn", { title: words.drawnHint });
     this.panels = make("div", "ssd-panels");
     this.toggle = make("button", "ssd-toggle", { type: "button", title: words.overlayHint },
       [words.overlay]);
@@ -51,7 +53,8 @@ export class Preview {
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
     this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
-      { role: "group", "aria-label": words.group }, [this.note, this.panels, this.bar, this.aloud]);
+      { role: "group", "aria-label": words.group }, 
+      [this.note, this.drawn, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
 
@@ -130,9 +133,23 @@ export class Preview {
     this.note.hidden = this.note.textContent === "";
     this.toggle.setAttribute("aria-pressed", String(this.overlay));
     this.legend.hidden = !this.overlay;
+    this.#renderDrawn();
     for (const panel of this.#panels.values()) panel.render(this.overlay);
     const told = Object.values(this.state.panels).map((panel) => aloud(panel, this.words));
     setText(this.aloud, told.filter(Boolean).join(". "));
+  }
+
+  /** The words that are drawn; made anew only where they changed, for the place of the scroll. */
+  #renderDrawn() {
+    const every = paragraphs(Object.values(this.state.panels));
+    this.drawn.hidden = every.length === 0;
+    const key = JSON.stringify(every);
+    if (this.drawn.dataset.key === key) return;
+    this.drawn.dataset.key = key;
+    this.drawn.replaceChildren(...every.map(({ pictures, pieces }) => make("p", "", {}, [
+      pictures ? say(this.words.pictures, { numbers: pictures.join(", ") }) : "",
+      ...pieces.map(([text, added]) => (added ? make("span", "ssd-added", {}, [text]) : text)),
+    ])));
   }
 
   /** Resolves when all that was fed so far is on the page. */

@@ -22,6 +22,7 @@ const maybe = (rule) => (value) => value === undefined || rule(value);
 const listOf = (rule) => (value) => Array.isArray(value) && value.every(rule);
 const isMarks = (value) => isText(value) && /^[ardc.]*$/.test(value);
 const isBase64 = (value) => isText(value) && /^[A-Za-z0-9+/]+={0,2}$/.test(value);
+const isPiece = (value) => Array.isArray(value) && isText(value[0]) && isFlag(value[1]);
 const isPanel = (value) => isCount(value) && value < PANELS;
 
 const ENVELOPE = { node: orNull(isText), run: isText, panel: isPanel, kind: isText };
@@ -32,6 +33,7 @@ const FIELDS = {
     label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
     method: isText, verdict: isText, passes: orNull(isCount), passes_max: isCount,
     ar_passes: isCount, first_row: isCount, notes: maybe(listOf(isText)),
+    words: maybe(listOf(listOf(isPiece))),
   },
   pass: {
     index: isCount, stage: isText, round: isCount, seconds: isNumber,

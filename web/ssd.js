@@ -4,6 +4,7 @@ import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
 import { addFold, fold } from "./advanced.js";
+import { asPrompted, asSaved } from "./expansion.js";
 import { widgetOf } from "./graph.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
@@ -17,11 +18,11 @@ const ROUTE = "/ssd/preview";
 const SIZES = "/ssd/sizes";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
-  SSD_Sampler: { width: 300, height: 330 },
-  SSD_StartSeeds: { width: 480, height: 420 },
-  SSD_Finish: { width: 360, height: 380 },
-  SSD_Race: { width: 460, height: 350 },
-  SSD_CompareMethods: { width: 640, height: 640 },
+  SSD_Sampler: { width: 300, height: 380 },
+  SSD_StartSeeds: { width: 480, height: 470 },
+  SSD_Finish: { width: 360, height: 430 },
+  SSD_Race: { width: 460, height: 400 },
+  SSD_CompareMethods: { width: 640, height: 690 },
 };
 
 const LOADER = "SSD_LoadBackbone";
@@ -46,10 +47,16 @@ app.registerExtension({
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
+    const { loadApiJson } = app;
+    app.loadApiJson = async function (prompt, ...rest) {
+      await loadApiJson.call(this, prompt, ...rest);
+      asPrompted(app.graph, prompt);
+    };
   },
   nodeCreated(node) {
     if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
+    if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }

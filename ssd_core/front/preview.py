@@ -28,6 +28,7 @@ from ..model.grid import Grid
 from .compare import promise_holds, verdict
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
+from .pieces import Piece
 from .pixels import lengthened, pixels
 from .recipe import to_bytes
 
@@ -120,6 +121,7 @@ class Preview:
         self.palette = palette(backbone)
         self.decode_seconds = self.palette.seconds * pictures
         self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
+        self.words: list[list[Piece]] = []  # of each picture's prompt, if a host shows them
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep is not None:
             self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
@@ -177,7 +179,8 @@ class Preview:
         self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
                   width=width, height=height, pictures=self.pictures, method=self.method.name,
                   verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
-                  ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes)
+                  ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
+                  **({"words": self.words} if self.words else {}))
         if self.first_row:
             self._show_kept()
 

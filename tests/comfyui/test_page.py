@@ -141,8 +141,50 @@ def test_the_quick_start_opens_as_a_form(client, page):
         pytest.skip("this ComfyUI has no app mode")
     page.open(read(WORKFLOWS[0]), app=True)
     page.page.get_by_text("Build an app").first.wait_for()
-    for name in ("prompt", "seed", "size", "quality"):
+    for name in ("prompt", "seed", "size", "quality", "fill in what the prompt leaves open"):
         page.page.get_by_text(name, exact=True).locator("visible=true").first.wait_for()
+
+
+SWITCHES = """() => app.graph._nodes.flatMap((node) => node.widgets ?? [])
+    .filter((widget) => widget.name === "expand").map((widget) => widget.value)"""
+
+
+def test_what_was_saved_before_the_switch_opens_with_it_off(page):
+    """A workflow, and a prompt in API form; a new node has it on."""
+    workflow, api = read(WORKFLOWS[0]), read(ROOT / "tests" / "workflows" / WORKFLOWS[0].name)
+    page.open(workflow)
+    assert page.page.evaluate(SWITCHES) == [True]
+    node = next(node for node in workflow["nodes"] if node["type"] == "SSD_Sampler")
+    node["widgets_values"].pop()
+    del node["widgets_values_named"]["expand"]
+    page.open(workflow)
+    assert page.page.evaluate(SWITCHES) == [False]
+    sampler = next(one for one in api.values() if one["class_type"] == "SSD_Sampler")
+    del sampler["inputs"]["expand"]
+    page.page.evaluate("async (text) => { await app.loadApiJson(JSON.parse(text), 'older'); }",
+                       json.dumps(api))
+    assert page.page.evaluate(SWITCHES) == [False]
+    page.page.evaluate("() => { app.graph.add(LiteGraph.createNode('SSD_Sampler')); }")
+    assert page.page.evaluate(SWITCHES) == [False, True]
+    assert page.errors == []
+
+
+def test_the_words_that_are_drawn_stand_on_the_node_before_the_first_row(page):
+    workflow = read(WORKFLOWS[0])
+    set_widgets(workflow, "SSD_Sampler", seed=4000 + len(page.seen), batch_size=2)
+    page.seen.append(1)
+    page.open(workflow)
+    page.frame()
+    page.queue()
+    page.page.wait_for_function("""() => {
+        const [drawn] = document.querySelectorAll(".ssd-drawn");
+        return drawn?.children.length === 2 && drawn.innerText.includes("red house");
+    }""")
+    added = page.page.evaluate("""() => [...document.querySelectorAll(".ssd-added")]
+        .map((one) => one.textContent).join()""")
+    assert "lone" in added and "red house" not in added
+    assert watched(page)[0] < 1
+    assert page.errors == []
 
 
 def test_a_race_fills_two_panels(page):

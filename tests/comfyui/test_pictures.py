@@ -8,6 +8,7 @@ import pytest
 
 from ssd_core.cli import main
 from ssd_core.front.recipe import read_recipe
+from ssd_core.front.words import drawn_words
 
 DROP = """async ([name, data]) => {
     const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
@@ -34,6 +35,7 @@ def test_a_dropped_picture_is_drawn_again_token_for_token(page, client, tmp_path
     again.write_bytes(client.image(run.output(saver)["images"][0]))
     before, after = read_recipe(path), read_recipe(again)
     assert after["tokens"] == before["tokens"]
-    told = ("backbone", "method", "knobs", "prompt", "negative", "seed", "cfg", "size")
+    told = ("backbone", "method", "knobs", "seed", "cfg", "size")
     assert {key: after[key] for key in told} == {key: before[key] for key in told}
+    assert drawn_words(after) == drawn_words(before) and "prompt_expanded" in before
     assert page.errors == []

@@ -26,6 +26,7 @@ class Input:
     def __init__(self, id, display_name=None, optional=False, tooltip=None, lazy=None,
                  extra_dict=None):
         self.id, self.optional, self.tooltip = id, optional, tooltip
+        self.display_name = display_name or id
         self.widget = False
 
 

@@ -12,7 +12,7 @@ from support import comfyui_stub  # noqa: E402
 
 
 def texts(schema) -> dict:
-    inputs = {i.id: {"name": i.id, "tooltip": i.tooltip} for i in schema.inputs}
+    inputs = {i.id: {"name": i.display_name, "tooltip": i.tooltip} for i in schema.inputs}
     outputs = {str(n): {"name": output.display_name, "tooltip": output.tooltip}
                for n, output in enumerate(schema.outputs)}
     told = {"display_name": schema.display_name, "description": schema.description,

@@ -62,6 +62,24 @@ def test_notes_stand_under_the_figures_and_take_no_room_where_there_are_none(pag
     assert not page.locator(".ssd-notes").is_visible()
 
 
+def test_the_words_that_are_drawn_stand_above_the_picture_and_added_ones_are_lighter(
+        page, run, new_run):
+    words = [["a", False], [" lone", True], [" tent", False]]
+    feed(page, run.started(words=[words]))
+    assert text(page, "drawn") == "a lone tent" and text(page, "added") == " lone"
+    lighter = "() => +getComputedStyle(document.querySelector('.ssd-added')).opacity < 1"
+    assert page.evaluate(lighter)
+    above = page.locator(".ssd-drawn").bounding_box()["y"]
+    assert above <= page.locator(".ssd-pictures").bounding_box()["y"]
+    feed(page, run.finished(), new_run("next").started())
+    assert not page.locator(".ssd-drawn").is_visible()
+
+
+def test_words_that_differ_have_the_numbers_of_their_pictures(page, run):
+    feed(page, run.started(pictures=2, words=[[["a tent", False]], [["a boat", False]]]))
+    assert text(page, "drawn").split() == "1: a tent 2: a boat".split()
+
+
 def test_rows_are_painted_while_it_runs_not_only_at_the_end(page, run):
     feed(page, run.started())
     seen = []
