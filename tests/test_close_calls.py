@@ -43,6 +43,7 @@ ALIKE = {"exact": methods.Exact(window=9), "exact-narrow": methods.Exact(window=
          "rolling": methods.Rolling(budget=10_000, window=9), "jacobi": methods.Jacobi(window=5)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.parametrize("count", [1, 2])
 def test_close_calls_are_made_as_ar_makes_them(unsteady, monkeypatch, name, count):

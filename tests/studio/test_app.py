@@ -19,6 +19,8 @@ from ssd_core.front.recipe import read_recipe, recipe_tokens  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def visitor(visit):
