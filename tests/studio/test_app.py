@@ -4,6 +4,7 @@ import json
 from threading import Event
 
 import pytest
+from support.page_moments import AT_REST, laid_out
 from support.preview_run import watched
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
@@ -17,6 +18,8 @@ from ssd_core import load_backbone  # noqa: E402
 from ssd_core.front.recipe import read_recipe, recipe_tokens  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -92,6 +95,8 @@ def test_stop_keeps_the_top_and_the_rest_is_redone_below_it(visitor, app):
 
 def place_on_stage(visitor, element):
     """x, y, width and height in px, from the corner of Redo's stage."""
+    visitor.page.evaluate(AT_REST)
+    laid_out(visitor.page)
     stage = visitor.page.locator("#redo-stage").bounding_box()
     box = visitor.page.locator(f"#redo-stage {element}").bounding_box()
     return [box["x"] - stage["x"], box["y"] - stage["y"], box["width"], box["height"]]
