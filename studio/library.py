@@ -15,8 +15,9 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.graphs import why_eager
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.front import doctor
+from ssd_core.front.fallback import resolved_method
 from ssd_core.front.memory import empty_caches
-from ssd_core.front.request import Request, resolved_method
+from ssd_core.front.request import Request
 from ssd_core.front.shelf import AUTO, Found, Shelf
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.figures import stored_dtype

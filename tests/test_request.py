@@ -14,11 +14,12 @@ from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.engine.events import Rows
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.contest import conditions
+from ssd_core.front.fallback import resolved_method
 from ssd_core.front.memory import is_out_of_memory
 from ssd_core.front.palette import GREY
 from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import read_recipe, save_png
-from ssd_core.front.request import Request, Result, compare_with_ar, resolved_method
+from ssd_core.front.request import Request, Result, compare_with_ar
 from ssd_core.weights.quantize import quantise, quantiser
 
 BACKBONE = MockBackbone()

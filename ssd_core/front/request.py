@@ -9,15 +9,14 @@ from functools import cached_property
 
 import torch
 
-from ..backbones.base import Backbone, Preset
+from ..backbones.base import Backbone
 from ..backbones.postcard import EARLIER
 from ..backbones.presets import guidance_of, settled
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
 from ..engine.events import Event, Finished, Pass, Rows, Started
 from ..engine.heads import DraftHeads
-from ..engine.methods import AR, SSD, Method, Resolved
-from ..engine.methods import Rows as RowsMethod
+from ..engine.methods import AR, Method, Resolved
 from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.usual import note
@@ -30,27 +29,11 @@ from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from . import labels
 from .compare import identical_share, promise_holds, verdict
+from .fallback import resolved_method
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
 from .words import Words, drawn_words, expansions, shared
-
-FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
-             "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
-
-
-def resolved_method(method: Method, preset: Preset, heads: bool,
-                    fall_back: bool = True) -> tuple[Resolved, str | None]:
-    """The method that will run with this preset, and a note if it is not the requested one.
-
-    Without heads, SSD falls back to `rows`, the same schedule without training, unless fall_back is
-    False. Raises SSDError for knobs out of range.
-    """
-    if heads or not fall_back or not isinstance(method, SSD):
-        return method.resolved(preset), None
-    rows = RowsMethod(method.k_h, method.k_v, method.rounds, method.incremental,
-                      method.acceptance, method.fused_commit, method.tolerance)
-    return rows.resolved(preset), FELL_BACK
 
 
 @dataclass(frozen=True, eq=False)

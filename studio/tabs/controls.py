@@ -15,8 +15,9 @@ from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.front.compare import promise_holds
+from ssd_core.front.fallback import FELL_BACK
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
-from ssd_core.front.request import FELL_BACK, Request
+from ssd_core.front.request import Request
 from ssd_core.model.noise import NEWEST
 from ssd_core.weights.figures import stored_dtype
 
