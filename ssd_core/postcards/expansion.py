@@ -139,8 +139,8 @@ class Writer:
                            "", self._break_after(thing))
 
     def _thing(self, n: int) -> Said:
-        kind, colour, place = (values[n] for values in (self.filled.kinds, self.filled.colours,
-                                                        self.filled.places))
+        filled = self.filled
+        kind, colour, place = filled.kinds[n], filled.colours[n], filled.places[n]
         several, alone = kind in PLURAL, len(self.filled.kinds) == 1
         article = "some" if several else "a lone" if alone else "an" if colour == "orange" else "a"
         shade = (_COLOUR_WORDS[colour][0], f"{CHINESE[colour][0]}的") if colour else ("", "")

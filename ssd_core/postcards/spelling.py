@@ -181,7 +181,7 @@ class _Reader:
 
     def _paint(self, n: int, value: str) -> None:
         """A colour behind its noun: "the house is red", "two towers, one red and one blue"."""
-        words, last = self.reading.words, (self.reading.things or [None])[-1]
+        words, last = self.reading.words, next(reversed(self.reading.things), None)
         before = words[n - 1].word if n else ""
         follows = n + 1 < len(words) and words[n + 1].meaning[0] == "kind"
         if isinstance(self.noun, Named) and before in ("is", "in"):
