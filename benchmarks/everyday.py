@@ -104,14 +104,16 @@ def words_of(request: Request) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class Batch:
-    """A task for `work`: some pictures by one row, a file each."""
+    """A task for `work`: some pictures by one row, a file each; its name stays where some of them
+    are there."""
 
+    name: str
     row: Row
     pictures: tuple[Wanted, ...]
 
-    @property
-    def name(self) -> str:
-        return self.pictures[0].file.removesuffix(".json")
+    @classmethod
+    def of(cls, row: Row, pictures: Sequence[Wanted]) -> Batch:
+        return cls(pictures[0].file.removesuffix(".json"), row, tuple(pictures))
 
     @property
     def count(self) -> int:
@@ -160,7 +162,7 @@ def drawn(loaded: Loaded, rows: Sequence[Row], prompts: Sequence[Prompt], seeds:
     found: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
         (prompt, Wanted.of(loaded, row, prompt.text, seed + n))
         for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
-    batches = [Batch(row, tuple(one for _, one in own[a : a + AT_ONCE]))
+    batches = [Batch.of(row, [one for _, one in own[a : a + AT_ONCE]])
                for a in range(0, len(prompts) * len(seeds), AT_ONCE) for row, own in found.items()]
     work(batches, folder, InProcess(loaded), "draw", quiet=None)
     return {row: [Drawn.at(folder / one.file, prompt, one.seed) for prompt, one in own]

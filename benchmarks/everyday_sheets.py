@@ -12,16 +12,18 @@ from typing import Any
 
 import torch
 from conditions import RESULTS, table
+from everyday_rule import words_of
 from PIL import Image, ImageDraw
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.files import written_whole
 from ssd_core.front.recipe import to_bytes
-from ssd_core.front.sheet import INK, PAPER, font_for, wrapped
+from ssd_core.front.sheet import INK, PAPER, east_asian_font, font_for, wrapped
+from ssd_core.postcards.aliases import without_repeats
 
 EYES = RESULTS / "everyday_eyes.json"
 SHOWN, SHEETS, COLUMNS = 40, 4, 5  # prompts, sheets, prompts side by side
-SIDE, GAP, EM = 184, 12, 15  # px of a picture, between prompts, and of a letter
+SIDE, BETWEEN, GAP, EM = 184, 2, 14, 15  # px of a picture, behind it, between prompts, of a letter
 TEXT = 3 * 20  # px below a picture: three lines
 
 
@@ -40,18 +42,26 @@ def write_sheets(backbone: Backbone, found: Sequence[Sequence[Any]]) -> None:
 
 def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:
     """Pictures of one prompt side by side, with the prompt below."""
-    wide, tall = len(shown[0]) * SIDE + GAP, SIDE + TEXT
+    wide, tall = len(shown[0]) * (SIDE + BETWEEN) - BETWEEN + GAP, SIDE + TEXT
     page = Image.new("RGB", (COLUMNS * wide - GAP, -(-len(shown) // COLUMNS) * tall), PAPER)
     draw = ImageDraw.Draw(page)
     for n, pictures in enumerate(shown):
         x, y = n % COLUMNS * wide, n // COLUMNS * tall
         for m, one in enumerate(pictures):
-            page.paste(small(backbone, one), (x + m * SIDE, y))
-        text = pictures[0].prompt.text
+            page.paste(small(backbone, one), (x + m * (SIDE + BETWEEN), y))
+        text = legible(pictures[0].prompt.text)
         font = font_for(text, EM)
         for line, words in enumerate(wrapped(text, font, wide - 2 * GAP)[:3]):
             draw.text((x, y + SIDE + 3 + line * 18), words, INK, font)
     return page
+
+
+def legible(prompt: str) -> str:
+    """The prompt; in postcard's words where it is Chinese and this machine has no such font."""
+    if prompt.isascii() or east_asian_font():
+        return prompt
+    words = without_repeats(word for word in words_of(prompt) if word.isascii())
+    return " ".join(words).replace(" ,", ",").rstrip(",")
 
 
 def small(backbone: Backbone, one: Any) -> Image.Image:

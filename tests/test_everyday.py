@@ -221,8 +221,11 @@ def test_what_is_there_is_not_drawn_again_and_what_is_lost_is(run, script, tmp_p
     monkeypatch.setattr(script, "generate", lambda *given, **known: (
         drawn.extend(given[1]), honest(*given, **known))[1])
     assert run()[1] == first[1] and drawn == []
-    sorted((tmp_path / "runs" / "ar").rglob("*.json"))[0].unlink()
-    assert run()[1] == first[1] and len(drawn) == 1
+    kept = {path: json.loads(path.read_text(encoding="utf-8"))["drawn"]
+            for path in sorted((tmp_path / "runs" / "ar").rglob("*.json"))}
+    lost = next(path for path, words in kept.items() if words == script.read_prompts()[0].text)
+    lost.unlink()  # the first of its batch, which the batch is named by
+    assert run()[1] == first[1] and drawn == [kept[lost]]
 
 
 def test_judgements_by_eye_are_counted_once_they_are_there(run, tmp_path):
