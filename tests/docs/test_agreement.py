@@ -35,7 +35,8 @@ def options(*names: str) -> set[str]:
     command = typer.main.get_command(app)
     for name in names:
         command = command.get_command(typer.Context(command), name)
-    return {flag for parameter in command.params for flag in parameter.opts}
+    return {flag for parameter in command.params
+            for flag in (*parameter.opts, *parameter.secondary_opts)}
 
 
 # architecture.md
