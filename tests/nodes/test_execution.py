@@ -271,7 +271,7 @@ def test_compare_draws_its_methods_one_after_the_other(pack, backbone, heads, mo
     assert images.shape == (3, PIXELS, PIXELS, 3) and torch.equal(images[0], images[1])
     assert sheet.shape[0] == 1 and sheet.shape[2] > 3 * PIXELS
     lines = table.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["ar", "exact", "rows"]
+    assert [line.split()[0] for line in lines[1:]] == ["ar", "exact", "rows", "drawn"]
     assert "100%" in lines[2] and "approximate" in lines[3]
     told = [(m["panel"], m["kind"]) for m in pack.preview() if m["kind"] in ("started", "pass")]
     assert [panel for panel, kind in told if kind == "started"] == [0, 1, 2]
