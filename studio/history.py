@@ -22,6 +22,7 @@ import torch
 from ssd_core import SSDError
 from ssd_core.front.labels import label
 from ssd_core.front.recipe import method_of, opened, read_recipe, recipe_of, save_png
+from ssd_core.front.words import FIELDS as WORDS
 from ssd_core.unicode import is_unicode
 
 from .favourites import Favourites
@@ -32,7 +33,7 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
 THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; cache sizes
 KEPT_UNWRITTEN = 256
-UNWRITTEN = ("backbone", "tokens", "stopped_rows")
+UNWRITTEN = ("backbone", "tokens", "stopped_rows", "prompt", "negative", *WORDS)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class History:
         return entry
 
     def _remember(self, entry: Entry, recipe: Mapping) -> None:
-        """Keep in memory what Redo needs: no prompt, no seed, no knobs."""
+        """Keep in memory what Redo needs: no seed, no knobs."""
         needed = {key: recipe[key] for key in UNWRITTEN if key in recipe}
         with self._reading:
             self._unwritten[key_of(entry.path)] = needed
@@ -176,7 +177,7 @@ class History:
         return restore(path)
 
     def unwritten(self, path: Path) -> dict | None:
-        """Backbone, tokens and stopped_rows of a picture that was saved without its recipe.
+        """Backbone, tokens and words of a picture that was saved without its recipe.
 
         None if this process did not save it, or if the file has changed since.
         """

@@ -57,7 +57,8 @@ def build(services: Services) -> gr.Blocks:
         demo.load(controls.in_language, None, [controls.chips, controls.fold, controls.examples],
                   **PRIVATE)
         demo.load(controls.last_settings, controls.remembered, controls.inputs, **PRIVATE).then(
-            controls.tell, controls.asked, controls.told, **PRIVATE)
+            controls.tell, controls.asked, controls.told, **PRIVATE).then(
+            controls.filled.tell, controls.words_asked, controls.filled.shown, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
     guard_all(demo, services)
@@ -113,7 +114,8 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     seeds.wire(redo, tabs)
     history.wire(history_tab, tabs, redo, demo.load)
     backbones.wire(backbones_tab)
-    demo.load(backbones.in_use, None, [backbones.name, controls.parts["size"]], **PRIVATE)
+    demo.load(backbones.in_use, None, [
+        backbones.name, controls.parts["size"], controls.parts["expand"]], **PRIVATE)
     doctor.wire(doctor_tab)
     return [(create, create.shown), (race, race.shown), (redo, redo.run_shown),
             (seeds, seeds.shown), *([(backbones, backbones.got)] if services.local else [])]

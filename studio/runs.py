@@ -30,6 +30,7 @@ from ssd_core.front.recipe import (
     to_bytes,
 )
 from ssd_core.front.request import Result, compare_with_ar
+from ssd_core.front.words import Words, drawn_words, inherited, typed_words
 
 from .drawn import Drawn, follow
 from .history import Entry, History, require_picture
@@ -102,7 +103,8 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
             raise SSDError(f"{source.name}: only {seen.finished} of its rows were drawn: keep at "
                            "most those")
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
-        wish = replace(settings, size=size or f"{width}x{height}")
+        wish = with_words_of(history, source, settings)
+        wish = replace(wish, size=size or f"{width}x{height}")
         if size:
             tokens = with_more_rows(tokens, backbone.resized(wish.pixels()).grid.rows)
         drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
@@ -144,14 +146,16 @@ class Source:
     """A PNG to redo.
 
     how: where its tokens come from. finished: rows finished, if it was stopped early. rows: total
-    rows at its size. prompt: of its recipe. taller: legal sizes "WIDTHxHEIGHT" of the same width.
+    rows at its size. taller: legal sizes "WIDTHxHEIGHT" of the same width. typed, drawn: by its
+    recipe the words that were typed, and those that it was drawn from.
     """
 
     how: str
     finished: int | None
     rows: int
-    prompt: str | None = None
     taller: tuple[str, ...] = ()
+    typed: Words | None = None
+    drawn: Words | None = None
 
 
 def look(history: History, path: Path, backbone: Backbone) -> Source:
@@ -166,10 +170,10 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
     with opened(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
-    prompt = recipe["prompt"] if recipe else None
+    words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
     if reason is not None:
-        return Source(f"encoded: {reason}", None, rows, prompt, taller)
-    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, prompt, taller)
+        return Source(f"encoded: {reason}", None, rows, taller, *words)
+    return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, taller, *words)
 
 
 def taller_sizes(backbone: Backbone, size: tuple[int, int]) -> tuple[str, ...]:
@@ -189,6 +193,16 @@ def held(history: History, path: Path, backbone: Backbone) -> dict | None:
     """What the history remembers of a picture without recipe, if this backbone drew it."""
     recipe = history.unwritten(path)
     return recipe if recipe and recipe["backbone"]["sha256"] == backbone.sha256 else None
+
+
+def with_words_of(history: History, path: Path, settings: Settings) -> Settings:
+    """The settings with the words that a picture without recipe was drawn from.
+
+    They are unchanged if another prompt was typed since, or if nothing is remembered of it.
+    """
+    typed = Words(settings.prompt, settings.negative or None)
+    words = inherited(history.unwritten(path), typed)
+    return replace(settings, fixed=words[0]) if words and not settings.fixed else settings
 
 
 def stopped_rows(recipe: Mapping, rows: int) -> int | None:

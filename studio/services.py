@@ -11,7 +11,7 @@ from .jobs import Worker
 from .library import Library
 from .seeds import ParkedSeeds
 from .sharing import without_folders
-from .visits import Visits
+from .visits import NextSeeds, Visits
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Services:
     language: str = "auto"
     local: bool = True
     visits: Visits = field(default_factory=Visits)
+    next_seeds: NextSeeds = field(default_factory=NextSeeds)
 
     def place(self, folder: Path) -> str:
         """Where pictures are, as a visitor may know it: on a shared app, without the way there."""

@@ -29,10 +29,13 @@ from ssd_core.front.knobs import (
 from ssd_core.front.recipe import is_int, method_of
 from ssd_core.front.request import Request
 from ssd_core.front.speeds import SPEEDS
+from ssd_core.front.words import Words, drawn_words, typed_words
 from ssd_core.model.grid import size_of
 from ssd_core.model.knobs import require_legal, typed
 from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
+
+from .typed import fixed_of, fixed_text, open_of, open_text
 
 MOST_PICTURES, LONGEST_TEXT = 64, 4000
 
@@ -46,7 +49,8 @@ class Wish:
     """The settings besides the knobs.
 
     size is "WIDTHxHEIGHT", None for the backbone's own. noise_version cannot be chosen: it is the
-    newest, or comes with the seed of an old recipe.
+    newest, or comes with the seed of an old recipe. expand, open, fixed: as in `Request`; the last
+    two hold only for the prompt that they were set for.
     """
 
     prompt: str = ""
@@ -55,6 +59,9 @@ class Wish:
     method: str = default_method().name
     size: str | None = None
     noise_version: int = NEWEST
+    expand: bool = True
+    open: tuple[str, ...] = ()
+    fixed: Words | None = None
 
     def request(self, backbone: Backbone, heads: DraftHeads | None,
                 keep: torch.Tensor | None = None, keep_rows: int = 0,
@@ -64,12 +71,23 @@ class Wish:
         named: no other method may take this one's place, as in a race.
         """
         return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
-                       self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named)
+                       self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named,
+                       **self.wording())
 
-    def check_words(self, backbone: Backbone) -> None:
-        """Raise SSDError for prompts that no method would take, before a queue is waited for."""
-        Request(backbone, None, AR(), self.sampling(), self.prompt, self.negative,
-                self.pixels()).check()
+    def wording(self) -> dict[str, Any]:
+        """What of a request decides the words that are drawn for the prompt."""
+        return {"expand": self.expand, "open": self.open,
+                "fixed": (self.fixed,) if self.fixed else ()}
+
+    def checked_words(self, backbone: Backbone) -> Request:
+        """The request for one picture, by AR.
+
+        Raises SSDError for prompts that no method would take, before a queue is waited for.
+        """
+        request = Request(backbone, None, AR(), self.sampling(), self.prompt, self.negative,
+                          self.pixels(), **self.wording())
+        request.check()
+        return request
 
     def asked_method(self) -> Method:
         """The chosen method; the request decides which one runs."""
@@ -143,16 +161,20 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 # To and from JSON values
 
 TEXTS = ("prompt", "negative")
+BOUND = ("noise_version", "open", "fixed")  # stored with the value of another setting
 WHOLE = re.compile(r"-?\d{1,40}")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
     """JSON without null: seed as text (browsers' numbers end at 2^53), -1 or "" for None.
 
-    The noise version is stored together with its seed and applies only to it.
+    The noise version is stored together with its seed and applies only to it, and so are `open` and
+    `fixed` with the words that they were set for.
     """
     raw = {**asdict(settings), "seed": str(settings.seed),
-           "noise_version": f"{settings.noise_version}:{settings.seed}"}
+           "noise_version": f"{settings.noise_version}:{settings.seed}",
+           "open": open_text(settings.prompt, settings.open),
+           "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
     return {name: ("" if name == "size" else OWN_NUMBER) if value is None else value
             for name, value in raw.items()}
 
@@ -164,8 +186,10 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
     """
     known = {f.name for f in fields(Settings)}
     settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
-                           if name in known and name != "noise_version"})
-    settings = replace(settings, noise_version=noise_version(raw, settings.seed))
+                           if name in known and name not in BOUND})
+    settings = replace(settings, noise_version=noise_version(raw, settings.seed),
+                       open=open_of(raw.get("open"), settings.prompt),
+                       fixed=fixed_of(raw.get("fixed"), settings.prompt, settings.negative))
     check(settings)
     return settings
 
@@ -182,6 +206,8 @@ def value_of(name: str, value: Any) -> Any:
         return knob_value(KNOBS[name], value)
     if name == "pictures":
         return whole(name, value)
+    if name == "expand":
+        return typed(name, value, bool)
     if name == "size" and not value:
         return None
     text = typed(name, value, str)
@@ -225,7 +251,8 @@ def check(settings: Settings) -> None:
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     """The settings of a checked recipe; SSDError if the app does not accept them.
 
-    Pictures of the earlier postcard are restored at the present one's size.
+    Pictures of the earlier postcard are restored at the present one's size. The words are those
+    that the picture was drawn from.
     """
     width, height = recipe["size"]
     earlier = recipe.get("backbone", {}).get("sha256") == EARLIER
@@ -234,4 +261,5 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
                       "size": "" if earlier else f"{width}x{height}",
+                      "fixed": fixed_text(typed_words(recipe), drawn_words(recipe)),
                       "noise_version": f"{recipe['noise_version']}:{recipe['seed']}"})

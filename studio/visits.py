@@ -6,6 +6,7 @@ guess another visitor's token: it is 32 random bytes that only that tab and this
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 from collections import OrderedDict
@@ -38,3 +39,23 @@ class Visits:
         """The owner of what a session starts: itself until it has sent a token."""
         with self._lock:
             return self._sessions.get(session, session)
+
+
+class NextSeeds:
+    """The seed that each page draws next, chosen ahead so that its words can be shown before."""
+
+    def __init__(self) -> None:
+        self._seeds: OrderedDict[str, int] = OrderedDict()  # by session
+        self._lock = threading.Lock()
+
+    def of(self, session: str | None) -> int:
+        with self._lock:
+            return self._seeds.setdefault(session or "", random.getrandbits(32))
+
+    def renew(self, session: str | None) -> None:
+        """Choose another one, after it was drawn."""
+        with self._lock:
+            self._seeds[session or ""] = random.getrandbits(32)
+            self._seeds.move_to_end(session or "")
+            if len(self._seeds) > MOST:
+                self._seeds.popitem(last=False)

@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -28,6 +29,7 @@ from ..postcards.captions import MAX_TOKENS, WORDS
 from ..postcards.chips import KINDS, Kind
 from ..postcards.expanded import Expanded
 from ..postcards.expansion import expand
+from ..postcards.short_prompts import short_prompt
 from ..postcards.wording import lonely, quoted
 from . import presets
 from .base import Backbone
@@ -139,6 +141,10 @@ class Postcard(Backbone):
     @property
     def word_kinds(self) -> tuple[Kind, ...]:
         return KINDS
+
+    def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
+        """A short one: the rest is filled in."""
+        return short_prompt(np.random.default_rng(seed), chinese)
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:

@@ -89,6 +89,7 @@ class Backbones:
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
             controls.tell, controls.asked, controls.told, **PRIVATE).then(
+            controls.filled.tell, controls.words_asked, controls.filled.shown, **PRIVATE).then(
             controls.in_language, None, [controls.chips, controls.fold, controls.examples],
             **PRIVATE)
         self.known.change(self.about, self.known, self.told, **PRIVATE)
@@ -99,11 +100,13 @@ class Backbones:
     # On this machine
 
     def in_use(self) -> tuple:
-        """On a page that opens: the loaded model, maybe not the first one any more, and its sizes.
+        """On a page that opens: the loaded model, maybe not the first one any more, its sizes,
+        and the switch of what is filled in.
         """
         loaded = self.services.library.current
         return (gr.update(choices=names(self.services), value=loaded.name),
-                gr.update(choices=self.controls.sizes(loaded.backbone.sizes)))
+                gr.update(choices=self.controls.sizes(loaded.backbone.sizes)),
+                self.controls.filled.available())
 
     def look(self, request: gr.Request) -> tuple:
         """The backbones found, and the folders searched."""

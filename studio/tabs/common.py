@@ -83,11 +83,12 @@ class Resumable:
         """Submit the work that these values ask for, and follow it until it is over."""
         services, language = self.services, language_of(request, self.services.language)
         try:
-            settings = self.controls.drawn(locked, values)
+            settings = self.controls.drawn(request, locked, values)
             job = services.worker.submit(self.kind, work(settings), owner_of(services, request))
         except SSDError as error:
             yield self.controls.refused(error, language)
             return
+        self.controls.submitted(request, locked)
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job, language)}
         async for told in self.followed(job, language):
             yield told

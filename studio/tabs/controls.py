@@ -34,8 +34,9 @@ from ..settings import (
 )
 from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
-from .common import method_choices, trouble
+from .common import PRIVATE, method_choices, trouble
 from .examples import EXAMPLES, example_prompts, examples
+from .filled import ASKED, Filled, moved
 
 KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
@@ -53,9 +54,9 @@ def takes_knobs(handler: Callable) -> Callable:
 class Controls:
     """The input components, by the name of the setting they hold.
 
-    Below the prompt, `trouble` shows why the last run failed and `note` what is wrong with the
-    words. `metadata` is the PNG switch, `lock` keeps the seed. `tell` computes the outputs `told`
-    from the inputs `asked`.
+    Below the prompt, `filled` shows what is filled in, `trouble` why the last run failed and `note`
+    what is wrong with the words. `metadata` is the PNG switch, `lock` keeps the seed. `tell`
+    computes the outputs `told` from the inputs `asked`.
     """
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
@@ -83,6 +84,7 @@ class Controls:
             for key in ("ssd-studio", "ssd-studio-switches"))
         self.asked = [self.speed, *self.inputs]
         self.told = [self.plan, self.speed, self.remembered, self.note]
+        self.words_asked = [self.lock, *(self.parts[name] for name in ASKED)]
         self._wire()
 
     @property
@@ -100,6 +102,8 @@ class Controls:
                 EXAMPLES[0], lines=3, max_lines=6, label=t("prompt"),
                 placeholder=t("prompt_hint"), elem_id="prompt"))
             self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
+            self.filled = Filled(self.services, t)
+            self.parts.update(self.filled.parts)
             self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
             self.note = gr.HTML(elem_id="note", js_on_load=None)
             self.chips = gr.HTML(elem_id="chips", js_on_load=None)
@@ -176,21 +180,30 @@ class Controls:
         raw = to_dict(settings)
         return [raw[name] for name in KNOBS]
 
+    def restored(self, settings: Settings) -> list[object]:
+        """The same for those of a picture: the switch of what is filled in stays as it is."""
+        return [gr.skip() if name == "expand" else value
+                for name, value in zip(KNOBS, self.shown(settings), strict=True)]
+
     def adopted(self, preset: Preset, sizes: Sequence[tuple[int, int]]) -> list[object]:
-        """Inputs for another backbone: its schedule, guidance and sizes; the rest is unchanged."""
+        """Inputs for the loaded backbone: its schedule, guidance and sizes; the rest is unchanged.
+        """
         raw = to_dict(with_preset(Settings(), preset))
         shown = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
         shown["size"] = gr.update(choices=self.sizes(sizes), value="")
+        shown["expand"] = self.filled.available()
         return [shown.get(name, gr.skip()) for name in KNOBS]
 
     # Events
 
     def _wire(self) -> None:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
-        moved = [part.change for part in self.inputs]
+        changed = [part.change for part in self.inputs]
         # Queued one by one, so that the last answer belongs to the last values.
-        gr.on(moved, self.tell, self.asked, self.told, api_name="plan",
+        gr.on(changed, self.tell, self.asked, self.told, api_name="plan",
               show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
+        gr.on([one.change for one in self.words_asked], self.filled.tell, self.words_asked,
+              self.filled.shown, concurrency_limit=1, trigger_mode="always_last", **PRIVATE)
         gr.on([part.input for part in (self.speed, *self.inputs)], None, None, self.trouble,
               js="() => ''", **private)  # what was wrong with the last run is being mended
         knobs = all_knobs().values()
@@ -314,14 +327,15 @@ class Controls:
         return about
 
     def note_html(self, settings: Settings, language: str) -> str:
-        """What is wrong with the prompts, or which words are unknown; else empty."""
+        """What is wrong with the prompts, which words are unknown or drawn as negative; else empty.
+        """
         try:
-            backbone = self.services.library.current.backbone
-            settings.check_words(backbone)
+            request = settings.checked_words(self.services.library.current.backbone)
         except SSDError as error:
             return refusal(language, error)
-        unknown = backbone.unknown_words(f"{settings.prompt} {settings.negative}")
-        return problem(say(language, "unknown", words=", ".join(unknown))) if unknown else ""
+        notes = {"moved": moved(request), "unknown": request.unknown_words}
+        return "".join(problem(say(language, key, words=", ".join(words)))
+                       for key, words in notes.items() if words)
 
     def at_speed(self, stop: int) -> list[object]:
         """The knobs that a stop sets; the others are unchanged."""
@@ -334,13 +348,19 @@ class Controls:
         return [str(seed) if name == "seed" else value
                 for name, value in zip(KNOBS, values, strict=True)]
 
-    def drawn(self, locked: bool, values: Sequence[object]) -> Settings:
-        """Settings for a run, with a new seed unless the seed is locked."""
+    def drawn(self, request: gr.Request, locked: bool, values: Sequence[object]) -> Settings:
+        """Settings for a run, with the page's next seed unless the seed is locked."""
         settings = self.read(values)
-        settings.check_words(self.services.library.current.backbone)
+        settings.checked_words(self.services.library.current.backbone)
         if locked:
             return settings
-        return replace(settings, seed=random.getrandbits(32), noise_version=NEWEST)
+        seed = self.services.next_seeds.of(request.session_hash)
+        return replace(settings, seed=seed, noise_version=NEWEST)
+
+    def submitted(self, request: gr.Request, locked: bool) -> None:
+        """A run took the page's next seed, unless its own was locked."""
+        if not locked:
+            self.services.next_seeds.renew(request.session_hash)
 
 
 def applies(knob: Described, method: str) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from ssd_core import SSDError
 from ssd_core.front.recipe import opened, read_recipe
+from ssd_core.front.words import drawn_words
 
 from ..history import Entry
 from ..words import label_in, run_title, say
@@ -41,8 +42,10 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
     if recipe is None:
         return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
     seconds = recipe.get("seconds", {}).get("total")
+    drawn = drawn_words(recipe)
     told = [(say(language, "prompt"), recipe["prompt"]),
-            (say(language, "negative"), recipe["negative"] or ""),
+            (say(language, "drawn_name"), drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
+            (say(language, "negative"), drawn.negative or ""),
             (say(language, "method"), run_title(entry.label or "", language)),
             (label_in(language, "seed"), str(recipe["seed"])), *size,
             (say(language, "backbone"), recipe["backbone"]["name"][:60]),

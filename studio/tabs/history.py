@@ -212,7 +212,7 @@ class HistoryTab:
                         now=now.name)
         elif recipe["dtype"] != (dtype := stored_dtype(now)):
             told += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
-        return [line(told), True, *self.controls.shown(settings)]
+        return [line(told), True, *self.controls.restored(settings)]
 
     def _refused(self, told: str) -> list:
         return [told, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]

@@ -18,6 +18,7 @@ from ..jobs import Job
 from ..runs import Work
 from ..services import Services
 from ..settings import Settings
+from ..typed import fixed_text
 from ..words import language_of, say
 from .common import (
     PRIVATE,
@@ -66,7 +67,7 @@ class Redo(Resumable):
         gr.Markdown(t("redo_hint"))
         self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
         self.shown = [self.source, self.told, self.stage, self.rows, self.size, self.fold,
-                      controls.parts["prompt"]]
+                      *(controls.parts[name] for name in ("negative", "fixed", "prompt"))]
         self.run_shown = [self.stage, self.status, controls.trouble, self.running,
                           self.stop, *self.stopped.shown, controls.note]
 
@@ -125,7 +126,7 @@ class Redo(Resumable):
         return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
                 slider,
                 gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
-                gr.update(open=False), gr.skip() if seen.prompt is None else seen.prompt]
+                gr.update(open=False), *words_shown(seen)]
 
     def resized(self, source: str, size: str) -> dict:
         """Of a picture that is extended downward, all rows that were drawn can be kept."""
@@ -136,7 +137,7 @@ class Redo(Resumable):
     def _refused(self, error: str, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
         return [None, trouble(self.services, language, error), "", gr.skip(),
-                gr.update(visible=False), gr.update(open=True), gr.skip()]
+                gr.update(visible=False), gr.update(open=True), *[gr.skip()] * 3]
 
     # Running
 
@@ -161,6 +162,13 @@ class Redo(Resumable):
         if job.state == "done" and job.result.unchanged:
             shown[self.status] += line(say(language, "redo_same"))
         yield shown
+
+
+def words_shown(seen: runs.Source) -> list:
+    """The negative prompt, the words to draw, and the prompt; unchanged without a recipe."""
+    if seen.typed is None:
+        return [gr.skip()] * 3
+    return [seen.typed.negative or "", fixed_text(seen.typed, seen.drawn), seen.typed.prompt]
 
 
 def rows_to_keep(seen: runs.Source, extended: bool = False) -> dict:

@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 
 import gradio as gr
 
@@ -87,13 +88,14 @@ class Seeds:
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         try:
-            settings = self.controls.drawn(locked, values)
+            settings = self.controls.drawn(request, locked, values)
             works = services.parked_seeds.start(settings, int(count), PARTS[part], owner, kept)
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
             yield {**self.controls.refused(error, language), **self.left(held)}
             return
+        self.controls.submitted(request, locked)
         yield {self.controls.parts["seed"]: str(settings.seed)}
         async for told in self.drawing_tops(jobs, language):
             yield told
@@ -111,12 +113,20 @@ class Seeds:
             yield told
 
     def settings_of(self, picture: str, values: Sequence[object]) -> Sequence[object]:
-        """The inputs' values for a saved picture; as they are now if its PNG has no recipe."""
-        history = self.services.history
+        """The inputs' values for a saved picture, with the words that it was drawn from.
+
+        Without a recipe in its PNG all others are as they are now.
+        """
+        history, controls = self.services.history, self.controls
         try:
-            return self.controls.shown(history.settings(history.entry(picture)))
+            path = history.entry(picture).path
+            now = controls.read(values)
         except SSDError:
             return values
+        try:
+            return controls.shown(replace(history.restore(path)[0], expand=now.expand))
+        except SSDError:
+            return controls.shown(runs.with_words_of(history, path, now))
 
     def kept_by(self, picture: str) -> Kept:
         """The rows that a redone picture took from another one; none of other pictures."""

@@ -2,6 +2,7 @@
 
 import "./manners.js";
 import { SsdDivider } from "./divider.js";
+import { SsdFilled } from "./filled.js";
 import { SsdKeepLine } from "./keep_line.js";
 import { SsdSeeds } from "./seeds.js";
 import { SsdStage } from "./stage.js";
@@ -13,6 +14,7 @@ const ELEMENTS = {
   "ssd-divider": SsdDivider,
   "ssd-keep-line": SsdKeepLine,
   "ssd-words": SsdWords,
+  "ssd-filled": SsdFilled,
 };
 
 for (const [name, element] of Object.entries(ELEMENTS)) {

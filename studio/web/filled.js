@@ -1,0 +1,106 @@
+/**
+ * <ssd-filled filled="{..}">: what is filled into a prompt, as chips under it. A click on one
+ * writes it into the prompt, its cross leaves it open.
+ *
+ * filled: {prompt, open, chips: [{name, text, instead, pinned, open}], text, pictures}, as
+ * studio/tabs/filled.py writes it. `open` there is a list of names, and of a chip the setting that
+ * belongs to `pinned`. `text`, without chips, are the words of another picture.
+ */
+
+import { make } from "./core/elements.js";
+import { say } from "./core/strings.js";
+import { HeldElement } from "./held.js";
+import { pageWords, type } from "./host.js";
+
+/** The setting by which these additions to a prompt stay open; "" if none do. Pure. */
+export function openText(prompt, names) {
+  return names.length ? JSON.stringify({ typed: [prompt], value: names }) : "";
+}
+
+const input = (id) => document.querySelector(`#${id} :is(textarea, input)`);
+
+export class SsdFilled extends HeldElement {
+  static observedAttributes = ["filled"];
+
+  connectedCallback() {
+    this.#render();
+  }
+
+  attributeChangedCallback() {
+    if (this.isConnected) this.#render();
+  }
+
+  #render() {
+    this.words = pageWords();
+    this.told = JSON.parse(this.getAttribute("filled") || "{}");
+    const { chips = [], open = [], text = "", pictures = 1 } = this.told;
+    this.box = make("div", "ssd-filled", { role: "group", "aria-label": this.words.filledIn });
+    this.box.append(...chips.map((chip) => this.#chip(chip)));
+    if (text) this.box.append(this.#fixed(text));
+    if (open.length) this.box.append(this.#again());
+    if (chips.length && pictures > 1) {
+      this.box.append(make("span", "ssd-none", {}, [say(this.words.firstOf, { pictures })]));
+    }
+    this.show(this.box);
+  }
+
+  #chip(chip) {
+    const hint = chip.instead ? this.words.pinInstead : this.words.pin;
+    const pin = make("button", "ssd-pin", { type: "button",
+      title: say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
+    pin.addEventListener("click", () => this.#pin(chip));
+    return this.#with(pin, say(this.words.leaveOpen, { text: chip.text }), () => this.#leave(chip));
+  }
+
+  #fixed(text) {
+    const words = make("span", "ssd-fixed", { title: this.words.fixedHint }, [text]);
+    return this.#with(words, this.words.fillAnew, () => this.#set([], this.box));
+  }
+
+  #with(words, label, act) {
+    const cross = make("button", "ssd-cross", { type: "button", title: label,
+      "aria-label": label }, ["×"]);
+    cross.addEventListener("click", act);
+    return make("span", "ssd-addition", {}, [words, cross]);
+  }
+
+  #again() {
+    const again = make("button", "ssd-again", { type: "button" }, [this.words.fillAgain]);
+    again.addEventListener("click", () => this.#set([], again));
+    return again;
+  }
+
+  /** The prompt in the box is still the one that this was told for. */
+  get #current() {
+    return input("prompt")?.value.trim() === this.told.prompt;
+  }
+
+  #leave(chip) {
+    const at = this.told.chips.indexOf(chip);
+    this.#set([...this.told.open, chip.name], this.box.children[at]);
+  }
+
+  /** Leave these open, and only these; `gone` goes before the server says what remains. */
+  #set(names, gone) {
+    if (!this.#current) return;
+    const next = gone.nextElementSibling ?? gone.previousElementSibling;
+    gone.remove();
+    next?.querySelector("button")?.focus();
+    this.told.open = names;
+    write("fixed-words", "");
+    write("left-open", openText(this.told.prompt, names));
+  }
+
+  #pin(chip) {
+    if (!this.#current) return;
+    write("fixed-words", "");
+    write("left-open", chip.open);
+    write("prompt", chip.pinned);
+    input("prompt").focus();
+  }
+}
+
+function write(id, text) {
+  const box = input(id);
+  if (box && box.value !== text) type(box, text);
+}
