@@ -75,7 +75,7 @@ def save(page: Page, path: Path, whole: bool = True) -> None:
     width = min(WIDTH, picture.width)
     picture = picture.resize((width, picture.height * width // picture.width), Image.LANCZOS)
     picture = picture.crop((0, 0, width, min(picture.height, TALLEST)))
-    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {picture.width}x{picture.height}, {path.stat().st_size // 1000} kB")
 
 

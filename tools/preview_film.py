@@ -101,7 +101,7 @@ def save(frames: list[Image.Image], args: argparse.Namespace) -> None:
         sheet.paste(frame)
     durations = [round(1000 / args.fps)] * (len(sheets) - 1) + [args.hold]
     sheets[0].save(args.out, save_all=True, append_images=sheets[1:], duration=durations, loop=0,
-                   **({"quality": 80, "method": 6} if args.out.suffix == ".webp" else {}))
+                   **({"quality": 60, "method": 6} if args.out.suffix == ".webp" else {}))
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

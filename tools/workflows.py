@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from comparison import save
 from padding import API_FORMS, ROOT, WORKFLOWS, text_of
 from PIL import Image
 from workflow_graphs import GRAPHS, Graph
@@ -142,7 +143,8 @@ def make(client: Client, page: Page, name: str) -> None:
         page.frame()
         page.run()
         page.page.wait_for_function(PAINTED)
-        page.page.screenshot(path=ROOT / "docs" / "graph.png")
+        shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
+        save(shot, ROOT / "docs" / "graph.png")
 
 
 def make_all(names: list[str]) -> None:
