@@ -22,7 +22,10 @@ METHOD_HEAD, VERDICT_HEAD, KNOB_HEAD = "| method |", "| verdict |", "| name |"
 def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
     """A page up to the rows of the table with this head, its rows, and what follows."""
     lines = text.splitlines(keepends=True)
-    start = 2 + next(n for n, line in enumerate(lines) if line.startswith(head))
+    found = [n for n, line in enumerate(lines) if line.startswith(head)]
+    if not found:
+        raise SystemExit(f"no table whose head begins with {head!r}: a page has lost it")
+    start = 2 + found[0]
     stop = next((n for n in range(start, len(lines)) if not lines[n].startswith("|")), len(lines))
     return "".join(lines[:start]), lines[start:stop], "".join(lines[stop:])
 
