@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
-from support import scripts
+from support import script_modules
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import check_enlarged
 
@@ -24,7 +24,7 @@ PROMPTS, BATCH = 3, 2
 
 @pytest.fixture(scope="module")
 def script():
-    return scripts.script("benchmarks", "tables")
+    return script_modules.script("benchmarks", "tables")
 
 
 @pytest.fixture(scope="module", params=[8, pytest.param(24, marks=pytest.mark.nightly)])
@@ -174,25 +174,26 @@ def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
     assert torch.equal(first.tokens, trial.run(entry.method, None).tokens.cpu())
 
 
-def test_a_table_of_the_paper_has_its_own_labels_and_columns(script, made, monkeypatch):
+def test_a_table_of_the_paper_has_its_own_labels_and_columns(script, made, side, monkeypatch):
     """Rows of one table are taken from another's batches where both have them."""
     folder = made[2]
     spec = script.Table("A table", PROMPTS, (script.AR_ROW, script.row_of("one round",
                                                                           script.ssd(1))))
     for name, value in (("TABLES", {"postcard": spec}), ("RESULTS", folder / "results"),
-                        ("load_backbone", lambda *_, **__: tiny_postcard()),
+                        ("load_backbone",
+                         lambda *_, **__: tiny_postcard(grid=Grid(side, side))),
                         ("load_heads", lambda _, backbone: random_heads(backbone))):
         monkeypatch.setattr(script, name, value)
     text = script.run("postcard", options(folder))
     rows = json.loads((folder / "results" / "postcard.json").read_text())
     assert [row["method"] for row in rows] == ["AR", "one round"]
-    assert rows[0]["passes"] == 576 and rows[1]["identical_tokens"] < 1
+    assert rows[0]["passes"] == side**2 and rows[1]["identical_tokens"] < 1
     assert "| decoding | passes | NLL |" in text and "(postcard.jpg)" in text
     assert Image.open(folder / "results" / "postcard.jpg").size == (230 + 3 * 128, 256)
 
 
 def test_every_measurement_is_a_name_of_the_list(root, capsys, monkeypatch, tmp_path):
-    run = scripts.script("benchmarks", "run")
+    run = script_modules.script("benchmarks", "run")
     run.main(["--list"])
     told = capsys.readouterr().out
     assert all(f"\n{name} " in f"\n{told}" for name in (*run.TABLES, "speed", "memory", "soak"))

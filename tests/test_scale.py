@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.scripts import script
+from support.script_modules import script
 
 from ssd_core.weights.catalogue import CATALOGUE, GB
 

@@ -1,7 +1,7 @@
 """What tools/make.py compares is as it makes it, and the repository's pictures stay small."""
 
 import pytest
-from support.scripts import script
+from support.script_modules import script
 
 LARGEST = 300_000  # bytes
 

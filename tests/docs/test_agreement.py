@@ -36,7 +36,8 @@ def options(*names: str) -> set[str]:
     command = typer.main.get_command(app)
     for name in names:
         command = command.get_command(typer.Context(command), name)
-    return {flag for parameter in command.params for flag in parameter.opts}
+    return {flag for parameter in command.params
+            for flag in (*parameter.opts, *parameter.secondary_opts)}
 
 
 # architecture.md
@@ -142,7 +143,8 @@ def test_every_flag_of_a_page_belongs_to_some_command(path):
     known = {"--help", "--index-url", "--guess", "--top-a", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     known = known.union(
-        in_source(r'"(--\w+)"', [ROOT / "environment.py", ROOT / "tests" / "conftest.py"]),
+        in_source(r'"(--\w+)"', [ROOT / name for name in (
+            "environment.py", "tests/conftest.py", "tools/make.py", "benchmarks/run.py")]),
         *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
     found = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", path.read_text(encoding="utf-8")))
