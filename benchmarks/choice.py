@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 from threads import other_work
 
 from ssd_core import Sampling, load_backbone, load_heads
@@ -33,7 +33,6 @@ from ssd_core.engine import pace
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.methods.paced import Paced
-from ssd_core.files import written_whole
 from ssd_core.front.request import Request
 from ssd_core.kept_files import VARIABLE
 
@@ -160,9 +159,7 @@ def main() -> None:
     told = (f"Median of {args.repeats} interleaved runs; busy: as many other processes as there "
             f"are cores ({os.cpu_count()}) multiply matrices. {conditions(torch.device('cpu'))}. "
             "Made by `python benchmarks/choice.py`.")
-    with written_whole(args.out) as temporary:
-        temporary.write_text("\n".join(["# What is chosen, against a sweep", "", told, "",
-                                        table(head, found), ""]), encoding="utf-8")
+    write_page(args.out, "What is chosen, against a sweep", told, table(head, found))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ import torch
 import ssd_core
 from ssd_core.backbones.base import Backbone
 from ssd_core.errors import SSDError
+from ssd_core.files import written_whole
 from ssd_core.measure.best import in_words
 from ssd_core.measure.machine import OtherWork, processor, waiting
 from ssd_core.measure.tables import table
 from ssd_core.weights.load import load_backbone
 
-__all__ = ["RESULTS", "conditions", "loadable", "processor", "table"]
+__all__ = ["RESULTS", "conditions", "loadable", "processor", "table", "write_page"]
 
 RESULTS = Path(__file__).parent / "results"
 OTHERS = OtherWork()  # from the script's start
@@ -39,6 +40,14 @@ def conditions(device: torch.device, dtype: str = "", threads: Collection[int] =
              platform.system(), f"Python {platform.python_version()}",
              f"torch {torch.__version__}", f"ssd-decoding {ssd_core.__version__}"]
     return ", ".join(filter(None, parts))
+
+
+def write_page(path: Path, title: str, *parts: str) -> None:
+    """Write a page of results, whole or not at all, and print it."""
+    text = "\n\n".join([f"# {title}", *(part.rstrip("\n") for part in parts if part)]) + "\n"
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    print(text)
 
 
 def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"

@@ -14,11 +14,10 @@ import json
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.engine.methods import AR, SSD, Exact, Jacobi, Method, Rolling
-from ssd_core.files import written_whole
 from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.train.data import fresh_caption
 
@@ -75,12 +74,10 @@ def main() -> None:
 def write(done: dict, dtypes: list[str]) -> None:
     labels = [*METHODS, f"exact, window 24, batches of {BATCH}"]
     rows = [[label, *(told(done, dtype, label) for dtype in dtypes)] for label in labels]
-    text = ["# Pictures equal to AR's", "",
-            f"`postcard`, held-out captions, caption n with seed n, guidance 2. "
-            f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/identical.py`.", "",
-            table(["method", *dtypes], rows), ""]
-    with written_whole(RESULTS / "identical.md") as temporary:
-        temporary.write_text("\n".join(text))
+    write_page(RESULTS / "identical.md", "Pictures equal to AR's",
+               "`postcard`, held-out captions, caption n with seed n, guidance 2. "
+               f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/identical.py`.",
+               table(["method", *dtypes], rows))
 
 
 def told(done: dict, dtype: str, label: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 from random_backbones import random_backbone, random_heads, scaled
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -33,7 +33,6 @@ from ssd_core.engine.events import Event
 from ssd_core.engine.graphs import Eager, Graphs, Work
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
-from ssd_core.files import written_whole
 from ssd_core.weights.catalogue import known
 
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
@@ -134,11 +133,9 @@ def main() -> None:
                                         for found in ways)])
             print(*rows[-1], flush=True)
     told = " ".join(__doc__.split("\n\n")[2].split())
-    text = ["# Launches a pass", "", f"{told} {conditions(torch.device('cpu'))}. Made by `python "
-            "benchmarks/launches.py`.", "",
-            table(["backbone", "decoding", "launches by kind of pass", "with graphs"], rows), ""]
-    with written_whole(out) as temporary:
-        temporary.write_text("\n".join(text))
+    head = ["backbone", "decoding", "launches by kind of pass", "with graphs"]
+    write_page(out, "Launches a pass", f"{told} {conditions(torch.device('cpu'))}. Made by `python "
+               "benchmarks/launches.py`.", table(head, rows))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 from true_size import synchronised
 
 from ssd_core import Sampling, SSDError, load_backbone
@@ -118,17 +118,14 @@ def main() -> None:
     clock = ("one thread, processor seconds, so that other work does not count"
              if device.type == "cpu" else "the card's seconds")
     name = WIDTHS.get(device.type, WIDTHS["cpu"])
-    text = (
-        f"# Low precision\n\n{conditions(device)}.\n\n## A pass\n\nOne layer as wide as {name}'s, "
-        f"guidance on, medians of {args.repeats} passes over 1 cell (AR) and over a row of "
-        f"{known(name).grid.width}; {clock}. Against bf16: above 1 is faster.\n\n"
-        f"{table(PASS_HEAD, timed)}\n" + "".join(f"Left out: {line}.\n\n" for line in left_out)
-        + "## Pictures\n\n`postcard` by AR, "
-        f"{args.prompts} held-out captions with the same seeds, all judged by the fp32 backbone. "
-        "Captions, objects: shares of claims and of things that hold (README.md).\n\n"
-        f"{table(QUALITY_HEAD, quality(device, args.prompts, args.batch))}")
-    args.out.write_text(text)
-    print(text)
+    write_page(
+        args.out, "Low precision", f"{conditions(device)}.", "## A pass",
+        f"One layer as wide as {name}'s, guidance on, medians of {args.repeats} passes over 1 cell "
+        f"(AR) and over a row of {known(name).grid.width}; {clock}. Against bf16: above 1 is "
+        "faster.", table(PASS_HEAD, timed), *(f"Left out: {line}." for line in left_out),
+        "## Pictures", f"`postcard` by AR, {args.prompts} held-out captions with the same seeds, "
+        "all judged by the fp32 backbone. Captions, objects: shares of claims and of things that "
+        "hold (README.md).", table(QUALITY_HEAD, quality(device, args.prompts, args.batch)))
 
 
 if __name__ == "__main__":

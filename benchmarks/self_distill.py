@@ -17,10 +17,9 @@ from itertools import count
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, loadable, table
+from conditions import RESULTS, conditions, loadable, table, write_page
 
 from ssd_core.engine.methods import AR
-from ssd_core.files import written_whole
 from ssd_core.measure.bench import AR_DTYPES
 from ssd_core.measure.best import Setting, fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.train import self_distill
@@ -50,11 +49,8 @@ def main() -> None:
              f"{args.repeats} turns. Each method counts with its fastest number of threads; 'as "
              "fast as AR' is against AR in the dtype and with the threads that are best for it. "
              "Made by `python benchmarks/self_distill.py`.")
-    gone = "".join(f"{line}\n\n" for line in left_out)
-    with written_whole(args.out) as temporary:
-        temporary.write_text(f"# Self-distillation by `ar` and by `exact`\n\n{about}\n\n{gone}"
-                             f"{table(HEAD, rows)}", encoding="utf-8")
-    print(args.out.read_text(encoding="utf-8"))
+    write_page(args.out, "Self-distillation by `ar` and by `exact`", about, *left_out,
+               table(HEAD, rows))
 
 
 def stage(folder: Path, numbers: count, args: argparse.Namespace, batch: int, dtype: str,

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,12 +159,10 @@ def main() -> None:
             f"{statistics.median(first):.0f}"], ["last third, median",
             f"{statistics.median(last):.0f}"], ["highest", f"{max(seen):.0f}"]]
     where = conditions(torch.device("cpu"), alone=False)
-    text = (f"# Soak of the app\n\n{where}; {args.minutes:g} minutes, {len(seen)} rounds. "
-            "A round: open a tab, draw, draw and stop, race, start eight seeds and leave them, "
-            "reload during a run, close the tab.\n\n"
-            f"{table(['server, resident', 'MiB'], rows)}")
-    args.out.write_text(text)
-    print(text)
+    write_page(args.out, "Soak of the app", f"{where}; {args.minutes:g} minutes, {len(seen)} "
+               "rounds. A round: open a tab, draw, draw and stop, race, start eight seeds and "
+               "leave them, reload during a run, close the tab.",
+               table(["server, resident", "MiB"], rows))
 
 
 if __name__ == "__main__":

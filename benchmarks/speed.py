@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, loadable, table
+from conditions import RESULTS, conditions, loadable, table, write_page
 from plain_loop import plain_loop
 
 from ssd_core import Sampling, load_heads, methods
@@ -26,7 +26,6 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.files import written_whole
 from ssd_core.front.request import Request
 from ssd_core.measure.bench import AR_DTYPES, Entrant, bench
 from ssd_core.measure.best import Setting, fastest, in_words, settings, thread_counts
@@ -236,7 +235,7 @@ def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
              "of threads and count with the fastest; seconds and ratios are of that setting. "
              "The plain loop is `benchmarks/plain_loop.py`. Made by `python benchmarks/speed.py`.")
     gone = "".join(f"\n{line}\n" for line in left_out)
-    return "\n".join([f"# Speed of `postcard`\n\n{about}\n{gone}", *parts])
+    return "\n".join([f"{about}\n{gone}", *parts])
 
 
 def main() -> None:
@@ -252,9 +251,7 @@ def main() -> None:
         print(f"{conditions(CPU)}\n\n{storage(args.repeats)}")
         return
     text = page(list(dict.fromkeys(["fp32", *args.dtypes])), args.repeats, args.batch_repeats)
-    with written_whole(args.out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    print(text)
+    write_page(args.out, "Speed of `postcard`", text)
 
 
 if __name__ == "__main__":

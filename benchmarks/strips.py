@@ -1,24 +1,35 @@
-"""Strips of pictures, one for each row of a table, with its label in front."""
+"""Strips of small pictures, one for each row of a table, with its label in front."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from ssd_core.backbones.base import Backbone
+from ssd_core.files import written_whole
 from ssd_core.front.recipe import to_bytes
 
-SHOWN, LABEL, FONT = 6, 230, 15  # pictures a row of the sheet; px of its labels' column; px
+SHOWN, SIDE = 3, 128  # pictures a row of the sheet, and their height in px
+LABEL, FONT, QUALITY = 230, 15, 68  # px of the labels' column and of its font; of the JPEG
 
 
 def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
     """One strip of pictures a row, its label in front."""
-    height, width = backbone.size[1], backbone.size[0]
-    page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * height), "white")
+    width = SIDE * backbone.size[0] // backbone.size[1]
+    page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * SIDE), "white")
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)
     for y, (label, tokens) in enumerate(shown):
-        draw.multiline_text((8, y * height + 8), label.replace(", ", ",\n"), "black", font)
-        strip = np.concatenate([to_bytes(picture) for picture in backbone.decode(tokens)], axis=1)
-        page.paste(Image.fromarray(strip), (LABEL, y * height))
+        draw.multiline_text((8, y * SIDE + 8), label.replace(", ", ",\n"), "black", font)
+        pictures = [to_bytes(picture) for picture in backbone.decode(tokens)]
+        strip = Image.fromarray(np.concatenate(pictures, axis=1))
+        page.paste(strip.resize((width * len(pictures), SIDE), Image.Resampling.LANCZOS),
+                   (LABEL, y * SIDE))
     return page
+
+
+def save_sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]], path: Path) -> None:
+    with written_whole(path) as temporary:
+        sheet(backbone, shown).save(temporary, format="JPEG", quality=QUALITY, optimize=True)

@@ -1,13 +1,10 @@
-"""The paper's tables, run again on `postcard`: one command a table.
+"""Quality tables of methods on held-out captions: the paper's, run again, and all methods.
 
-    python benchmarks/tables.py postcard           (Tables 1 and 5; --help names them all)
-    python benchmarks/tables.py predictor --runs runs/postcard
-
-A table whose rows need other draft heads trains those that RUNS does not hold yet, on the pictures
-that `train self-distill` left there. Every table is written to benchmarks/results/NAME.md, its rows
-to NAME.json, and the same prompts as every row drew them to NAME.jpg.
-
-`methods` compares all methods at their own settings and also plots them; see methods_table.py.
+Batches are kept below RUNS/tables, as ssd_core/measure/shards.py tells: a run that was stopped goes
+on, and tables share the rows that they have in common. A table whose rows need other draft heads
+trains those that RUNS does not hold yet, on the pictures that `train self-distill` left there.
+Every table is written to benchmarks/results/NAME.md and its rows to NAME.json; SHEETS have
+pictures, too, and `methods` has plots. `run.py` is the command.
 """
 
 from __future__ import annotations
@@ -15,37 +12,42 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache, partial
 from pathlib import Path
+from statistics import mean
 
-import methods_table
 import torch
 from conditions import RESULTS, conditions, table
-from strips import SHOWN, sheet
+from strips import SHOWN, save_sheet
 
-from ssd_core import Sampling, SSDError, load_backbone, load_heads, methods
+from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows, Strict, Wave
-from ssd_core.files import written_whole
+from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rows, Strict, Wave
+from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.measure.metrics import Trial
+from ssd_core.measure.plots import plot, require_matplotlib
+from ssd_core.measure.shards import Entry, Shards
 from ssd_core.measure.tables import with_error
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
 from ssd_core.weights.figures import stored_dtype
 
-HEAD = ["decoding", "passes", "NLL", "captions", "objects", "Frechet", "entropy", "same as AR"]
+ALL_METHODS, SHEETS = "methods", ("methods", "postcard", "variants")
+Recipe = tuple[tuple[str, object], ...]
+Columns = Mapping[str, Callable[[dict], str]]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method, with the bundled heads or with those of a recipe of their own."""
+    """A setting, with the bundled heads or with those of a recipe; without label, its own one."""
 
     label: str
-    method: Method
-    recipe: tuple[tuple[str, object], ...] = ()
+    entry: Entry
+    recipe: Recipe = ()
 
 
 @dataclass(frozen=True)
@@ -55,158 +57,212 @@ class Table:
     rows: tuple[Row, ...]
 
 
+def row_of(label: str, method: Method, recipe: Recipe = ()) -> Row:
+    return Row(label, Entry(method, method.uses_heads), recipe)
+
+
 def ssd(rounds: int, k_v: int = 1, **knobs) -> SSD:
     return SSD(k_h=5, k_v=k_v, rounds=rounds, **knobs)
 
 
-def heads_of(**fields) -> tuple[tuple[str, object], ...]:
+def recipe_with(**fields) -> Recipe:
     """What differs from the bundled heads' recipe: vertical head 1 is all that k_v = 1 uses."""
     default = {f.name: f.default for f in dataclass_fields(HeadsRecipe)}
     return tuple((name, value) for name, value in {"k_v": 1, **fields}.items()
                  if value != default[name])
 
 
-METHODS_TABLE = "methods"
-AR_ROW = Row("AR", AR())
+AR_ROW = row_of("AR", AR())
 PREDICTORS = [("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_pre+e", "h_pre"),
               ("h_post+e", "h_post")]
 TABLES = {
+    ALL_METHODS: Table("All methods at their own settings, with plots", 256, ()),
     "postcard": Table("Methods and rounds (the paper's Tables 1 and 5)", 256, (
-        AR_ROW, Row("1-D MTP, k_h 5", methods.MTP(k_h=5)), Row("strict, horizontal", Strict()),
-        Row("exact, window 48", Exact(48)), Row("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
-        *(Row(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
-        Row("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
+        AR_ROW, row_of("1-D MTP, k_h 5", methods.MTP(k_h=5)),
+        row_of("strict, horizontal", Strict()), row_of("exact, window 48", Exact(48)),
+        row_of("rows, r = 2, no heads", Rows(k_v=1, rounds=2)),
+        *(row_of(f"SSD r = {r}", ssd(r)) for r in (0, 1, 2, 3)),
+        row_of("SSD coupled to convergence", ssd(24, acceptance="coupled")))),
     "predictor": Table("Predictor input and target, r = 0, 1,000 pictures (Table 3)", 64, (
-        AR_ROW, *(Row(f"{source} -> {target}", ssd(0), heads_of(
+        AR_ROW, *(row_of(f"{source} -> {target}", ssd(0), recipe_with(
             source=source, target=target, pictures=1000)) for source, target in PREDICTORS))),
     "acceptance": Table("Acceptance criterion (Table 4)", 64, (
-        AR_ROW, Row("strict, a row by vertical heads", Strict(drafts="vertical", k_h=5)),
-        Row("strict, horizontal", Strict()), Row("verify and repair, r = 2", ssd(2)))),
+        AR_ROW, row_of("strict, a row by vertical heads", Strict(drafts="vertical", k_h=5)),
+        row_of("strict, horizontal", Strict()), row_of("verify and repair, r = 2", ssd(2)))),
     "lookahead": Table("Rows drafted at a time (Table 6)", 64, (
-        AR_ROW, *(Row(f"k_v = {k}, b = {b}, i = {i}", ssd(b, k, incremental=i))
+        AR_ROW, *(row_of(f"k_v = {k}, b = {b}, i = {i}", ssd(b, k, incremental=i))
                   for b, i in ((5, 4), (2, 2)) for k in (1, 2, 3)))),
     "pictures": Table("Training pictures (Table 7)", 64, (
-        AR_ROW, *(Row(f"{n} pictures, r = {r}", ssd(r), heads_of(pictures=n))
+        AR_ROW, *(row_of(f"{n} pictures, r = {r}", ssd(r), recipe_with(pictures=n))
                   for r in (0, 2) for n in (500, 1000, 2000)),
-        *(Row(f"the bundled heads, r = {r}", ssd(r)) for r in (0, 2)))),
+        *(row_of(f"the bundled heads, r = {r}", ssd(r)) for r in (0, 2)))),
     "schedule": Table("Staged against joint, k_v = 2 (Table 10)", 64, (
-        AR_ROW, Row("joint, b = 9", ssd(9, 2)),
-        *(Row(f"staged, b = 5, i = {i}", ssd(5, 2, incremental=i)) for i in (1, 2, 3, 4)),
-        Row("joint, b = 4", ssd(4, 2)), Row("staged, b = 2, i = 2", ssd(2, 2, incremental=2)))),
+        AR_ROW, row_of("joint, b = 9", ssd(9, 2)),
+        *(row_of(f"staged, b = 5, i = {i}", ssd(5, 2, incremental=i)) for i in (1, 2, 3, 4)),
+        row_of("joint, b = 4", ssd(4, 2)),
+        row_of("staged, b = 2, i = 2", ssd(2, 2, incremental=2)))),
     "variants": Table("Choices of our own", 64, (
-        AR_ROW, Row("r = 2", ssd(2)),
-        *(Row(f"r = {r}, coupled", ssd(r, acceptance="coupled")) for r in (1, 2, 3)),
-        *(Row(f"r = {r}, fused commit", ssd(r, fused_commit=True)) for r in (1, 2, 3)),
-        *(Row(f"r = {r}, draft temperature {t}", ssd(r, draft_temperature=t))
+        AR_ROW, row_of("r = 2", ssd(2)),
+        *(row_of(f"r = {r}, coupled", ssd(r, acceptance="coupled")) for r in (1, 2, 3)),
+        *(row_of(f"r = {r}, fused commit", ssd(r, fused_commit=True)) for r in (1, 2, 3)),
+        *(row_of(f"r = {r}, draft temperature {t}", ssd(r, draft_temperature=t))
           for t in (0.7, 0.5) for r in (1, 2)),
-        *(Row(f"r = {r}, argmax drafts", ssd(r, draft_choice="argmax")) for r in (0, 2)))),
+        *(row_of(f"r = {r}, argmax drafts", ssd(r, draft_choice="argmax")) for r in (0, 2)))),
     "wave": Table("Rows in flight at once (ZipAR, PJD)", 24, (
-        AR_ROW, Row("exact, window 96", Exact(96)),
-        *(Row(f"delay {d}, {c} cell{'s' * (c > 1)}", Wave(d, c))
+        AR_ROW, row_of("exact, window 96", Exact(96)),
+        *(row_of(f"delay {d}, {c} cell{'s' * (c > 1)}", Wave(d, c))
           for c in (1, 8) for d in (2, 4, 6, 9, 12)),
-        Row("delay 4, 1 cell, adaptive", Wave(4, 1, adaptive=True)),
-        Row("delay 9, 8 cells, residual", Wave(9, 8, "residual")))),
+        row_of("delay 4, 1 cell, adaptive", Wave(4, 1, adaptive=True)),
+        row_of("delay 9, 8 cells, residual", Wave(9, 8, "residual")))),
     "losses": Table("Head losses and draft temperatures, 500 pictures", 64, (
-        AR_ROW, *(Row(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
-                      heads_of(loss=loss, pictures=500))
+        AR_ROW, *(row_of(f"{loss}, r = {r}, draft temperature {t}", ssd(r, draft_temperature=t),
+                         recipe_with(loss=loss, pictures=500))
                   for loss in LOSSES for t in (1.0, 0.5) for r in (1, 2)))),
 }
 
 
-def heads_for(row: Row, backbone: Backbone, bundled: str, runs: Path) -> DraftHeads | None:
-    """The row's heads; those that RUNS does not hold are trained first."""
-    if not row.method.uses_heads:
-        return None
-    if not row.recipe:
-        return load_heads(bundled, backbone)
-    name = "-".join(f"{key}={value}" for key, value in row.recipe)
+def all_methods(temperatures: Sequence[float]) -> tuple[Row, ...]:
+    """AR first; at raised temperatures the methods that need no heads, without them."""
+    names = sorted(METHODS, key=lambda name: name != AR.name)
+    own = [Entry(METHODS[name](), heads_use(name) != UNUSED) for name in names]
+    bare = [Entry(METHODS[name](), False) for name in names if heads_use(name) == HELPFUL]
+    warm = [Entry(METHODS[name](), False, temperature) for temperature in temperatures
+            for name in names if heads_use(name) != NEEDED]
+    return tuple(Row("", entry) for entry in (*own, *bare, *warm))
+
+
+# Measuring
+
+
+def heads_of(recipe: Recipe, backbone: Backbone, bundled: str, runs: Path) -> DraftHeads | None:
+    """The bundled heads, or a recipe's; those that RUNS does not hold are trained first."""
+    if not recipe:
+        return None if bundled == "none" else load_heads(bundled, backbone)
+    name = "-".join(f"{key}={value}" for key, value in recipe)
     out = runs / "heads" / name
     if not (out / "heads.safetensors").exists():
         print(f"training heads {name}", file=sys.stderr)
-        result = heads_stage.train(HeadsRecipe(
-            out, backbone=str(runs), data=str(runs), **dict(row.recipe)))
+        result = heads_stage.train(HeadsRecipe(out, backbone=str(runs), data=str(runs),
+                                               **dict(recipe)))
         (out / "heads.json").write_text(json.dumps(result, indent=1) + "\n")
     return load_heads(out, backbone)
 
 
-def line(row: dict) -> list[str]:
-    measured = partial(with_error, row)
-    return [row["method"], f"{row['passes']:.0f}", measured("nll", 3),
-            measured("caption_accuracy", 3), measured("object_accuracy", 3),
-            measured("frechet", 1), measured("entropy", 2),
-            f"{100 * row['identical_tokens']:.0f} %"]
+@dataclass
+class Outcome:
+    """The measured rows of a table in order, pictures of each, and why others are left out."""
+
+    rows: list[dict]
+    tokens: list[torch.Tensor]  # each [SHOWN, R, C]
+    left_out: list[str]
 
 
-class Measured:
-    """Rows that have been measured; tables of one call share AR and all other rows alike."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args, self.backbone = args, load_backbone(args.backbone, dtype=args.dtype)
-        self.trial = cache(lambda prompts: Trial(self.backbone, prompts, args.batch,
-                                                 Sampling(seed=args.seed)))
-        self.found: dict[tuple, tuple[dict, torch.Tensor]] = {}
-
-    def __call__(self, row: Row, prompts: int) -> tuple[dict, torch.Tensor]:
-        """The measured keys of a row, and its tokens [prompts, R, C]."""
-        key = (row.method, row.recipe, prompts)
-        if key not in self.found:
-            trial = self.trial(prompts)
-            heads = heads_for(row, self.backbone, self.args.heads, self.args.runs)
-            outcome = trial.run(row.method, heads)
-            baseline = outcome.tokens if row == AR_ROW else self(AR_ROW, prompts)[1]
-            self.found[key] = trial.row(outcome, baseline), outcome.tokens
-        return self.found[key]
+def measured(rows: Sequence[Row], trial: Trial,
+             heads: Callable[[Recipe], DraftHeads | None], runs: Path) -> Outcome:
+    found: dict[Row, tuple[dict, torch.Tensor]] = {}
+    left_out = []
+    for recipe in dict.fromkeys(row.recipe for row in rows):
+        shards = Shards.of(trial, heads(recipe), runs)
+        own = [row for row in rows if row.recipe == recipe]
+        reasons = {row: shards.refused(row.entry) for row in own}
+        left_out += [f"{shards.label(row.entry)}: {why}" for row, why in reasons.items() if why]
+        kept = [row for row in own if reasons[row] is None]
+        baselines = [Entry(AR(), False, row.entry.temperature) for row in kept]
+        drawn = shards.all(list(dict.fromkeys([*baselines, *(row.entry for row in kept)])))
+        told = dict(zip(drawn, shards.measured(drawn), strict=True))
+        found |= {row: ({**told[row.entry], "method": row.label or told[row.entry]["method"]},
+                        drawn[row.entry].tokens[:SHOWN]) for row in kept}
+    every = [found[row] for row in rows if row in found]
+    return Outcome([row for row, _ in every], [tokens for _, tokens in every], left_out)
 
 
-def run(name: str, measured: Measured) -> str:
-    """Measure one table, write its three files and return its text."""
-    spec, args, backbone = TABLES[name], measured.args, measured.backbone
-    spec = replace(spec, prompts=args.prompts or spec.prompts)
-    rows, shown = [], []
-    for row in spec.rows:
-        print(f"{name}: {row.label}", file=sys.stderr)
-        found, tokens = measured(row, spec.prompts)
-        rows.append({"method": row.label, **found})
-        shown.append((row.label, tokens[:SHOWN]))
-    where = conditions(backbone.device, stored_dtype(backbone))
-    text = (f"# {spec.title}\n\n{where}; {spec.prompts} held-out captions, guidance "
-            f"{backbone.preset.cfg}, temperature 1, seeds from {args.seed}, batches of "
-            f"{args.batch}, ± one standard error. Columns: [README.md](README.md).\n\n"
-            f"{table(HEAD, [line(row) for row in rows])}\n![{SHOWN} of the captions]({name}.jpg)\n")
-    with written_whole(RESULTS / f"{name}.jpg") as temporary:
-        sheet(backbone, shown).save(temporary, format="JPEG", quality=85)
-    (RESULTS / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
-    (RESULTS / f"{name}.md").write_text(text)
+# The page
+
+
+def number(name: str, digits: int, unit: str = "") -> Callable[[dict], str]:
+    return partial(with_error, name=name, digits=digits, unit=unit)
+
+
+def accepted(row: dict) -> str:
+    return f"{mean(row['acceptance'].values()):.2f}" if row["acceptance"] else "-"
+
+
+QUALITY: Columns = {
+    "NLL": number("nll", 3), "captions": number("caption_accuracy", 3),
+    "objects": number("object_accuracy", 3), "Frechet": number("frechet", 1),
+    "entropy": number("entropy", 2),
+    "same as AR": lambda row: f"{100 * row['identical_tokens']:.0f} %"}
+PAPER_COLUMNS: Columns = {"decoding": lambda row: row["method"],
+                          "passes": lambda row: f"{row['passes']:.0f}", **QUALITY}
+METHODS_COLUMNS: Columns = {
+    "decoding": lambda row: row["method"], "promise": lambda row: row["verdict"],
+    "passes": number("passes", 0), "fewer": number("step_acceleration", 1, "x"),
+    "accepted": accepted, **QUALITY}
+SPEED = ("Speed is in [speed.md](speed.md), where every method and AR count with their best "
+         "setting. ")
+
+
+def page(name: str, title: str, trial: Trial, outcome: Outcome, pictures: Sequence[str]) -> str:
+    columns = METHODS_COLUMNS if name == ALL_METHODS else PAPER_COLUMNS
+    lines = [[cell(row) for cell in columns.values()] for row in outcome.rows]
+    gone = "".join(f"\nLeft out: {one}.\n" for one in outcome.left_out)
+    where = conditions(trial.backbone.device, stored_dtype(trial.backbone))
+    return (f"# {title}\n\n{where}; {len(trial.captions)} held-out captions, guidance "
+            f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "
+            f"{trial.sampling.seed}, batches of {trial.batch}, ± one standard error. "
+            f"{SPEED * (name == ALL_METHODS)}Columns: [README.md](README.md).\n\n"
+            f"{table(list(columns), lines)}{gone}\n" + "".join(f"{one}\n\n" for one in pictures)
+            ).rstrip("\n") + "\n"
+
+
+def told(row: dict, name: str) -> str:
+    """Its label beside a strip of pictures."""
+    more = f", {row['verdict']}, {row['passes']:.0f} passes" if name == ALL_METHODS else ""
+    return row["method"] + more
+
+
+def write(name: str, title: str, trial: Trial, outcome: Outcome, plots: bool) -> str:
+    """Write table, rows, pictures and plots; return the text."""
+    backbone, pictures = trial.backbone, []
+    if name in SHEETS:
+        save_sheet(backbone, [(told(row, name), tokens.to(backbone.device)) for row, tokens
+                              in zip(outcome.rows, outcome.tokens, strict=True)],
+                   RESULTS / f"{name}.jpg")
+        pictures.append(f"![{SHOWN} of the captions]({name}.jpg)")
+    if plots:
+        plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.png")
+        pictures.append(f"![Claims obeyed against forward passes]({name}-passes.png)")
+    text = page(name, title, trial, outcome, pictures)
+    (RESULTS / f"{name}.json").write_text(json.dumps(outcome.rows, indent=1) + "\n")
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     return text
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    titles = {**{name: spec.title for name, spec in TABLES.items()},
-              METHODS_TABLE: methods_table.TITLE}
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="; ".join(
-        f"{name}: {title}" for name, title in titles.items()))
-    parser.add_argument("--backbone", default="postcard")
-    parser.add_argument("--heads", default="postcard")
-    parser.add_argument("--dtype", default="fp32", help="bf16 is faster on CPUs with AMX")
-    parser.add_argument("--runs", type=Path, default=Path("runs/postcard"))
-    parser.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--temperatures", default="2,2.5", help="`methods`: further rows, of the "
-                                                                "methods that need no heads")
-    parser.add_argument("--no-plots", action="store_true", help="`methods`: without matplotlib")
-    args = parser.parse_args()
-    unknown = set(args.tables) - set(titles)
-    if unknown or not args.tables:
-        parser.error(f"name one or more of {', '.join(titles)}")
-    try:
-        measured = cache(lambda: Measured(args))
-        for name in args.tables:
-            print(methods_table.run(args) if name == METHODS_TABLE else run(name, measured()))
-    except SSDError as error:
-        raise SystemExit(str(error)) from None
+def run(name: str, args: argparse.Namespace) -> str:
+    """Measure one table, write its files and return its text."""
+    spec = TABLES[name]
+    plots = name == ALL_METHODS and not args.no_plots
+    if plots:
+        require_matplotlib()  # before hours of decoding
+    warm = [float(one) for one in args.temperatures.split(",") if one]
+    rows = all_methods(warm) if name == ALL_METHODS else spec.rows
+    backbone = load_backbone(args.backbone, dtype=args.dtype)
+    trial = Trial(backbone, args.prompts or spec.prompts, args.batch, Sampling(seed=args.seed))
+    heads = cache(partial(heads_of, backbone=backbone, bundled=args.heads, runs=args.runs))
+    return write(name, spec.title, trial, measured(rows, trial, heads, args.runs / "tables"), plots)
 
 
-if __name__ == "__main__":
-    main()
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--backbone", default="postcard")
+    made.add_argument("--heads", default="postcard", help="a file, or none")
+    made.add_argument("--dtype", default="fp32", help="bf16 is faster on CPUs with AMX")
+    made.add_argument("--runs", type=Path, default=Path("runs/postcard"))
+    made.add_argument("--prompts", type=int, default=0, help="instead of the table's own number")
+    made.add_argument("--batch", type=int, default=32)
+    made.add_argument("--seed", type=int, default=1000)
+    made.add_argument("--temperatures", default="2,2.5", help="`methods`: further rows, of the "
+                                                              "methods that need no heads")
+    made.add_argument("--no-plots", action="store_true", help="`methods`: without matplotlib")
+    return made

@@ -19,11 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.engine.methods import AR, SSD, Exact
-from ssd_core.files import written_whole
 
 METHODS = {"ar": AR(), "ssd": SSD(), "exact": Exact()}
 CHOSEN = "chosen by each run"  # how many; in all other settings every step has torch's number
@@ -86,9 +85,7 @@ def main() -> None:
     told = (f"Seconds a picture of `postcard` in fp32, median of {pictures}; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
             f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/threads.py`.")
-    text = ["# OpenMP's threads while they wait", "", told, "", table(head, rows), ""]
-    with written_whole(RESULTS / "threads.md") as temporary:
-        temporary.write_text("\n".join(text))
+    write_page(RESULTS / "threads.md", "OpenMP's threads while they wait", told, table(head, rows))
 
 
 if __name__ == "__main__":

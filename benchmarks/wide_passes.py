@@ -15,13 +15,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 from random_backbones import random_backbone
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.threads import using_threads
 from ssd_core.engine.usual import bundled
-from ssd_core.files import written_whole
 from ssd_core.measure.best import thread_counts
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
@@ -89,11 +88,9 @@ def main() -> None:
     widths = [f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS]
     head = ["dtype", *widths, "AR, s (computed)", "window of exact", "exact, s (computed)",
             "against AR, same dtype", "against AR, fp32"]
-    text = ["# Passes of a decoder of Janus-Pro-1B's size", "",
-            f"{told} Made by `python benchmarks/wide_passes.py`. "
-            f"{conditions(CPU, threads=thread_counts(CPU))}.", "", table(head, rows), ""]
-    with written_whole(RESULTS / "wide_passes.md") as temporary:
-        temporary.write_text("\n".join(text))
+    write_page(RESULTS / "wide_passes.md", "Passes of a decoder of Janus-Pro-1B's size",
+               f"{told} Made by `python benchmarks/wide_passes.py`. "
+               f"{conditions(CPU, threads=thread_counts(CPU))}.", table(head, rows))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, table, write_page
 
 from ssd_core import Sampling
 from ssd_core.engine.methods import SSD
-from ssd_core.files import written_whole
 from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.train.data import fresh_caption
 from ssd_core.workers.draw import How, ToDraw, draw_tasks
@@ -86,9 +85,7 @@ def main() -> None:
             f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
             f"{busy}{conditions(torch.device('cpu'), alone=False)}. Made by `python "
             "benchmarks/workers.py`.")
-    text = ["# Workers on one machine", "", told, "", table(HEAD, lines), ""]
-    with written_whole(RESULTS / "workers.md") as temporary:
-        temporary.write_text("\n".join(text))
+    write_page(RESULTS / "workers.md", "Workers on one machine", told, table(HEAD, lines))
 
 
 if __name__ == "__main__":

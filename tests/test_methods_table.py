@@ -1,7 +1,6 @@
-"""benchmarks/tables.py methods: every method, resumable, beside AR; on a tiny random backbone."""
+"""benchmarks/run.py methods: every method, resumable, beside AR; on a tiny random backbone."""
 
 import argparse
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
+from support import script_modules
 from support.mock_backbone import random_heads, tiny_postcard
 from support.small_bundle import check_enlarged
 
@@ -19,18 +19,12 @@ from ssd_core.measure import metrics, plots, shards
 from ssd_core.measure.shards import Shards
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[1]
 PROMPTS, BATCH = 3, 2
 
 
 @pytest.fixture(scope="module")
 def script():
-    """The module; its neighbours in benchmarks/ are found only while it is imported."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module("methods_table")
-    finally:
-        sys.path.pop(0)
+    return script_modules.script("benchmarks", "tables")
 
 
 @pytest.fixture(scope="module", params=[8, pytest.param(24, marks=pytest.mark.nightly)])
@@ -51,7 +45,7 @@ def made(script, tmp_path_factory, side):
         patch.setattr(script, "load_backbone", lambda *_, **__: backbone)
         patch.setattr(script, "load_heads", lambda *_: heads)
         (folder / "results").mkdir()
-        text = script.run(options(folder))
+        text = script.run("methods", options(folder))
         rows = json.loads((folder / "results" / "methods.json").read_text())
         yield rows, text, folder
 
@@ -97,7 +91,7 @@ def test_files_are_written(made, side):
     results = folder / "results"
     assert (results / "methods.md").read_text(encoding="utf-8") == text
     sheet = Image.open(results / "methods.jpg")
-    assert sheet.height == 16 * side * len(rows)
+    assert sheet.height == 128 * len(rows)
     assert Image.open(results / "methods-passes.png").width > 1000
     assert "(methods-passes.png)" in text and "(speed.md)" in text
 
@@ -108,11 +102,11 @@ def test_a_run_goes_on_where_it_was_interrupted(script, made, monkeypatch):
     honest = shards.decode_all
     monkeypatch.setattr(shards, "decode_all", lambda *args: (decoded.append(args[2]),
                                                              honest(*args))[1])
-    script.run(options(folder, no_plots=True))
+    script.run("methods", options(folder, no_plots=True))
     assert decoded == []
-    lost = sorted((folder / "runs" / "methods").rglob("*.npz"))[0]
+    lost = sorted((folder / "runs" / "tables").rglob("*.npz"))[0]
     lost.unlink()
-    script.run(options(folder, no_plots=True))
+    script.run("methods", options(folder, no_plots=True))
     assert len(decoded) == 1 and lost.exists()
     again = json.loads((folder / "results" / "methods.json").read_text())
     timed = ("seconds", "acceptance")
@@ -138,7 +132,7 @@ def test_what_cannot_run_is_left_out_with_its_reason(script):
     backbone = tiny_postcard()
     trial = script.Trial(backbone, 1, 1, script.Sampling(seed=5))
     bench = Shards.of(trial, None, Path("runs"))
-    for entry in script.entries([]):
+    for entry in [row.entry for row in script.all_methods([])]:
         refused = bench.refused(entry)
         assert (refused is not None) >= (heads_use(entry.name) == NEEDED)
         assert refused is None or refused.startswith("method ") or heads_use(entry.name) != NEEDED
@@ -148,7 +142,7 @@ def test_without_matplotlib_one_line_says_so_before_anything_runs(script, monkey
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(script, "load_backbone", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(SSDError, match="plots need matplotlib") as told:
-        script.run(options(tmp_path))
+        script.run("methods", options(tmp_path))
     assert "\n" not in str(told.value)
 
 
@@ -174,7 +168,39 @@ def test_tokens_kept_are_those_that_were_drawn(script, tmp_path):
     backbone = tiny_postcard()
     trial = script.Trial(backbone, 2, 2, script.Sampling(seed=5))
     bench = Shards.of(trial, None, tmp_path)
-    entry = script.entries([])[0]
+    entry = [row.entry for row in script.all_methods([])][0]
     first = bench.all([entry])[entry]
     assert torch.equal(first.tokens, bench.decoded(entry, 0).tokens)
     assert torch.equal(first.tokens, trial.run(entry.method, None).tokens.cpu())
+
+
+def test_a_table_of_the_paper_has_its_own_labels_and_columns(script, made, side, monkeypatch):
+    """Rows of one table are taken from another's batches where both have them."""
+    folder = made[2]
+    spec = script.Table("A table", PROMPTS, (script.AR_ROW, script.row_of("one round",
+                                                                          script.ssd(1))))
+    for name, value in (("TABLES", {"postcard": spec}), ("RESULTS", folder / "results"),
+                        ("load_backbone",
+                         lambda *_, **__: tiny_postcard(grid=Grid(side, side))),
+                        ("load_heads", lambda _, backbone: random_heads(backbone))):
+        monkeypatch.setattr(script, name, value)
+    text = script.run("postcard", options(folder))
+    rows = json.loads((folder / "results" / "postcard.json").read_text())
+    assert [row["method"] for row in rows] == ["AR", "one round"]
+    assert rows[0]["passes"] == side**2 and rows[1]["identical_tokens"] < 1
+    assert "| decoding | passes | NLL |" in text and "(postcard.jpg)" in text
+    assert Image.open(folder / "results" / "postcard.jpg").size == (230 + 3 * 128, 256)
+
+
+def test_every_measurement_is_a_name_of_the_list(root, capsys, monkeypatch, tmp_path):
+    run = script_modules.script("benchmarks", "run")
+    run.main(["--list"])
+    told = capsys.readouterr().out
+    assert all(f"\n{name} " in f"\n{told}" for name in (*run.TABLES, "speed", "memory", "soak"))
+    with pytest.raises(SystemExit, match="nowhere: choose one that --list shows"):
+        run.main(["nowhere"])
+    (tmp_path / "small.py").write_text('"""Small."""\n\nimport sys\n\n\ndef main():\n'
+                                       "    print(sys.argv[1:])\n\n\nmain()\n")
+    monkeypatch.setattr(run, "HERE", tmp_path)
+    run.main(["small", "--repeats", "2"])
+    assert capsys.readouterr().out == "['--repeats', '2']\n"

@@ -41,7 +41,7 @@ def drawn():
 @pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_start_seeds_and_finish",
                                   "3_keep_the_top_redo_the_rest"])
 def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
-    graph = load(ROOT / "benchmarks" / "workflow_graphs.py", monkeypatch).GRAPHS[name]()
+    graph = load(ROOT / "tools" / "workflow_graphs.py", monkeypatch).GRAPHS[name]()
     tokens = {}
     for node, (kind, _, widgets, _) in graph.nodes.items():
         if kind not in ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race"):

@@ -82,7 +82,7 @@ def in_workflow(path: Path) -> Iterator[str]:
 
 
 def in_graphs() -> Iterator[str]:
-    path = ROOT / "benchmarks" / "workflow_graphs.py"
+    path = ROOT / "tools" / "workflow_graphs.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:  # a dataclass looks its module up
@@ -97,7 +97,7 @@ def in_graphs() -> Iterator[str]:
 
 def prompts() -> list[tuple[str, str]]:
     """(where, prompt), each once."""
-    found = [("benchmarks/workflow_graphs.py", text) for text in in_graphs()]
+    found = [("tools/workflow_graphs.py", text) for text in in_graphs()]
     for ending, read in ((".py", in_python), (".md", in_text)):
         found += [(str(p.relative_to(ROOT)), t) for p in shipped(ending) for t in read(p)]
     found += [(str(p.relative_to(ROOT)), t) for p in shipped(".json")
@@ -134,8 +134,8 @@ def postcard():
 def test_prompts_are_found_where_there_are_some():
     places = {where for where, _ in prompts()}
     assert {"README.md", "install.py", "studio/tabs/examples.py", "nodes/inputs.py",
-            "ssd_core/cli/bench.py", "benchmarks/workflow_graphs.py", "benchmarks/speed.py",
-            "benchmarks/preview_film.py", "workflows/1_quick_start.json",
+            "ssd_core/cli/bench.py", "tools/workflow_graphs.py", "benchmarks/speed.py",
+            "tools/preview_film.py", "workflows/1_quick_start.json",
             "workflows/5_schedules_compared.json", "web/docs/SSD_Sampler.md",
             "web/docs/SSD_Sampler/zh.md"} <= places
     assert len({prompt for _, prompt in prompts()}) > 8

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 from ..errors import SSDError
 from ..front.sheet import CHIPS, OTHER_CHIP
 
+COLOURS = 64  # of a saved plot, which then has a third of the bytes
 MARKERS = "os^Dv"  # by temperature, the lowest first
 MISSING = "plots need matplotlib: run pip install matplotlib, or leave them out with --no-plots"
 # Places of a label around its point, in points: the first that covers nothing is taken.
@@ -56,7 +60,10 @@ def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, 
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, rows, temperatures)
     name_points(figure, axes, rows, key, quality[0], named)
-    figure.savefig(path, format="png")
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png")
+    with Image.open(drawn) as picture:
+        picture.convert("RGB").quantize(COLOURS).save(path, format="PNG", optimize=True)
 
 
 def plain_log(axes) -> None:

@@ -16,6 +16,7 @@ from ssd_core import Plan, Sampling
 from ssd_core.cli import app
 from ssd_core.cli.train import STAGES
 from ssd_core.engine.methods import METHODS, SSD
+from ssd_core.front.knobs import all_knobs, sampling_knobs
 
 CONTRACT = (DOCS / "contract.md").read_text(encoding="utf-8")
 NODES = sorted((ROOT / "nodes").glob("*.py"))
@@ -73,6 +74,11 @@ def test_the_table_of_knobs_has_all_of_ssd():
     assert {codes(row[1])[0] for row in rows} <= options("generate")
 
 
+def test_every_knob_stands_in_the_table_of_all():
+    every = {*all_knobs(), *(one.name for one in sampling_knobs())}
+    assert set(first_codes("methods.md", "name")) == every, "run python tools/make.py texts"
+
+
 @pytest.mark.parametrize("name", ["Started", "Pass", "Rows", "Finished"])
 def test_the_contract_lists_the_fields_of_an_event(name):
     kind = getattr(ssd_core, name)
@@ -127,17 +133,18 @@ def test_the_stages_of_training_are_listed():
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))],
                          ids=lambda path: path.name)
 def test_every_flag_of_a_page_belongs_to_some_command(path):
-    # --guess is the knob that add_a_knob.md adds; test_guides.py runs it.
+    # --guess and --top-a are the knobs that the guides add; test_guides.py runs them.
     # --head is Ray's.
     commands = [("generate",), ("render",), ("compare",), ("plan",), ("bench",), ("evaluate",),
                 ("evaluate", "score"), ("download",), ("fit",), ("convert",),
                 *(("train", stage) for stage in STAGES)]
     foreign = {"--outfile", "--model-path", "--image-root-path", "--resolution", "--pic-num",
                "--local-dir", "--depth"}  # of the suites' scorers, hf download and git clone
-    known = {"--help", "--index-url", "--guess", "--head", *foreign,
+    known = {"--help", "--index-url", "--guess", "--top-a", "--head", *foreign,
              *launch_command_parser()._option_string_actions}
     known = known.union(
-        in_source(r'"(--\w+)"', [ROOT / "environment.py", ROOT / "tests" / "conftest.py"]),
+        in_source(r'"(--\w+)"', [ROOT / name for name in (
+            "environment.py", "tests/conftest.py", "tools/make.py", "benchmarks/run.py")]),
         *(options(*names) for names in commands),
         *(codes(row[0]) for row in table(DOCS / "app.md", "option")))
     found = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", path.read_text(encoding="utf-8")))

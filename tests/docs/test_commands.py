@@ -5,7 +5,7 @@
   `runs/` is parsed: an unknown flag or a missing argument fails.
 - `python install.py`, `gradio_app.py`, `pytest`, `ruff`, `pip`: their arguments are checked against
   the files that define them. CI runs `python install.py test`, and with it Ruff and pytest.
-- `python benchmarks/...`: the script is asked for its help.
+- `python benchmarks/...`, `python tools/...`: the script is asked for its help.
 Any other command fails, until somebody says here how it is tested. Blocks of Python are run too;
 those of the guides are put into files by test_guides.py.
 """
@@ -17,6 +17,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -123,8 +124,10 @@ def check_app(words: list[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= flags(ROOT / "studio" / "start.py")
 
 
-def check_benchmark(words: list[str]) -> None:
-    script = ROOT / "benchmarks" / words[0]
+def check_script(words: list[str], folder: str = "benchmarks") -> None:
+    script = ROOT / folder / words[0]
+    if words[1:] == ["--list"]:
+        words = words[:1]
     if "argparse" not in script.read_text(encoding="utf-8"):
         return  # takes no arguments, and a test of its own imports it
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
@@ -166,7 +169,8 @@ def nothing(words: list[str]) -> None:
 KINDS: dict[str, Callable[[list[str]], None]] = {
     r"python install\.py": check_install,
     r"(?:\.venv/bin/)?python gradio_app\.py|ssd app\b": check_app,
-    r"python benchmarks/": check_benchmark, r"python tests/check_types\.py$": nothing,
+    r"python benchmarks/": check_script, r"python tools/": partial(check_script, folder="tools"),
+    r"python tests/check_types\.py$": nothing,
     r"(?:\w+=\S+ )*python -m pytest": check_pytest,
     r"(?:.*[\\ ]|)pip install": check_pip, r"ruff check \.$": nothing, r"mypy\b": nothing,
     # The suites' own repositories, and their scorers as those describe them.

@@ -1,7 +1,8 @@
-"""The code of the guides works as printed, in the files that they name, in a copy of this tree.
+"""The guides work to the letter, in a copy of this tree: code as printed, then the two commands.
 
 A block of Python is the whole of the file that the paragraph before it names. A block of `diff`
-changes such a file; its hunks are divided by `@@`.
+changes such a file; its hunks are divided by `@@`. All guides are followed in one copy. Then the
+texts are made, and Ruff, mypy and the fast tests that would notice something find nothing.
 """
 
 import json
@@ -13,12 +14,44 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.documents import DOCS, ROOT, blocks
+from support.documents import DOCS, ROOT, blocks, commands
 
-pytestmark = pytest.mark.slow  # each guide runs tests in a process of its own
+pytestmark = pytest.mark.slow  # Ruff, mypy and tests run in processes of their own
 NAMED = re.compile(r"`([\w/]+\.py)`")
-# Copied, because a guide changes them. All else is linked.
-COPIED = ("benchmarks", "locales", "ssd_core", "tests", "web")
+GUIDES = ("add_a_method.md", "add_a_knob.md", "add_a_sampling_knob.md", "add_a_backbone.md")
+ENDING = ["python tools/make.py texts", "python install.py test --fast"]
+PROMPT = "a red house on the left, a lake, at sunset"
+WRITTEN = ("tests/test_lookup.py", "tests/test_guess.py", "tests/test_top_a.py",
+           "tests/test_sketch.py")
+# Of the fast tests those that look at methods, knobs, texts or the shape of the code.
+NOTICING = ("tests/docs", "tests/nodes/test_schemas.py", "tests/nodes/test_workflows.py",
+            "tests/web/test_texts.py", "tests/studio/test_settings.py", "tests/test_docs.py",
+            "tests/test_knobs.py", "tests/test_layers.py", "tests/test_workflow.py")
+# A knob that nobody describes further, then its words: hunks of files of ssd_core.
+KNOB = ("engine/methods/ar.py", """\
+ from .base import Resolved, group_slots, make_plan
++from .knobs import knob
+@@
++    stir: int = knob(1, "How much to stir.", low=1, high=9)
+     name: ClassVar[str] = "ar"
+""")
+WORDS = ("front/knob_words.py", """\
++    "stir": Words("Stir (ar)", "搅拌（ar）", "搅拌的次数。"),
+ }
+\x20
+ OWN_CHINESE = {  # what -1 means, by the English text of the knob or the node
+""")
+NOT_OURS = shutil.ignore_patterns(
+    ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "node_modules", "*.egg-info",
+    "outputs", "runs", "models", "build", "*.safetensors")
+
+
+def copy_of_the_tree(folder: Path) -> Path:
+    """Copies, because the guides and the maker change files; weights are linked."""
+    shutil.copytree(ROOT, folder, ignore=NOT_OURS, dirs_exist_ok=True)
+    for weights in (ROOT / "ssd_core" / "assets").rglob("*.safetensors"):
+        (folder / weights.relative_to(ROOT)).symlink_to(weights)
+    return folder
 
 
 def put(copy: Path, guide: str) -> None:
@@ -26,13 +59,16 @@ def put(copy: Path, guide: str) -> None:
     for block in blocks(DOCS / guide):
         if block.language in ("python", "diff"):
             path = copy / NAMED.findall(block.before)[-1]
-            assert path.parts[len(copy.parts)] in COPIED
             if block.language == "python":
                 assert not path.exists(), f"{path.name} is there already"
                 path.write_text(block.code, encoding="utf-8")
             else:
-                for hunk in block.code.split("@@\n"):
-                    change(path, hunk)
+                change_all(path, block.code)
+
+
+def change_all(path: Path, code: str) -> None:
+    for hunk in code.split("@@\n"):
+        change(path, hunk)
 
 
 def change(path: Path, hunk: str) -> None:
@@ -44,67 +80,85 @@ def change(path: Path, hunk: str) -> None:
     path.write_text(text.replace(side("+"), side("-")), encoding="utf-8")
 
 
-@pytest.fixture
-def copy(tmp_path) -> Path:
-    """This tree: what a guide changes as copies, all else as links."""
-    skipped = shutil.ignore_patterns("__pycache__", "assets", "results")
-    for entry in ROOT.iterdir():
-        if entry.name in COPIED:
-            shutil.copytree(entry, tmp_path / entry.name, ignore=skipped)
-        elif not entry.name.startswith("."):
-            (tmp_path / entry.name).symlink_to(entry)
-    (tmp_path / "ssd_core" / "assets").symlink_to(ROOT / "ssd_core" / "assets")
-    return tmp_path
-
-
-def run(copy: Path, *words: str) -> str:
-    done = subprocess.run([sys.executable, "-m", *words], cwd=copy, text=True, check=False,
+def run(copy: Path, *words: str, code: int = 0) -> str:
+    """What Python tells when it is started in the copy and ends with this code."""
+    done = subprocess.run([sys.executable, *words], cwd=copy, text=True, check=False,
                           capture_output=True, env={**os.environ, "PYTHONPATH": str(copy)})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-def passes(copy: Path, *words: str) -> None:
-    summary = run(copy, "pytest", "-q", "-p", "no:cacheprovider", *words)
-    assert re.search(r"\d+ passed", summary) and "skipped" not in summary, summary
+def passes(copy: Path, *words: str) -> str:
+    summary = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *words)
+    assert re.search(r"\d+ passed", summary), summary
+    return summary
 
 
-def test_the_method_works_at_once_and_obeys_the_laws(copy):
-    put(copy, "add_a_method.md")
-    passes(copy, "tests/test_lookup.py", "tests/test_methods.py", "tests/test_knobs.py",
-           "-k", "lookup or under_test or knob")
-    prompt = "a red house on the left, a lake, at sunset"
-    told = [json.loads(run(copy, "ssd_core", "generate", prompt, "--method", *method, "--json",
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """This tree after all guides, with the texts made."""
+    pytest.importorskip("transformers", reason="transformers is the backbone's oracle")
+    folder = copy_of_the_tree(tmp_path_factory.mktemp("guides"))
+    for guide in GUIDES:
+        put(folder, guide)
+    run(folder, "tools/make.py", "texts")
+    return folder
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_ends_with_the_two_commands(guide):
+    found = [line for line in commands(DOCS / guide) if line.startswith(("python tools",
+                                                                         "python install"))]
+    assert found == ENDING
+
+
+def test_ruff_and_mypy_find_nothing(copy):
+    run(copy, "-m", "ruff", "check", ".")
+    run(copy, "tests/check_types.py")
+
+
+def test_the_tests_of_the_guides_pass(copy):
+    assert "skipped" not in passes(copy, *WRITTEN)
+    passes(copy, "tests/test_methods.py", "-k", "lookup or under_test")
+
+
+def test_the_fast_tests_that_would_notice_pass(copy):
+    run(copy, "tools/make.py", "texts", "--check")
+    passes(copy, *NOTICING)
+
+
+def test_what_was_added_is_there_from_the_command_line(copy):
+    told = [json.loads(run(copy, "-m", "ssd_core", "generate", PROMPT, *words, "--json",
                            "--out", str(copy / "x.png")).splitlines()[-1])
-            for method in (("ar",), ("lookup", "--window", "12"))]
-    ar, lookup = told
+            for words in (("--method", "ar"), ("--method", "lookup", "--window", "12"),
+                          ("--guess", "above"), ("--top-a", "0.2"))]
+    ar, lookup, above, top_a = told
     assert lookup["method"] == "lookup" and lookup["passes"] < ar["passes"]
-    assert lookup["tokens_sha256"] == ar["tokens_sha256"]
+    assert lookup["tokens_sha256"] == ar["tokens_sha256"] == above["tokens_sha256"]
+    assert above["method"].startswith("exact") and top_a["tokens_sha256"] != ar["tokens_sha256"]
 
 
-def test_the_knob_works_in_three_files_and_one_script(copy):
-    """All tests that the guide names then pass, and the flag is there by itself."""
-    put(copy, "add_a_knob.md")
-    run(copy, "benchmarks.knob_pages")
-    named, = (block.code.split()[3:] for block in blocks(DOCS / "add_a_knob.md")
-              if block.code.startswith("python -m pytest"))
-    passes(copy, "tests/test_guess.py", *named)
-    prompt = "a red house on the left, a lake, at sunset"
-    out = run(copy, "ssd_core", "generate", prompt, "--guess", "above", "--json",
-              "--out", str(copy / "x.png"))
-    assert json.loads(out.splitlines()[-1])["method"].startswith("exact")
+def test_a_knob_without_words_or_row_is_named(copy):
+    """An undocumented knob: the maker refuses it, and then says which texts lack it."""
+    sources = [copy / "ssd_core" / name for name, _ in (KNOB, WORDS)]
+    kept = [path.read_text(encoding="utf-8") for path in sources]
+    try:
+        change_all(sources[0], KNOB[1])
+        assert "knob stir has no words" in run(copy, "tools/make.py", "texts", "--check", code=1)
+        change_all(sources[1], WORDS[1])
+        told = run(copy, "tools/make.py", "texts", "--check", code=1)
+        for stale in ("docs/methods.md", "locales/zh/nodeDefs.json",
+                      "web/docs/SSD_BaselineMethod.md", "tests/nodes/golden_inputs.json"):
+            assert f"{stale} is stale: run python tools/make.py texts" in told
+    finally:
+        for path, text in zip(sources, kept, strict=True):
+            path.write_text(text, encoding="utf-8")
 
 
 def test_the_method_is_as_short_as_it_can_be():
     code, = (block.code for block in blocks(DOCS / "add_a_method.md")
              if "class Lookup" in block.code)
     assert len(code.splitlines()) <= 48
-
-
-def test_the_backbone_equals_its_reference(copy):
-    pytest.importorskip("transformers", reason="transformers is the oracle")
-    put(copy, "add_a_backbone.md")
-    passes(copy, "tests/test_sketch.py")
 
 
 def test_a_hunk_that_does_not_fit_is_refused(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .page_moments import AT_REST
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
 READY = "() => window.app?.extensionManager && window.app?.graph && window.LiteGraph"
 SECONDS = 1000  # as the page counts them
 
@@ -101,7 +101,7 @@ class Page:
 @contextmanager
 def comfyui_page(url: str, width: int = 1280, height: int = 800):
     """A page; RuntimeError says what is missing where there is no browser."""
-    spec = importlib.util.spec_from_file_location("preview_page", BENCHMARKS / "preview_page.py")
+    spec = importlib.util.spec_from_file_location("preview_page", TOOLS / "preview_page.py")
     preview_page = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(preview_page)
     with preview_page.browser() as browser:

@@ -21,7 +21,7 @@ def load(path):
     return module
 
 
-preview_page = load(ROOT / "benchmarks" / "preview_page.py")
+preview_page = load(ROOT / "tools" / "preview_page.py")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Print texts and inputs of all nodes as JSON; run by itself, so that its stubs meet no others."""
+"""Print texts, inputs and widgets of all nodes as JSON; run by itself: its stubs meet no others."""
 
 import asyncio
 import json
@@ -26,12 +26,18 @@ def inputs(schema) -> dict:
             for kind, widget in (("widgets", True), ("links", False))}
 
 
+def widgets(schema) -> list[dict]:
+    """What a saved workflow holds of a node's widgets, and the values of a new node."""
+    return [{"name": i.id, "type": i.io_type, "default": i.default, "optional": bool(i.optional)}
+            for i in schema.inputs if i.widget]
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, comfyui_stub.pack(Path(folder)) as stubs:
         extension = asyncio.run(stubs.root.comfy_entrypoint())
         schemas = [node.define_schema() for node in asyncio.run(extension.get_node_list())]
         json.dump({kind.__name__: {schema.node_id: kind(schema) for schema in schemas}
-                   for kind in (texts, inputs)}, sys.stdout)
+                   for kind in (texts, inputs, widgets)}, sys.stdout)
 
 
 if __name__ == "__main__":

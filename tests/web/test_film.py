@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def film(*arguments):
     """Run the tool in a process of its own: it has its own browser."""
     ran = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "preview_film.py"), "--methods",
+        [sys.executable, str(ROOT / "tools" / "preview_film.py"), "--methods",
          "ssd:rounds=0", *map(str, arguments)],
         capture_output=True, text=True, encoding="utf-8", timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT)})

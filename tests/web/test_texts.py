@@ -1,6 +1,5 @@
 """Help pages and locales say what the nodes' schemas say, in both languages."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
@@ -29,11 +29,7 @@ def schemas():
 
 @pytest.fixture(scope="module")
 def generated():
-    path = ROOT / "benchmarks" / "knob_pages.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("tools", "knob_pages")
 
 
 def locale(language, name="nodeDefs"):
@@ -64,11 +60,15 @@ def test_the_english_locale_says_what_the_schemas_say(schemas):
     assert locale("en") == schemas
 
 
-@pytest.mark.slow
-def test_generated_texts_are_as_generated(generated):
-    stale = [str(file.relative_to(ROOT)) for file, text in generated.pages().items()
-             if file.read_text(encoding="utf-8") != text]
-    assert stale == [], "run python benchmarks/knob_pages.py"
+def test_texts_are_as_they_are_made():
+    """Locales, help pages, inputs, workflows, tables of the documents."""
+    assert script("tools", "make").texts([], check=True) == []
+
+
+def test_a_knob_without_words_is_named(generated, monkeypatch):
+    monkeypatch.delitem(generated.KNOB_WORDS, "min_p")
+    with pytest.raises(SystemExit, match="knob min_p has no words: .*knob_words.py"):
+        generated.pages()
 
 
 def test_a_new_input_is_remembered_behind_the_others_and_no_other_change_is(generated):

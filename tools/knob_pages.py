@@ -1,6 +1,4 @@
-"""Write what follows from the nodes' schemas and the knobs' descriptions; run it after a change.
-
-    python benchmarks/knob_pages.py
+"""What follows from the nodes' schemas and the knobs' descriptions: locales, help pages, inputs.
 
 locales/en/nodeDefs.json is the schemas' own texts; locales/zh/nodeDefs.json is written by hand, but
 for the knobs. In the help pages of web/docs the line of every knob is its tooltip in the page's
@@ -14,16 +12,16 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT))
+from ssd_core.engine.methods import METHODS, SSD
+from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
+from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
+from ssd_core.front.promises import method_help
+from ssd_core.front.workflow import WIDGETS
 
-from ssd_core.engine.methods import METHODS, SSD  # noqa: E402
-from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE  # noqa: E402
-from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs  # noqa: E402
-from ssd_core.front.promises import method_help  # noqa: E402
-from ssd_core.front.workflow import WIDGETS  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 NODES = ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_StartSeeds", "SSD_Race",
          "SSD_CompareMethods")
@@ -50,8 +48,9 @@ def read(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@cache
 def schemas() -> dict:
-    """Texts and inputs of the nodes, from the pack as ComfyUI loads it."""
+    """Texts, inputs and widgets of the nodes, from the pack as ComfyUI loads it."""
     ran = subprocess.run([sys.executable, str(ROOT / "tests" / "web" / "dump_schemas.py")],
                          capture_output=True, text=True, encoding="utf-8", check=True)
     return json.loads(ran.stdout)
@@ -137,8 +136,16 @@ def golden_inputs(inputs: dict) -> dict:
     return golden
 
 
+def require_words() -> None:
+    """Two texts of a knob cannot be made: its label in the app, and the Chinese."""
+    for name in sorted({one.name for one in KNOBS.values()} - set(KNOB_WORDS)):
+        raise SystemExit(f"knob {name} has no words: add them at the end of KNOB_WORDS in "
+                         "ssd_core/front/knob_words.py")
+
+
 def pages() -> dict[Path, str]:
     """Every file that this writes, as it should be."""
+    require_words()
     known = schemas()
     told = {"en": known["texts"], "zh": chinese_locale(known["texts"])}
     rows = (f"  {json.dumps(node)}: {json.dumps(row)}"
@@ -149,12 +156,3 @@ def pages() -> dict[Path, str]:
            for language, texts in told.items()},
         **{page_file(language, node): page(language, node, told[language][node]["inputs"])
            for language in LINES for node in NODES}}
-
-
-def main() -> None:
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

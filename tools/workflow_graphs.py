@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 
 PROMPT = "a red house by a lake"
 SNOW = "a yellow tent in the snow at night"
@@ -241,3 +243,16 @@ GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
           "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
           "9_replay": replay}
+
+
+def complaints(name: str, folder: Path) -> list[str]:
+    """What a saved workflow says otherwise than its graph, or lacks."""
+    path, graph = folder / f"{name}.json", GRAPHS[name]()
+    gone = [f"{one.name} is missing" for one in (path, path.with_suffix(".jpg"))
+            if not one.exists()]
+    saved = [] if gone else json.loads(path.read_text(encoding="utf-8"))["nodes"]
+    every = [(node["type"], node.get("widgets_values_named", {})) for node in saved]
+    told = [f"{name}: no {kind} with {widgets}" for kind, _, widgets, _ in graph.nodes.values()
+            if saved and not any(type_ == kind and widgets.items() <= own.items()
+                                 for type_, own in every)]
+    return [f"{line}: run python tools/make.py workflows {name}" for line in gone + told]

@@ -1,7 +1,5 @@
 """Pictures of the app's tabs for the README, from the app itself in a headless Chromium.
 
-    python benchmarks/app_pictures.py [--out docs/app] [--folder DIR]
-
 The folder for what the app saves is to be seen in them: choose one that may be.
 """
 
@@ -9,12 +7,16 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
-from soak import CHROMIUM, PATIENCE, ROOT, app, draw, open_tab, race, seeds
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from soak import CHROMIUM, PATIENCE, ROOT, app, draw, open_tab, race, seeds  # noqa: E402
 
 WIDTH, TALLEST = 960, 1100  # px as saved
 
@@ -73,15 +75,15 @@ def save(page: Page, path: Path, whole: bool = True) -> None:
     width = min(WIDTH, picture.width)
     picture = picture.resize((width, picture.height * width // picture.width), Image.LANCZOS)
     picture = picture.crop((0, 0, width, min(picture.height, TALLEST)))
-    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {picture.width}x{picture.height}, {path.stat().st_size // 1000} kB")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "app")
     parser.add_argument("--folder", type=Path, help="default: a temporary one")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, \
             app(args.folder or Path(temporary)) as (address, _), sync_playwright() as play:
@@ -104,7 +106,3 @@ def main() -> None:
         phone.evaluate("scrollTo(0, 0)")
         save(phone, args.out / "phone.png", whole=False)
         browser.close()
-
-
-if __name__ == "__main__":
-    main()

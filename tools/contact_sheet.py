@@ -1,7 +1,5 @@
 """The contact sheet: painted postcards above, the backbone's own below, by AR and by SSD.
 
-    python benchmarks/contact_sheet.py --out docs/postcards.jpg --crops docs/crops.jpg
-
 CROPS shows the brush strokes from near: of the same pictures as painted, through the tokenizer and
 by AR.
 """
@@ -21,8 +19,10 @@ from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.postcards import paint
 from ssd_core.train.data import fresh_caption, scene_of
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Of a picture: the left, upper, right and lower edge in px; and how many times it is enlarged.
 CROP, LARGER = (120, 140, 264, 284), 2
+SMALLER = 2  # how many times the sheet is reduced
 
 
 def crops(rows: list[np.ndarray]) -> Image.Image:
@@ -33,15 +33,15 @@ def crops(rows: list[np.ndarray]) -> Image.Image:
     return page.resize((LARGER * page.width, LARGER * page.height), Image.Resampling.LANCZOS)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--heads", default="postcard")
     parser.add_argument("--columns", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=Path("docs/postcards.jpg"))
-    parser.add_argument("--crops", type=Path, default=Path("docs/crops.jpg"))
-    args = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=DOCS / "postcards.jpg")
+    parser.add_argument("--crops", type=Path, default=DOCS / "crops.jpg")
+    args = parser.parse_args(arguments)
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.heads, backbone)
     seeds = range(PROMPT_SEED, PROMPT_SEED + args.columns)
@@ -55,12 +55,9 @@ def main() -> None:
         rows.append(to_bytes(backbone.decode(last.tokens)))
     args.out.parent.mkdir(parents=True, exist_ok=True)
     strips = [np.concatenate(list(row), axis=1) for row in rows]
-    Image.fromarray(np.concatenate(strips)).save(args.out, quality=85)
+    page = Image.fromarray(np.concatenate(strips))
+    page.reduce(SMALLER).save(args.out, quality=85)
     encoded = backbone.encode(torch.from_numpy(painted).float() / 255)
     crops([painted, to_bytes(backbone.decode(encoded)), rows[1]]).save(args.crops, quality=85)
     for caption in captions:
         print(caption)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,11 @@
 """Make `workflows/`: built and exported by ComfyUI's own page, thumbnails from real runs.
 
-    COMFYUI_PATH=... COMFYUI_PYTHON=... python benchmarks/workflows.py [NAME ...] [--pictures]
-
 Writes the workflow as the page saves it, its API form (the golden copy that tests compare with) and
-the thumbnail; `--pictures` makes thumbnails only. The first one also yields docs/graph.png, the
-page after its run.
+the thumbnail. The first one also yields docs/graph.png, the page after its run.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import math
@@ -18,17 +14,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-import workflow_template
+from comparison import save
+from padding import API_FORMS, ROOT, WORKFLOWS, text_of
 from PIL import Image
 from workflow_graphs import GRAPHS, Graph
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))
 
 from support.comfyui_page import Page, comfyui_page  # noqa: E402
 from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 
-WORKFLOWS, GOLDEN = ROOT / "workflows", ROOT / "tests" / "workflows"
 REGISTRY_ID = "ssd-decoding"
 COLUMN_GAP, ROW_GAP, SIDE = 60, 60, 512  # px
 
@@ -106,11 +101,6 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
     return {**workflow, "extra": extra}
 
 
-def write_json(path: Path, content: dict) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
     """The run's pictures side by side, as tall as SIDE at most."""
     pictures = [still(client.image(entry))
@@ -134,12 +124,11 @@ def still(file: bytes) -> Image.Image:
         return image.convert("RGB")
 
 
-def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
+def make(client: Client, page: Page, name: str) -> None:
     graph = GRAPHS[name]()
     workflow, api, ids = build(page, graph)
-    if not pictures_only:
-        write_json(WORKFLOWS / f"{name}.json", tidy(workflow, graph, ids))
-        write_json(GOLDEN / f"{name}.json", api)
+    for folder, content in ((WORKFLOWS, tidy(workflow, graph, ids)), (API_FORMS, api)):
+        (folder / f"{name}.json").write_text(text_of(content), encoding="utf-8")
     if graph.thumbnail:
         run = client.run(api)
         if run.end != "execution_success":
@@ -154,24 +143,19 @@ def make(client: Client, page: Page, name: str, pictures_only: bool) -> None:
         page.frame()
         page.run()
         page.page.wait_for_function(PAINTED)
-        page.page.screenshot(path=ROOT / "docs" / "graph.png")
+        shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
+        save(shot, ROOT / "docs" / "graph.png")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=list(GRAPHS), metavar="NAME")
-    parser.add_argument("--pictures", action="store_true", help="thumbnails only")
-    options = parser.parse_args()
+def make_all(names: list[str]) -> None:
+    if "COMFYUI_PATH" not in os.environ:
+        raise SystemExit("COMFYUI_PATH is not set: name a ComfyUI, and in COMFYUI_PYTHON its "
+                         "Python (tests/comfyui/README.md)")
     with tempfile.TemporaryDirectory() as base:
         with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
                 comfyui_page(client.url, 1600, 900) as page:
             page.set("Comfy.Minimap.Visible", False)
             # Graphs that are only shown come first: the page keeps pictures of earlier runs.
-            for name in sorted(options.names, key=lambda name: bool(GRAPHS[name]().thumbnail)):
-                make(client, page, name, options.pictures)
+            for name in sorted(names, key=lambda name: bool(GRAPHS[name]().thumbnail)):
+                make(client, page, name)
                 print(name)
-    workflow_template.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,32 +1,23 @@
 """Thumbnails of the app's examples, drawn by `postcard` itself.
 
-    python benchmarks/examples.py
-
 Each is the first picture from seed 0 on that shows all its prompt claims.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from itertools import count
-from pathlib import Path
 
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.files import written_whole
 from ssd_core.postcards import check, claims
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-
-from studio.tabs.examples import EXAMPLES, THUMBNAILS  # noqa: E402
+from studio.tabs.examples import EXAMPLES, THUMBNAILS
 
 SIDE, AT_ONCE = 192, 8  # px; pictures drawn at a time
 
 
-def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+def main(arguments: list[str]) -> None:
     backbone = load_backbone("postcard")
     heads = load_heads("postcard", backbone)
     THUMBNAILS.mkdir(exist_ok=True)
@@ -49,7 +40,3 @@ def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:
             if all(check(one, claims(prompt))):
                 return first + offset, Image.fromarray(one)
     raise AssertionError("unreachable")
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = "benchmarks/preview_page.html"
+PAGE = "tools/preview_page.html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 

@@ -1,8 +1,8 @@
 """A real run as its live preview shows it: an animated WebP or GIF, or the messages themselves.
 
-    python benchmarks/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
-    python benchmarks/preview_film.py --methods exact --overlay --speed 0.125 --out docs/rows.webp
-    python benchmarks/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
+    python tools/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
+    python tools/preview_film.py --methods exact --overlay --speed 0.125 --out docs/rows.webp
+    python tools/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
 
 The pictures are taken of the real page in Chromium (preview_page.py), at the moments of the run's
 own clock. For the film every pass is shown; --messages keeps to the share of time that the preview
@@ -101,10 +101,10 @@ def save(frames: list[Image.Image], args: argparse.Namespace) -> None:
         sheet.paste(frame)
     durations = [round(1000 / args.fps)] * (len(sheets) - 1) + [args.hold]
     sheets[0].save(args.out, save_all=True, append_images=sheets[1:], duration=durations, loop=0,
-                   **({"quality": 80, "method": 6} if args.out.suffix == ".webp" else {}))
+                   **({"quality": 60, "method": 6} if args.out.suffix == ".webp" else {}))
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompt", default=PROMPT)
@@ -122,11 +122,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--fps", type=float, default=12)
     parser.add_argument("--speed", type=float, default=1.0, help="0.5 = half the real pace")
     parser.add_argument("--hold", type=int, default=3000, help="ms that the last frame stays")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> None:
-    args = parse()
+def main(arguments: list[str] | None = None) -> None:
+    args = parse(arguments)
     if args.messages:
         messages = [one.message for one in record(args, Preview)]
         args.messages.write_text(json.dumps(messages, separators=(",", ":")) + "\n")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT))
+from method_tables import rows_of
 
-from ssd_core.backbones.base import Preset  # noqa: E402
-from ssd_core.backbones.chameleon import sizes_for  # noqa: E402
-from ssd_core.backbones.emu3 import RATIOS  # noqa: E402
-from ssd_core.engine.methods import Rows  # noqa: E402
-from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone  # noqa: E402
-from ssd_core.weights.fit import fit  # noqa: E402
+from ssd_core.backbones.base import Preset
+from ssd_core.backbones.chameleon import sizes_for
+from ssd_core.backbones.emu3 import RATIOS
+from ssd_core.engine.methods import Rows
+from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
+from ssd_core.weights.fit import fit
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "backbones.md"
 
 COLUMNS = ("folder in `ssd_backbones`", "files from", "GB on disk", "licence", "grid",
            "pixels", "preset: k_h, k_v, r, i; cfg", "GiB to draw: bf16", "int8", "int4",
@@ -55,10 +55,8 @@ def cells(row: KnownBackbone) -> list[str]:
             ORACLES[row.family]]
 
 
-def table() -> str:
-    lines = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, CATALOGUE.values())]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(table() + "\n")
+def pages() -> dict[Path, str]:
+    """The page with its table as it should be."""
+    before, _, after = rows_of(PAGE.read_text(encoding="utf-8"), f"| {COLUMNS[0]} |")
+    rows = "".join(f"| {' | '.join(line)} |\n" for line in map(cells, CATALOGUE.values()))
+    return {PAGE: before + rows + after}

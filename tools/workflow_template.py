@@ -1,9 +1,4 @@
-"""Make the engine's template of a workflow from `workflows/`: run it after those have changed.
-
-    python benchmarks/workflow_template.py
-
-Copies the quick start, and one node a kind that sets a method, unlinked.
-"""
+"""The workflow inside PNGs: a copy of the quick start, and one node a kind that sets a method."""
 
 from __future__ import annotations
 
@@ -40,10 +35,6 @@ def template() -> dict:
             **{kind: node_alone(kind) for kind in METHOD_NODES}}
 
 
-def main() -> None:
+def pages() -> dict[Path, str]:
     text = json.dumps(template(), ensure_ascii=False, separators=(",", ":"))
-    TEMPLATE.write_text(text + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return {TEMPLATE: text + "\n"}

@@ -1,0 +1,50 @@
+"""What tools/make.py compares is as it makes it, and the repository's pictures stay small."""
+
+import pytest
+from support.script_modules import script
+
+LARGEST = 300_000  # bytes
+
+
+@pytest.fixture(scope="module")
+def make():
+    return script("tools", "make")
+
+
+@pytest.mark.parametrize("what", ["workflows", "pictures"])
+def test_what_is_there_is_what_the_tables_name(make, what, capsys):
+    assert make.main([what, "--check"]) == 0, capsys.readouterr().err
+
+
+def test_a_name_that_is_not_in_the_table_is_refused(make):
+    with pytest.raises(SystemExit, match="nowhere: choose of postcards, comparison"):
+        make.main(["pictures", "nowhere", "--check"])
+
+
+def test_a_large_or_missing_picture_is_named(tmp_path):
+    complaint = script("tools", "pictures").complaint
+    (tmp_path / "a.jpg").write_bytes(b"0" * (LARGEST + 1))
+    assert complaint(tmp_path / "a.jpg") == "has 300,001 bytes, more than 300,000"
+    assert complaint(tmp_path / "b.jpg") == "is missing"
+
+
+def test_a_stale_text_is_named_and_written(make, tmp_path, monkeypatch):
+    class Maker:
+        @staticmethod
+        def pages():
+            return {tmp_path / "page.md": "new"}
+
+    monkeypatch.setattr(make, "TEXTS", (Maker,))
+    monkeypatch.setattr(make, "ROOT", tmp_path)
+    assert make.texts([], check=True) == ["page.md is stale: run python tools/make.py texts"]
+    assert not (tmp_path / "page.md").exists()
+    assert make.main(["texts"]) == 0 and make.main(["texts", "--check"]) == 0
+    assert (tmp_path / "page.md").read_text() == "new"
+
+
+def test_pictures_of_results_are_small(root):
+    results = root / "benchmarks" / "results"
+    assert [path.name for path in results.iterdir()
+            if path.suffix in (".jpg", ".png") and path.stat().st_size > LARGEST] == []
+    named = "".join(path.read_text(encoding="utf-8") for path in results.glob("*.md"))
+    assert [path.name for path in results.glob("*.jpg") if path.name not in named] == []

@@ -1,0 +1,111 @@
+"""Make what follows from the code: texts, workflows and pictures; --check only compares.
+
+    python tools/make.py texts                      after a change to a node, a method or a knob
+    python tools/make.py workflows [NAME ...]       after a change to tools/workflow_graphs.py
+    python tools/make.py pictures [NAME ...]        after a change to what they show
+
+texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
+workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
+workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
+ComfyUI and COMFYUI_PYTHON its Python. pictures: drawn by `postcard`, some in a headless Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import backbone_table  # noqa: E402
+import knob_pages  # noqa: E402
+import method_tables  # noqa: E402
+import padding  # noqa: E402
+import pictures as all_pictures  # noqa: E402
+import scale  # noqa: E402
+import workflow_template  # noqa: E402
+from workflow_graphs import GRAPHS, complaints  # noqa: E402
+
+from ssd_core.files import written_whole  # noqa: E402
+
+# In this order: the workflow inside PNGs is made of the workflows.
+TEXTS = (knob_pages, method_tables, backbone_table, scale, padding, workflow_template)
+
+
+def stale(texts: dict[Path, str]) -> dict[Path, str]:
+    """Of these files those that say something else, as they should be."""
+    return {path: text for path, text in texts.items()
+            if not path.exists() or path.read_text(encoding="utf-8") != text}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def texts(names: list[str], check: bool) -> list[str]:
+    """Write what is stale; with `check` return its names."""
+    found = []
+    for maker in TEXTS:
+        for path, text in stale(maker.pages()).items():
+            found.append(name(path))
+            if not check:
+                write(path, text)
+    return [f"{one} is stale: run python tools/make.py texts" for one in found if check]
+
+
+def write(path: Path, text: str) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    print(name(path))
+
+
+def workflows(names: list[str], check: bool) -> list[str]:
+    unknown(names, GRAPHS)
+    chosen = names or list(GRAPHS)
+    if check:
+        return [line for one in chosen for line in complaints(one, ROOT / "workflows")]
+    import_module("workflows").make_all(chosen)
+    return texts([], check=False)
+
+
+def pictures(names: list[str], check: bool) -> list[str]:
+    unknown(names, all_pictures.PICTURES)
+    chosen = names or list(all_pictures.PICTURES)
+    if check:
+        return [line for one in chosen for line in all_pictures.complaints(one)]
+    for one in chosen:
+        all_pictures.PICTURES[one].make()
+    return []
+
+
+def unknown(names: list[str], known: dict) -> None:
+    if gone := sorted(set(names) - set(known)):
+        raise SystemExit(f"{', '.join(gone)}: choose of {', '.join(known)}")
+
+
+WHAT: dict[str, Callable[[list[str], bool], list[str]]] = {
+    "texts": texts, "workflows": workflows, "pictures": pictures}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a workflow or a picture")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if something "
+                                                             "is missing or stale")
+    asked = parser.parse_args(arguments)
+    if asked.names and asked.what == "texts":
+        parser.error("texts are made all at once")
+    complaints = WHAT[asked.what](asked.names, asked.check)
+    for line in complaints:
+        print(line, file=sys.stderr)
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

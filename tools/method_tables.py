@@ -1,0 +1,90 @@
+"""Tables of methods.md and contract.md that list methods and knobs.
+
+A method's row is written by hand, for it tells what was measured; a method without one gets a row
+of what its class says. The table of all knobs is made of their descriptions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssd_core import Grid
+from ssd_core.backbones.base import Preset
+from ssd_core.engine.methods import METHODS
+from ssd_core.front.knobs import Described, all_knobs, sampling_knobs
+from ssd_core.front.promises import PROMISES, by_promise, heads_use
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+GRID = Grid(24, 24)
+METHOD_HEAD, VERDICT_HEAD, KNOB_HEAD = "| method |", "| verdict |", "| name |"
+
+
+def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
+    """A page up to the rows of the table with this head, its rows, and what follows."""
+    lines = text.splitlines(keepends=True)
+    found = [n for n, line in enumerate(lines) if line.startswith(head)]
+    if not found:
+        raise SystemExit(f"no table whose head begins with {head!r}: a page has lost it")
+    start = 2 + found[0]
+    stop = next((n for n in range(start, len(lines)) if not lines[n].startswith("|")), len(lines))
+    return "".join(lines[:start]), lines[start:stop], "".join(lines[stop:])
+
+
+def first_code(row: str) -> str:
+    """What stands in the first `backticks`."""
+    return row.split("`")[1]
+
+
+# Rows of methods
+
+
+def with_methods(text: str) -> str:
+    """The table of methods, with a row for each that has none."""
+    before, rows, after = rows_of(text, METHOD_HEAD)
+    known = {first_code(row) for row in rows}
+    return before + "".join([*rows, *(method_row(name) for name in METHODS
+                                      if name not in known)]) + after
+
+
+def method_row(name: str) -> str:
+    method = METHODS[name]().resolved(Preset())
+    count = method.plan(GRID)
+    passes = f"at most {count.passes_max}" if count.passes is None else str(count.passes)
+    return f"| `{name}` | {passes} | {PROMISES[method.verdict]} | {heads_use(name)} |\n"
+
+
+def with_verdicts(text: str) -> str:
+    """The table of verdicts; what a row says behind its methods stays."""
+    before, rows, after = rows_of(text, VERDICT_HEAD)
+    return before + "".join(map(verdict_row, rows)) + after
+
+
+def verdict_row(row: str) -> str:
+    start, _, last = row.rstrip(" |\n").rpartition(" | ")
+    names = by_promise()[first_code(row)]
+    known = [name for name in last.partition(";")[0].replace("`", "").split(", ")
+             if name in names]
+    listed = ", ".join(f"`{name}`" for name in dict.fromkeys([*known, *names]))
+    return f"{start} | {listed}{last[len(last.partition(';')[0]):]} |\n"
+
+
+# Knobs
+
+
+def with_knobs(text: str) -> str:
+    before, _, after = rows_of(text, KNOB_HEAD)
+    every = [*all_knobs().values(), *sampling_knobs()]
+    return before + "".join(map(knob_row, every)) + after
+
+
+def knob_row(one: Described) -> str:
+    owners = ", ".join(one.methods) or "sampling"
+    cells = (f"`{one.name}`", owners, one.knob.help, one.range, one.usual)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def pages() -> dict[Path, str]:
+    """Both pages as they should be."""
+    methods, contract = DOCS / "methods.md", DOCS / "contract.md"
+    return {methods: with_knobs(with_methods(methods.read_text(encoding="utf-8"))),
+            contract: with_verdicts(contract.read_text(encoding="utf-8"))}
