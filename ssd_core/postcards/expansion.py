@@ -24,7 +24,7 @@ from .chinese import CHINESE, COMMA, SEVERAL
 from .expanded import Added, Expanded, edited
 from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
-from .spelling import Named, Reading, length_of, read
+from .spelling import ARTICLES, Named, Reading, length_of, read
 
 # Additions are left away from the end of this list on where a prompt would become too long.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
@@ -190,9 +190,14 @@ class Writer:
                 yield self._appended(attribute, attribute, scene_words(attribute, value))
 
     def _vague(self, attribute: str) -> bool:
-        """Whether a ridge is said as no caption says it, such as "on a hill": it is said again."""
-        return attribute == "ridge" and len(self.reading.scene[attribute]) == 1 and not any(
-            word.word in _RIDGES for word in self.reading.words)
+        """Whether ground or ridge is said as no caption says it: "at sea", "on a hill". It is said
+        again."""
+        if attribute not in ("ridge", "ground") or len(self.reading.scene[attribute]) > 1:
+            return False
+        words = [word for word in self.reading.words if word.word not in ARTICLES]
+        if attribute == "ridge":
+            return not any(word.word in _RIDGES for word in words)
+        return any(one.word == "at" and two.meaning[0] == "ground" for one, two in pairwise(words))
 
     @property
     def _comma(self) -> str:

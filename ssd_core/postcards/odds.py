@@ -16,7 +16,7 @@ from .world import WATER
 Value = TypeVar("Value", bound=Hashable)
 Odds = Mapping[Value, float]
 
-TIME = {"day": 0.5, "dusk": 0.24, "dawn": 0.2, "night": 0.06}
+TIME = {"day": 0.58, "dusk": 0.28, "dawn": 0.09, "night": 0.05}
 SKY = {"day": {"clear": 0.55, "cloudy": 0.41, "rain": 0.02, "fog": 0.02},
        "night": {"starry": 0.7, "cloudy": 0.26, "rain": 0.02, "fog": 0.02}}
 LIT = {"clear": 0.8, "starry": 0.8, "cloudy": 0.2}  # while the sun or the moon is seen
