@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ssd_core.cli import main
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,8 +42,8 @@ def test_transformers_is_imported_by_no_start_and_no_postcard():
     assert done.returncode == 0
 
 
-def test_the_app_takes_its_options_from_the_command_line():
+def test_the_app_takes_its_options_from_the_command_line(capsys):
     pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
-    done = subprocess.run([sys.executable, "-m", "ssd_core", "app", "--port", "0"], cwd=ROOT,
-                          text=True, capture_output=True, check=False)
-    assert done.returncode == 2 and "--port" in done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(["app", "--port", "0"])
+    assert ended.value.code == 2 and "--port" in capsys.readouterr().err

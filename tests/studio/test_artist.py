@@ -82,8 +82,9 @@ def test_at_first_sight_the_picture_has_the_window_and_the_overlay_until_it_is_d
     page.get_by_role("button", name="purple", exact=True).click()
     assert prompt(visitor) == ("a red house on the left, a purple boat on the right, on a lake, "
                                "at night")
-    page.locator("#prompt textarea").press("Control+Enter")
-    page.wait_for_selector("#create-stage .ssd-toggle[aria-pressed=true]")
+    with app.holding():
+        page.locator("#prompt textarea").press("Control+Enter")
+        page.wait_for_selector("#create-stage .ssd-toggle[aria-pressed=true]")
     visitor.until("done")
     page.wait_for_selector("#create-stage .ssd-toggle[aria-pressed=false]")
     box = page.locator("#create-stage .ssd-picture").bounding_box()
