@@ -52,6 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(f"{known.name or 'no name'}: choose one that --list shows")
     else:
         asked.print_help()
+        asked.exit()
 
 
 if __name__ == "__main__":

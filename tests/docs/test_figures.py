@@ -122,7 +122,8 @@ def test_the_passes_of_every_method_are_those_of_one_table():
     shown = {name.split("`")[1]: text for name, text, *_ in table(DOCS / "methods.md", "method")}
     measured = {label.partition(" r=")[0]: row for label, row in METHODS.items()
                 if "," not in label}
-    assert set(shown) == set(measured)
+    assert set(measured) <= set(shown)
+    assert all(shown[name].startswith("not measured") for name in set(shown) - set(measured))
     for name, row in measured.items():
         assert re.match(rf"{passes(row)}(?![\d ]* ±|\d)", shown[name]), name
     for name, cell, *_ in table(DOCS / "methods.md", "without heads"):
