@@ -10,7 +10,6 @@ import torch
 
 from ssd_core.front.request import Request
 from ssd_core.front.together import together
-from ssd_core.front.words import Words
 
 from .history import Entry, History
 from .jobs import Cancelled, Job
@@ -36,7 +35,7 @@ class Drawn:
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
-    words: set[Words] = field(default_factory=set)  # drawn in place of those that were typed
+    words: list[str] = field(default_factory=list)  # by picture; "" where drawn as typed
     how: str | None = None  # origin of the kept rows
     unchanged: bool = False  # whether a redo drew the very picture that it began with
 
@@ -79,9 +78,9 @@ def drawn_by(runs: Sequence[Run], entries: list[Entry]) -> Drawn:
     return Drawn(last.request.label, torch.cat(tokens), together(done) if done else {},
                  [seed for run in runs for seed in run.request.seeds], entries, last.stopped_rows,
                  recipes=[] if last.finished else last.recipes(),
-                 words={words for run in runs for words in words_of(run.request)})
+                 words=[words for run in runs for words in words_of(run.request)])
 
 
-def words_of(request: Request) -> set[Words]:
-    """The words that were filled in or moved; empty if all were drawn as typed."""
-    return {*request.words} - {Words(request.prompt, request.negative)}
+def words_of(request: Request) -> list[str]:
+    """The prompt that each picture is drawn from; "" where it is the one that was typed."""
+    return ["" if one.prompt == request.prompt else one.prompt for one in request.words]

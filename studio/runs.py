@@ -32,7 +32,7 @@ from ssd_core.front.recipe import (
 from ssd_core.front.request import Result, compare_with_ar
 from ssd_core.front.words import Words, drawn_words, inherited, typed_words
 
-from .drawn import Drawn, follow
+from .drawn import Drawn, follow, words_of
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
@@ -50,8 +50,8 @@ class Raced:
     """Finished pictures in order, their labelled sheet, and the measurements.
 
     Per picture: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
-    verdicts, seeds. equal: share of tokens equal between the first two. judged: the pictures that
-    the verdicts are about: all but AR's own; all if AR did not run.
+    verdicts, seeds, words (as in Drawn). equal: share of tokens equal between the first two.
+    judged: the pictures that the verdicts are about: all but AR's own; all if AR did not run.
     """
 
     entries: list[Entry]
@@ -63,6 +63,7 @@ class Raced:
     labels: list[str]
     verdicts: list[str]
     seeds: list[int]
+    words: list[str]
 
 
 def draw(library: Library, history: History, settings: Settings,
@@ -267,7 +268,8 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
                  [one.stats for one in results], [run.request.label for run in runs],
                  [one.verdict for one in results],
-                 [one.request.sampling.seed for one in results])
+                 [one.request.sampling.seed for one in results],
+                 [words for run in runs for words in words_of(run.request)])
 
 
 def judged_of(is_ar: Sequence[bool]) -> list[int]:

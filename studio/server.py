@@ -129,11 +129,12 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
     """The pictures that an ended job saved, for the tools beside its stage."""
     if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
         return []
-    made = zip(job.result.entries, job.result.seeds, strict=False)  # some, if saving failed
-    raced = job.result.labels if isinstance(job.result, Raced) else []
+    result = job.result
+    made = zip(result.entries, result.seeds, result.words, strict=False)  # some, if saving failed
+    raced = result.labels if isinstance(result, Raced) else []
     labels = [run_title(label, language) for label in raced]
-    return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None}
-            for n, (entry, seed) in enumerate(made)]
+    return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None,
+             "words": words} for n, (entry, seed, words) in enumerate(made)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:

@@ -1,6 +1,6 @@
 """Thumbnails of the app's examples, drawn by `postcard` itself.
 
-Each is the first picture from seed 0 on that shows all its prompt claims.
+Each is the first picture from seed 0 on that shows all that its prompt claims once it is filled in.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from itertools import count
 
 from PIL import Image
 
-from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core import Finished, Sampling, load_backbone, load_heads, methods
 from ssd_core.files import written_whole
+from ssd_core.front.request import Request
 from ssd_core.postcards import check, claims
 from studio.tabs.examples import EXAMPLES, THUMBNAILS
 
-SIDE, AT_ONCE = 192, 8  # px; pictures drawn at a time
+SIDE = 192  # px
 
 
 def main(arguments: list[str]) -> None:
@@ -30,13 +31,13 @@ def main(arguments: list[str]) -> None:
 
 
 def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:
-    """The lowest seed whose picture shows all that the prompt claims, and the picture."""
-    for first in count(0, AT_ONCE):
-        *_, last = generate(backbone, [prompt] * AT_ONCE, methods.Exact(), heads,
-                            Sampling(seed=first))
+    """The lowest seed whose picture shows all that the filled-in prompt claims, and the picture."""
+    for seed in count():
+        request = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
+                          expand=True)
+        *_, last = request.events()
         assert isinstance(last, Finished)
-        pixels = (backbone.decode(last.tokens) * 255).round().byte().cpu().numpy()
-        for offset, one in enumerate(pixels):
-            if all(check(one, claims(prompt))):
-                return first + offset, Image.fromarray(one)
+        pixels, = (backbone.decode(last.tokens) * 255).round().byte().cpu().numpy()
+        if all(check(pixels, claims(request.words[0].prompt))):
+            return seed, Image.fromarray(pixels)
     raise AssertionError("unreachable")

@@ -34,7 +34,7 @@ from ..settings import (
 )
 from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
-from .common import PRIVATE, method_choices, trouble
+from .common import PRIVATE, line, method_choices, trouble
 from .examples import EXAMPLES, example_prompts, examples
 from .filled import ASKED, Filled, moved
 
@@ -334,8 +334,9 @@ class Controls:
         except SSDError as error:
             return refusal(language, error)
         notes = {"moved": moved(request), "unknown": request.unknown_words}
-        return "".join(problem(say(language, key, words=", ".join(words)))
-                       for key, words in notes.items() if words)
+        return "".join(write(say(language, key, words=", ".join(words)))
+                       for (key, words), write in zip(notes.items(), (line, problem), strict=True)
+                       if words)
 
     def at_speed(self, stop: int) -> list[object]:
         """The knobs that a stop sets; the others are unchanged."""

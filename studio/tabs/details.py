@@ -44,7 +44,7 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
     seconds = recipe.get("seconds", {}).get("total")
     drawn = drawn_words(recipe)
     told = [(say(language, "prompt"), recipe["prompt"]),
-            (say(language, "drawn_name"), drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
+            (say(language, "drawn_from"), drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
             (say(language, "negative"), drawn.negative or ""),
             (say(language, "method"), run_title(entry.label or "", language)),
             (label_in(language, "seed"), str(recipe["seed"])), *size,

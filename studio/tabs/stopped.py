@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.front.words import Words
 
 from .. import runs
 from ..jobs import Job
@@ -86,11 +83,4 @@ class Stopped:
             return self.offered(job, language)
         if job.state == "failed":
             return {self.trouble: trouble(self.services, language, job.error)}
-        saved = saved_line(self.services, language, job.result.entries)
-        return {self.status: words_line(language, job.result.words) + saved}
-
-
-def words_line(language: str, words: Collection[Words]) -> str:
-    """What all pictures of a run were drawn from; empty if each has its own words (see History)."""
-    return "".join(line(say(language, "drawn_from", words=one.prompt))
-                   for one in words if len(words) == 1)
+        return {self.status: saved_line(self.services, language, job.result.entries)}

@@ -1,6 +1,7 @@
 /**
  * What can be done with a finished picture, beside it on the stage.
- * The tools know saved pictures, {id, seed, label} each.
+ * The tools know saved pictures, {id, seed, label, words} each;
+ * `words` is what it was drawn from, if more than was typed.
  */
 
 import { make, setText } from "./core/elements.js";
@@ -51,9 +52,10 @@ export class Tools {
       this.replay.setAttribute("aria-pressed", String(replay()));
     });
     this.said = make("p", "ssd-said", { role: "status" });
+    this.drawn = make("p", "ssd-said", { title: words.fixedHint });
     this.element = make("div", "ssd-tools",
       { role: "group", "aria-label": words.tools, hidden: "" },
-      [this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
+      [this.drawn, this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
         this.seed, this.said]);
   }
 
@@ -86,6 +88,9 @@ export class Tools {
       (button, i) => button.setAttribute("aria-pressed", String(i === index)));
     downloads(this.link, this.#picture.id);
     this.compare.disabled = this.previous === null && this.#saved.length < 2;
+    const { words } = this.#picture;
+    setText(this.drawn, words ? say(this.words.drawnFrom, { words }) : "");
+    this.drawn.hidden = !words;
     setText(this.said, "");
   }
 

@@ -104,15 +104,15 @@ def test_prompts_that_cannot_run_are_told_under_them_and_before_the_queue(contro
     plan, _, _, note = controls.tell(ENGLISH, 2, *values(**wrong))
     assert word in note and "passes" in plan
     with pytest.raises(Exception, match=word):
-        controls.drawn(True, values(**wrong))
+        controls.drawn(ENGLISH, True, values(**wrong))
 
 
 def test_the_noise_of_an_old_picture_goes_with_its_seed(controls):
     old = controls.shown(Settings(prompt="a red house", seed=7, noise_version=1))
-    assert controls.drawn(True, old).noise_version == 1
-    assert controls.drawn(False, old).noise_version == NEWEST
+    assert controls.drawn(ENGLISH, True, old).noise_version == 1
+    assert controls.drawn(ENGLISH, False, old).noise_version == NEWEST
     old[KNOBS.index("seed")] = "8"
-    assert controls.drawn(True, old).noise_version == NEWEST
+    assert controls.drawn(ENGLISH, True, old).noise_version == NEWEST
 
 
 @pytest.mark.parametrize("stop", range(len(STOPS)))

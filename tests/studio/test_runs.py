@@ -16,6 +16,7 @@ from support.tiny_checkpoints import lumina
 from ssd_core import SSDError
 from ssd_core.front.pixels import tops
 from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png, to_bytes
+from ssd_core.front.words import Words
 from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore
@@ -214,7 +215,7 @@ def test_a_stopped_picture_can_be_saved_and_gone_on_with(library, history, setti
     entry = runs.save_partial(history, library, left)
     assert entry.kind == "partial" and left.partial == [entry]
     assert runs.look(history, entry.path, library.current.backbone) == runs.Source(
-        "tokens from its recipe", left.stopped_rows, 24, settings.prompt)
+        "tokens from its recipe", left.stopped_rows, 24, (), *[Words(settings.prompt)] * 2)
     drawn = ended(runs.redo(library, history, settings, entry.path, left.stopped_rows)).result
     assert torch.equal(drawn.tokens[:, : left.stopped_rows], left.tokens[:, : left.stopped_rows])
     with Image.open(entry.path) as image:

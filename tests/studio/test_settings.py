@@ -15,6 +15,7 @@ from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
 from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.front.words import Words
 from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.settings import (
     KNOBS,
@@ -38,7 +39,9 @@ LEGAL = st.builds(
     drafts=st.sampled_from(["horizontal", "vertical"]),
     window=st.none() | st.integers(1, 99), cfg=st.none() | st.floats(1, 100),
     temperature=st.floats(0, 100), top_k=st.integers(0, 9), top_p=st.floats(0.1, 1),
-    size=st.none() | st.just("384x384"), noise_version=st.sampled_from(VERSIONS))
+    size=st.none() | st.just("384x384"), noise_version=st.sampled_from(VERSIONS),
+    expand=st.booleans(), open=st.sampled_from([(), ("sky",), ("sky", "place 0")]),
+    fixed=st.none() | st.builds(Words, st.just("a tent"), st.none() | st.just("a boat")))
 
 
 @pytest.fixture
@@ -202,7 +205,7 @@ def test_a_recipe_gives_its_settings_back():
     settings = from_recipe(RECIPE)
     assert settings == Settings(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
-        fused_commit=True, cfg=2.0, size="384x384")
+        fused_commit=True, cfg=2.0, size="384x384", fixed=Words("a sun"))
 
 
 def test_the_noise_version_of_a_recipe_holds_for_its_seed_and_no_other():

@@ -40,7 +40,8 @@ from .small_bundle import SIDE
 PATIENCE = 60_000  # ms
 HELD = 3  # rows
 GRADIOS_OWN = ("Method not implemented.",)  # its client says so at every upload
-PROMPT = "a red house on the left, on a lake, at sunset"
+# It names everything, so nothing is filled in: what the app draws is what is drawn without it.
+PROMPT = "one red house on the left, on a lake, hills behind, in the rain, at sunset"
 
 
 @dataclass

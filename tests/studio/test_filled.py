@@ -1,0 +1,238 @@
+"""What is filled into a prompt: shown before it is drawn, left open, fixed by pictures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from html import unescape
+from types import SimpleNamespace
+
+import pytest
+
+gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
+
+from ssd_core import SSDError  # noqa: E402
+from ssd_core.backbones.postcard import Postcard  # noqa: E402
+from ssd_core.front.recipe import read_recipe  # noqa: E402
+from ssd_core.front.words import Words, drawn_words  # noqa: E402
+from ssd_core.postcards.expansion import expand  # noqa: E402
+from studio import runs  # noqa: E402
+from studio.downloads import Downloads  # noqa: E402
+from studio.page import build  # noqa: E402
+from studio.server import saved_by  # noqa: E402
+from studio.services import Services  # noqa: E402
+from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
+from studio.tabs.controls import KNOBS  # noqa: E402
+from studio.tabs.details import details_html  # noqa: E402
+from studio.tabs.filled import ASKED, filled, pinned  # noqa: E402
+
+ENGLISH = SimpleNamespace(headers={}, session_hash="me")
+HOUSE = Settings(prompt="a red house", seed=7)
+WHOLE = expand("a red house", None, 7)
+
+
+@pytest.fixture
+def expanding(monkeypatch):
+    """The tiny backbones fill in, too; of the words they know only few."""
+    monkeypatch.setattr(Postcard, "expand", lambda self, *args: expand(*args))
+
+
+@pytest.fixture
+def backbone(library, expanding):
+    return library.current.backbone
+
+
+@pytest.fixture
+def services(library, history, parked_seeds, worker, tmp_path, expanding):
+    return Services(worker, library, history, parked_seeds, Downloads(tmp_path))
+
+
+@pytest.fixture
+def page(services):
+    """The handlers' owners by the name of their class."""
+    handlers = [getattr(fn.fn, "__wrapped__", fn.fn) for fn in build(services).fns.values()]
+    return {type(one.__self__).__name__: one.__self__ for one in handlers
+            if hasattr(one, "__self__")}
+
+
+def told(page, settings, locked=True):
+    """What web/filled.js is given."""
+    raw = to_dict(settings)
+    html = page["Filled"].tell(ENGLISH, locked, *(raw[name] for name in ASKED))
+    return json.loads(unescape(html.split('"')[1])) if html else None
+
+
+def texts(shown):
+    return [chip["text"] for chip in shown["chips"]]
+
+
+def drawn_from(entry):
+    return drawn_words(read_recipe(entry.path))
+
+
+@pytest.fixture
+def parent(services, ended):
+    """A picture whose words its seed filled in."""
+    return ended(runs.draw(services.library, services.history, HOUSE)).result.entries[0]
+
+
+# Settings
+
+
+def test_additions_stay_open_only_as_long_as_their_prompt_stands():
+    raw = to_dict(replace(HOUSE, open=("sky",), fixed=Words("a tent", "rain")))
+    assert from_dict(raw).open == ("sky",) and from_dict(raw).fixed == Words("a tent", "rain")
+    other = from_dict({**raw, "prompt": "a red tent"})
+    assert (other.open, other.fixed) == ((), None)
+    assert from_dict({**raw, "negative": "a boat"}).fixed is None
+
+
+@pytest.mark.parametrize("name", ["open", "fixed"])
+@pytest.mark.parametrize("text", ["{", "[]", "7", '{"typed": ["a"]}', '{"typed": 1, "value": []}',
+                                  '{"typed": ["a"], "value": [1]}', "[" * 9999, "x" * 99_999])
+def test_what_no_page_wrote_is_refused_in_one_line(name, text):
+    with pytest.raises(SSDError, match=f"^{name}: cannot be read"):
+        from_dict({"prompt": "a", name: text})
+
+
+def test_a_request_is_filled_in_unless_the_switch_is_off(backbone):
+    request = HOUSE.request(backbone, None)
+    assert request.words[0] == Words(WHOLE.prompt)
+    assert replace(HOUSE, expand=False).request(backbone, None).words[0] == Words("a red house")
+    bare = replace(HOUSE, open=("sky",)).request(backbone, None).words[0].prompt
+    assert "sky" in WHOLE.prompt and "sky" not in bare
+
+
+def test_a_recipe_gives_back_its_own_words_where_the_switch_is_off(backbone):
+    request = replace(HOUSE, negative="rain").request(backbone, None)
+    recipe = {"prompt": HOUSE.prompt, "negative": "rain", "method": "exact", "seed": 3, "cfg": 2.0,
+              "knobs": {}, "size": [384, 384], "noise_version": 2,
+              "prompt_expanded": "a lone red house, in the snow", "negative_expanded": "rain"}
+    settings = replace(from_recipe(recipe), expand=False)
+    again = settings.request(backbone, None)
+    assert again.words[0] == Words("a lone red house, in the snow", "rain") != request.words[0]
+
+
+# The page
+
+
+def test_additions_are_chips_that_can_be_left_open_or_written_into_the_prompt(page):
+    shown = told(page, HOUSE)
+    assert texts(shown) == [one.text for one in WHOLE.added] and shown["prompt"] == HOUSE.prompt
+    first = shown["chips"][0]
+    fewer = told(page, replace(HOUSE, open=(first["name"],)))
+    assert texts(fewer) == texts(shown)[1:] and fewer["open"] == [first["name"]]
+    chip = fewer["chips"][1]
+    assert chip["pinned"] == pinned(HOUSE.prompt, WHOLE.added[2])
+    after = told(page, from_dict({**to_dict(HOUSE), "prompt": chip["pinned"],
+                                  "open": chip["open"]}))
+    assert sorted(texts(after)) == sorted(set(texts(fewer)) - {chip["text"]})
+
+
+def test_a_chinese_page_tells_additions_in_chinese(backbone):
+    chips = filled(HOUSE, backbone, chinese=True)["chips"]
+    assert [chip["text"] for chip in chips] == [one.chinese for one in WHOLE.added]
+
+
+def test_nothing_is_shown_of_what_is_drawn_as_typed(page, library, monkeypatch):
+    assert told(page, replace(HOUSE, expand=False)) is None
+    assert told(page, replace(HOUSE, prompt="")) is None
+    whole = "one red house on the left, on a lake, hills behind, in the rain, at sunset"
+    assert told(page, replace(HOUSE, prompt=whole)) is None
+    assert page["Filled"].available()["visible"] is True
+    monkeypatch.undo()
+    assert told(page, HOUSE) is None and page["Filled"].available()["visible"] is False
+
+
+def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
+    shown, controls = told(page, HOUSE, locked=False), page["Controls"]
+    values = controls.shown(HOUSE)
+    settings = controls.drawn(ENGLISH, False, values)
+    made = settings.request(services.library.current.backbone, None).expansions[0]
+    assert texts(shown) == [one.text for one in made.added] and settings.seed != HOUSE.seed
+    assert controls.drawn(ENGLISH, False, values).seed == settings.seed, "nothing was drawn yet"
+    controls.submitted(ENGLISH, True)
+    assert services.next_seeds.of("me") == settings.seed
+    controls.submitted(ENGLISH, False)
+    assert services.next_seeds.of("me") != settings.seed
+    assert services.next_seeds.of("others") != services.next_seeds.of("me")
+
+
+def test_negations_are_told_below_the_prompt(page):
+    *_, note = page["Controls"].tell(ENGLISH, 1, *page["Controls"].shown(
+        replace(HOUSE, prompt="a red house, no trees")))
+    assert "Moved to the negative prompt: no trees<" in note
+
+
+# Pictures
+
+
+def test_a_restored_picture_shows_and_draws_its_own_words(page, services, parent, ended):
+    _, locked, *restored = page["HistoryTab"].restore_selected(parent.id, ENGLISH)
+    values = dict(zip(KNOBS, restored, strict=True))
+    assert values.pop("expand") == gr.skip() and locked, "the switch stays as it is"
+    for seed, on in ((7, True), (8, True), (7, False)):
+        settings = from_dict({**values, "seed": seed, "expand": on})
+        entry, = ended(runs.draw(services.library, services.history, settings)).result.entries
+        assert drawn_from(entry) == Words(WHOLE.prompt)
+    same, other = (told(page, from_dict({**values, "seed": seed})) for seed in (7, 8))
+    assert texts(same) == [one.text for one in WHOLE.added]
+    assert other["text"] == WHOLE.prompt and other["chips"] == []
+
+
+def test_additions_that_a_picture_was_drawn_without_are_known_again(backbone):
+    bare = expand("a red house", None, 7, ("sky", "time"))
+    shown = filled(replace(HOUSE, fixed=Words(bare.prompt)), backbone, chinese=False)
+    assert set(shown["open"]) == {"sky", "time"} and len(shown["chips"]) == len(bare.added)
+
+
+def test_redo_keeps_the_words_of_its_picture_unless_another_prompt_is_typed(
+        page, services, parent, ended):
+    *_, negative, fixed, prompt = page["Redo"].show(parent.id, ENGLISH)
+    raw = {**to_dict(Settings(seed=9)), "negative": negative, "fixed": fixed, "prompt": prompt}
+    for typed, words in (("a red house", WHOLE.prompt),
+                         ("a red tent", expand("a red tent", None, 9).prompt)):
+        settings = from_dict({**raw, "prompt": typed})
+        work = runs.redo(services.library, services.history, settings, parent.path, 5)
+        assert drawn_from(ended(work).result.entries[0]) == Words(words)
+
+
+def test_redo_keeps_the_words_of_a_picture_without_recipe(services, ended):
+    library, history = services.library, services.history
+    parent, = ended(runs.draw(library, history, HOUSE, metadata=False)).result.entries
+    for typed, words in (("a red house", WHOLE.prompt),
+                         ("a red tent", expand("a red tent", None, 9).prompt)):
+        settings = replace(HOUSE, prompt=typed, seed=9)
+        drawn = ended(runs.redo(library, history, settings, parent.path, 5)).result
+        assert drawn_from(drawn.entries[0]) == Words(words)
+
+
+def test_variations_have_the_words_of_their_picture(page, services, parent):
+    wish = json.dumps({"value": {"id": parent.id, "seed": "7"}, "wish": 1})
+
+    async def begun():
+        values = page["Controls"].shown(replace(HOUSE, prompt="a tent", expand=False))
+        return [one async for one in page["Seeds"].vary(ENGLISH, wish, 2, "third", {}, *values)]
+
+    asyncio.run(begun())
+    parked = services.parked_seeds._parked.values()
+    assert [one.run.request.words for one in parked] == [(Words(WHOLE.prompt),)] * 2
+    assert len({one.run.request.seeds[0] for one in parked}) == 2
+
+
+def test_each_seed_fills_in_by_itself_and_every_racer_alike(services, ended):
+    library, history = services.library, services.history
+    for seed, work in services.parked_seeds.start(HOUSE, 2, owner="me"):
+        ended(work)
+        *_, last = services.parked_seeds._parked.values()
+        assert last.run.request.words[0].prompt == expand("a red house", None, seed).prompt
+    raced = ended(runs.race(library, history, HOUSE, ("ar", "exact"))).result
+    assert {drawn_from(entry) for entry in raced.entries} == {Words(WHOLE.prompt)}
+
+
+def test_the_words_of_a_picture_are_told_with_it(services, parent, ended):
+    assert WHOLE.prompt in details_html(parent, "en", favourite=False)
+    for settings, words in ((HOUSE, WHOLE.prompt), (replace(HOUSE, expand=False), "")):
+        job = ended(runs.draw(services.library, services.history, settings))
+        assert [one["words"] for one in saved_by(job, "en")] == [words]
