@@ -26,7 +26,7 @@ from ssd_core.postcards.claims import COUNTS
 from ssd_core.postcards.verdicts import verdicts
 from ssd_core.postcards.wording import meaning
 
-PROMPTS = Path(__file__).with_name("everyday.txt")
+LIST = Path(__file__).with_name("everyday.txt")
 MEMBERS = {"boats": 2, "houses": 3, "trees": 3}  # of a painted group; anything else is one
 DENIALS, JOINTS = ("no", "not", "without"), ("or", "and")
 ALSO = {
@@ -48,7 +48,7 @@ class Prompt:
     means: str
 
 
-def read_prompts(path: Path = PROMPTS) -> list[Prompt]:
+def read_prompts(path: Path = LIST) -> list[Prompt]:
     lines = (line.split(" | ") for line in path.read_text(encoding="utf-8").splitlines()
              if line and not line.startswith("#"))
     return [Prompt(category, text, means[0] if means else text)
