@@ -8,6 +8,8 @@ from ssd_core.postcards import WORDS, claims, fresh_prompt, sample_scene
 from ssd_core.postcards.aliases import said, without_repeats
 from ssd_core.postcards.chinese import fresh_chinese_prompt, scene_values
 from ssd_core.postcards.chips import KINDS
+from ssd_core.postcards.expansion import expand
+from ssd_core.postcards.short_prompts import short_prompt
 from ssd_core.postcards.world import COLOURS, GROUNDS, PLACES, SKIES, TIMES
 from ssd_core.postcards.world import KINDS as THINGS
 
@@ -46,6 +48,19 @@ def test_the_whole_world_can_be_clicked():
 def test_a_prompt_of_chinese_chips_is_understood_in_their_order():
     prompt = understood("红色的房子在左边，黄色的小船在右边，湖上，日落")
     assert prompt == "red house on the left , yellow boat on the right , on a lake , at sunset ,"
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_a_short_prompt_says_a_few_words_of_a_scene_and_leaves_the_rest_open(seed, chinese):
+    prompt = short_prompt(np.random.default_rng(seed), chinese)
+    scene = sample_scene(np.random.default_rng(seed))
+    meant = claims(understood(prompt))
+    assert all(mark.isascii() is not chinese for mark in prompt if mark != " ")
+    assert {claim.value for claim in meant if claim.thing is None} <= set(scene_values(scene))
+    of_things = {value for thing in scene.things for value in (thing.kind, thing.colour)}
+    assert {claim.value for claim in meant if claim.thing is not None} <= of_things
+    assert 1 <= len(meant) <= 5 and not any(claim.attribute == "place" for claim in meant)
+    assert len(expand(prompt, None, 0).added) >= 3
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())

@@ -99,7 +99,7 @@ class Controls:
     def _words(self, t: gr.I18n) -> None:
         with gr.Column(elem_id="prompt-box"):
             self._add("prompt", gr.Textbox(
-                EXAMPLES[0], lines=3, max_lines=6, label=t("prompt"),
+                EXAMPLES[0], lines=2, max_lines=6, label=t("prompt"),
                 placeholder=t("prompt_hint"), elem_id="prompt"))
             self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
             self.filled = Filled(self.services, t)

@@ -11,7 +11,7 @@ EXAMPLES = [
     "a red house",
     "lighthouse at night",
     "a windmill in a wheat field",
-    "a white church in the snow",
+    "castle in the mountains",
     "yellow tent under the stars",
     "a red house and a blue boat",
     "a house by the sea",
@@ -21,11 +21,11 @@ CHINESE_EXAMPLES = [
     "一座红色的房子",
     "灯塔，夜晚",
     "麦田里的风车",
-    "雪地里的白色教堂",
+    "城堡，群山",
     "星空下的黄色帐篷",
     "红色的房子和蓝色的小船",
     "海边的房子",
-    "群山上空的粉色热气球",
+    "粉色的热气球，群山",
 ]
 THUMBNAILS = Path(__file__).parents[1] / "examples"  # 0.jpg of the first example, and so on
 

@@ -55,8 +55,8 @@ export class Tools {
     this.drawn = make("p", "ssd-said", { title: words.fixedHint });
     this.element = make("div", "ssd-tools",
       { role: "group", "aria-label": words.tools, hidden: "" },
-      [this.drawn, this.choice, this.full, this.link, this.replay, this.redo, this.vary, this.compare,
-        this.seed, this.said]);
+      [this.drawn, this.choice, this.full, this.link, this.replay, this.redo, this.vary,
+        this.compare, this.seed, this.said]);
   }
 
   get #picture() {

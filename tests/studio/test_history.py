@@ -18,6 +18,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.front.recipe import CHUNK, make_recipe, pack, save_png
+from ssd_core.front.words import Words
 from studio import history as history_module
 from studio.history import History, restore
 from studio.settings import Settings
@@ -190,7 +191,7 @@ def test_settings_come_back_from_any_png_with_a_recipe(tmp_path, recipe, saver):
     saver(path, PICTURE, recipe) if saver is save_png else saver(path, recipe)
     settings, told = restore(path)
     assert settings == Settings(prompt="a red house", seed=7, method="ssd", k_h=5, cfg=5.0,
-                                min_p=0.0, size="32x24")
+                                min_p=0.0, size="32x24", fixed=Words("a red house"))
     assert told["backbone"]["name"] == "mock"
 
 

@@ -357,3 +357,34 @@ def test_one_click_restores_all_settings(visitor, app):
               for name in fresh}
     assert values == {"prompt": PROMPT, "seed": str(2**64 - 1), "negative": "a boat",
                       "window": "24"}
+
+
+def chips(page):
+    return page.locator("#filled .ssd-pin").all_inner_texts()
+
+
+def test_what_is_filled_in_can_be_left_open_or_written_into_the_prompt(visitor, app):
+    page, box = visitor.page, visitor.page.locator("#prompt textarea")
+    visitor.lock(7)
+    visitor.fill("negative", "")
+    box.fill("a red house")
+    page.wait_for_selector("#filled .ssd-pin >> text=lone")
+    before = chips(page)
+    gone, written = before[-2:]
+    page.get_by_role("button", name=f"Leave open: {gone}").click()
+    rest = [text for text in before if text != gone]
+    page.wait_for_selector("#filled .ssd-again")
+    assert chips(page) == rest and box.input_value() == "a red house"
+    page.locator("#filled .ssd-pin", has_text=written).click()
+    page.wait_for_selector(f"#filled .ssd-pin >> text={written}", state="detached")
+    assert box.input_value() == f"a red house, {written}"
+    assert sorted(chips(page)) == sorted(set(rest) - {written})
+    visitor.draw()
+    drawn = read_recipe(app.pictures[-1])["prompt_expanded"]
+    assert f"Drawn from: {drawn}" in visitor.text("create-stage")
+    assert gone not in drawn and all(text in drawn for text in rest)
+    box.fill("a tent")
+    page.wait_for_selector("#filled .ssd-again", state="detached")
+    page.locator("#expand input").uncheck()
+    page.wait_for_selector("#filled .ssd-pin", state="detached")
+    page.locator("#expand input").check()

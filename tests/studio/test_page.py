@@ -222,7 +222,8 @@ def test_a_page_that_opens_after_a_switch_shows_the_model_in_use(services, demo)
     tab, first = owners(demo)["Backbones"], services.library.current.name
     other = {"tiny": "bare", "bare": "tiny"}[first]
     switch(services.library, other, "auto")
-    model, size = tab.in_use()
+    model, size, expand = tab.in_use()
+    assert expand["visible"] is False, "this one fills in nothing"
     assert model["value"] == other and {first, other} <= set(model["choices"])
     sizes = [f"{width}x{height}" for width, height in services.library.current.backbone.sizes]
     assert [text for _, text in size["choices"][1:]] == sizes

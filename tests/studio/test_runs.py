@@ -54,7 +54,8 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
     own = library.current.backbone.preset
     assert restore(drawn.entries[0].path)[0] == replace(settings, cfg=own.cfg, min_p=own.min_p,
-                                                        size="384x384")
+                                                        size="384x384",
+                                                        fixed=Words(settings.prompt))
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
 
 
