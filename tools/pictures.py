@@ -30,6 +30,7 @@ def film(file: str, *arguments: str) -> Picture:
 
 PICTURES = {
     "postcards": Picture("contact_sheet", (), ("docs/postcards.jpg", "docs/crops.jpg")),
+    "short_prompt": Picture("short_prompt", (), ("docs/short_prompt.jpg",)),
     "comparison": Picture("comparison", (), ("docs/ar_vs_ssd.png",)),
     "examples": Picture("examples", (), tuple(f"studio/examples/{n}.jpg" for n in range(8))),
     "race": film("docs/race.webp", "--methods", "ar,ssd:rounds=2"),

@@ -1,0 +1,47 @@
+"""The README's short prompt: the same seeds, as typed above and filled in below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core.backbones.base import Backbone
+from ssd_core.engine.heads import DraftHeads
+from ssd_core.files import written_whole
+from ssd_core.front.pixels import pixels
+from ssd_core.front.recipe import to_bytes
+from ssd_core.front.request import Request, Result
+from ssd_core.front.sheet import INK, PAPER, font_for
+
+OUT = Path(__file__).resolve().parents[1] / "docs" / "short_prompt.jpg"
+PROMPT, SEEDS = "a red house", range(1, 6)
+ROWS = {False: f'"{PROMPT}", as typed',
+        True: "the same seeds, with what the prompt leaves open filled in"}
+SIDE, GAP, TITLE, EM = 192, 6, 30, 17  # px
+
+
+def main(arguments: list[str]) -> None:
+    backbone = load_backbone("postcard", "cpu")
+    heads = load_heads("postcard", backbone)
+    tall = TITLE + SIDE + GAP
+    page = Image.new("RGB", (len(SEEDS) * (SIDE + GAP) - GAP, len(ROWS) * tall - GAP), PAPER)
+    draw = ImageDraw.Draw(page)
+    for row, (expand, title) in enumerate(ROWS.items()):
+        draw.text((2, row * tall + 6), title, INK, font_for(title, EM))
+        for column, seed in enumerate(SEEDS):
+            page.paste(drawn(backbone, heads, seed, expand),
+                       (column * (SIDE + GAP), row * tall + TITLE))
+    with written_whole(OUT) as temporary:
+        page.save(temporary, format="JPEG", quality=88)
+
+
+def drawn(backbone: Backbone, heads: DraftHeads, seed: int, expand: bool) -> Image.Image:
+    """A small picture of the prompt by `exact`."""
+    result = Result(Request(backbone, heads, methods.Exact(), Sampling(seed=seed), PROMPT,
+                            expand=expand))
+    for event in result.request.events():
+        result.take(event)
+    picture = to_bytes(next(pixels(backbone, result.tokens)))
+    return Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
