@@ -54,8 +54,8 @@ def takes_knobs(handler: Callable) -> Callable:
 class Controls:
     """The input components, by the name of the setting they hold.
 
-    Below the prompt, `filled` shows what is filled in, `trouble` why the last run failed and `note`
-    what is wrong with the words. `metadata` is the PNG switch, `lock` keeps the seed. `tell`
+    Below the prompt, `trouble` shows why the last run failed, `note` what is wrong with the words,
+    and `filled` what is filled in. `metadata` is the PNG switch, `lock` keeps the seed. `tell`
     computes the outputs `told` from the inputs `asked`.
     """
 
@@ -102,10 +102,10 @@ class Controls:
                 EXAMPLES[0], lines=2, max_lines=6, label=t("prompt"),
                 placeholder=t("prompt_hint"), elem_id="prompt"))
             self.surprise = gr.Button(t("surprise"), size="sm", elem_id="surprise")
-            self.filled = Filled(self.services, t)
-            self.parts.update(self.filled.parts)
             self.trouble = gr.HTML(elem_id="trouble", js_on_load=None)
             self.note = gr.HTML(elem_id="note", js_on_load=None)
+            self.filled = Filled(self.services, t)
+            self.parts.update(self.filled.parts)
             self.chips = gr.HTML(elem_id="chips", js_on_load=None)
 
     def _examples(self, t: gr.I18n) -> None:

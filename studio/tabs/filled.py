@@ -16,7 +16,6 @@ from ssd_core.postcards.expanded import Added, Expanded, pinned
 
 from ..services import Services
 from ..settings import Settings, from_dict
-from ..typed import open_text
 from ..words import CHINESE, language_of
 
 # The settings that decide the words, by which page values are read.
@@ -72,7 +71,7 @@ def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None
         fixed = settings.fixed
         as_typed = fixed in (None, Words(settings.prompt, settings.negative or None))
         return None if as_typed else told(settings, text=text_of(fixed))
-    chips = [chip(settings.prompt, one, names, chinese) for one in made.added]
+    chips = [chip(settings.prompt, one, chinese) for one in made.added]
     return told(settings, names, chips) if chips or names else None
 
 
@@ -82,11 +81,10 @@ def told(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = 
             "pictures": settings.pictures}
 
 
-def chip(prompt: str, one: Added, names: Sequence[str], chinese: bool) -> dict:
-    """An addition: what it says, the prompt with it, and what stays open then."""
-    with_it = pinned(prompt, one)
+def chip(prompt: str, one: Added, chinese: bool) -> dict:
+    """An addition: what it says, what it takes the place of, and the prompt with it."""
     return {"name": one.name, "text": one.chinese if chinese else one.text,
-            "instead": one.replaced, "pinned": with_it, "open": open_text(with_it, names)}
+            "instead": one.replaced, "pinned": pinned(prompt, one)}
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:

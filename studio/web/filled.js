@@ -1,10 +1,10 @@
 /**
  * <ssd-filled filled="{..}">: what is filled into a prompt, as chips under it. A click on one
- * writes it into the prompt, its cross leaves it open.
+ * writes it into the prompt, its cross or the key Delete leaves it open.
  *
- * filled: {prompt, open, chips: [{name, text, instead, pinned, open}], text, pictures}, as
- * studio/tabs/filled.py writes it. `open` there is a list of names, and of a chip the setting that
- * belongs to `pinned`. `text`, without chips, are the words of another picture.
+ * filled: {prompt, open, chips: [{name, text, instead, pinned}], text, pictures}, as
+ * studio/tabs/filled.py writes it. `open` are names, `pinned` is the prompt with a chip in it.
+ * `text`, without chips, are the words of another picture.
  */
 
 import { make } from "./core/elements.js";
@@ -49,7 +49,14 @@ export class SsdFilled extends HeldElement {
     const pin = make("button", "ssd-pin", { type: "button",
       title: say(hint, { text: chip.text, instead: chip.instead }) }, [chip.text]);
     pin.addEventListener("click", () => this.#pin(chip));
-    return this.#with(pin, say(this.words.leaveOpen, { text: chip.text }), () => this.#leave(chip));
+    pin.setAttribute("aria-keyshortcuts", "Delete");
+    pin.addEventListener("keydown", ({ key }) => {
+      if (key === "Delete" || key === "Backspace") this.#leave(chip);
+    });
+    const shown = this.#with(pin, say(this.words.leaveOpen, { text: chip.text }),
+      () => this.#leave(chip));
+    shown.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
+    return shown;
   }
 
   #fixed(text) {
@@ -94,7 +101,7 @@ export class SsdFilled extends HeldElement {
   #pin(chip) {
     if (!this.#current) return;
     write("fixed-words", "");
-    write("left-open", chip.open);
+    write("left-open", openText(chip.pinned, this.told.open));
     write("prompt", chip.pinned);
     input("prompt").focus();
   }

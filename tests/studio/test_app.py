@@ -169,7 +169,7 @@ def test_a_language_can_be_forced(chromium, tmp_path):
 def test_keyboard_alone_draws_a_picture(visit):
     visitor = visit()
     visitor.page.locator("#prompt textarea").focus()
-    for _ in range(40):
+    for _ in range(60):
         visitor.page.keyboard.press("Tab")
         if visitor.page.evaluate("document.activeElement.id") == "draw":
             break

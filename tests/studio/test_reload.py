@@ -140,7 +140,7 @@ def test_pictures_and_settings_survive_a_reload(reloading, app):
     one.page.reload()
     one.ready()
     one.page.wait_for_function(
-        "() => document.querySelector('#prompt textarea').value.startsWith('a red house on')")
+        "(prompt) => document.querySelector('#prompt textarea').value === prompt", arg=PROMPT)
     assert one.page.locator("#seed :is(input, textarea)").input_value() == "11"
     one.page.wait_for_selector("#lock input:checked")
     one.unfold("metadata")
