@@ -11,6 +11,7 @@ from support.solo import solo
 from ssd_core import SSDError
 from ssd_core.front import request
 from ssd_core.front.recipe import read_recipe, recipe_tokens
+from ssd_core.front.words import Words
 from studio import runs
 from studio.history import restore
 
@@ -32,7 +33,8 @@ def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, en
     assert torch.equal(drawn.tokens, solo(library, settings)) and drawn.seeds == [7, 8, 9]
     for wish, entry in zip(alone, drawn.entries, strict=True):
         restored, own = restore(entry.path)[0], library.current.backbone.preset
-        assert restored == replace(wish, cfg=own.cfg, min_p=own.min_p, size="384x384")
+        assert restored == replace(wish, cfg=own.cfg, min_p=own.min_p, size="384x384",
+                                   fixed=Words("a red house"))
         again = ended(runs.draw(library, history, restored)).result
         assert torch.equal(again.tokens[0], recipe_tokens(read_recipe(entry.path)))
     assert drawn.stats["ar_passes"] == 3 * 576 and drawn.stopped_rows is None
