@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
+from ssd_core import Sampling, load_backbone, load_heads, methods
+from ssd_core.front.recipe import to_bytes
+from ssd_core.front.request import Request, Result
 from ssd_core.postcards import check, claims
 
 pytestmark = pytest.mark.slow
@@ -25,16 +26,18 @@ def load(path: Path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """drawn(prompt, seed, pictures, keep, keep_rows): AR's tokens, and whether each obeys."""
-    backbone = load_backbone("postcard", device="cpu", dtype="fp32")
+    """drawn(prompt, seed, pictures, keep, keep_rows): tokens, and whether each obeys what is typed.
+    """
+    backbone = load_backbone("postcard", device="cpu")
     heads = load_heads("postcard", backbone)
 
     def draw(prompt, seed, pictures=1, keep=None, keep_rows=0):
-        *_, end = generate(backbone, [prompt] * pictures, methods.Exact(), heads,
-                           Sampling(seed=seed), keep=keep, keep_rows=keep_rows)
-        assert isinstance(end, Finished)
-        pixels = (backbone.decode(end.tokens) * 255).round().to(torch.uint8).numpy()
-        return end.tokens, [all(check(one, claims(prompt))) for one in pixels]
+        result = Result(Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
+                                pictures=pictures, keep=keep, keep_rows=keep_rows, expand=True))
+        for event in result.request.events():
+            result.take(event)
+        return result.tokens, [all(check(to_bytes(one), claims(prompt)))
+                               for one in result.pictures()]
     return draw
 
 
@@ -56,5 +59,5 @@ def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
 
 
 def test_the_first_postcard_obeys_its_prompt(drawn, monkeypatch):
-    install = load(ROOT / "install.py", monkeypatch)
-    assert drawn(install.PROMPT, int(install.SEED))[1] == [True]
+    environment = load(ROOT / "environment.py", monkeypatch)
+    assert drawn(environment.PROMPT, int(environment.SEED))[1] == [True]

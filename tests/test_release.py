@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -116,9 +117,11 @@ def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / path, tmp_path / path)
 
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
     def run(*arguments):
         return subprocess.run([sys.executable, *arguments], cwd=tmp_path, text=True, check=False,
-                              capture_output=True)
+                              capture_output=True, env=alone)
 
     assert run("-m", "ssd_core", "--version").stdout.strip() == VERSION
     assert "nothing to do" in run("install.py").stdout
