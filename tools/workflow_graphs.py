@@ -8,7 +8,7 @@ from pathlib import Path
 
 PROMPT = "a red house by a lake"
 SNOW = "a yellow tent in the snow at night"
-ABOVE = "hills behind, under a clear sky, at sunset"
+ABOVE = "snowy mountains behind, under a clear sky, at sunset"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage"}
 
@@ -101,7 +101,7 @@ def race() -> Graph:
 def keep_the_top() -> Graph:
     graph = Graph(["first_picture", "second_picture"])
     graph.note("The second sampler keeps the top rows of the first picture and draws the rest "
-               "with its own prompt and seed. Both prompts name the sky and the hills, so that "
+               "with its own prompt and seed. Both prompts name the sky and the mountains, so that "
                "they agree on them; with the very same prompt it would take over the words that "
                "were filled in for the first. *Rows to keep* says how many of the 24 rows stay. To "
                "extend any picture downward, connect *Encode Image* instead.")
