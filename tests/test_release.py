@@ -110,6 +110,19 @@ def test_the_check_of_the_archive_sees_what_it_looks_for(tmp_path):
     assert calls_and_imports(ROOT / "environment.py") & REFUSED, "pip is outside the archive"
 
 
+# The program where the app is not installed either, as these tests may have it.
+NO_APP = """
+import sys
+class Without:
+    def find_spec(self, name, *_):
+        if name == "ssd_studio":
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Without())
+from ssd_core.__main__ import run
+run()
+"""
+
+
 @pytest.mark.slow
 def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_path):
     for path in archive:
@@ -125,7 +138,7 @@ def test_the_archive_alone_has_an_engine_and_says_where_the_app_is(archive, tmp_
 
     assert run("-m", "ssd_core", "--version").stdout.strip() == VERSION
     assert "nothing to do" in run("install.py").stdout
-    assert "clone" in run("-m", "ssd_core", "app").stderr
+    assert "clone" in run("-c", NO_APP, "app").stderr
     assert run("install.py", "test").returncode == 1
 
 

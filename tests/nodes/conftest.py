@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import sys
 
 import pytest
 from support import comfyui_stub
+from support.coroutines import result_of
 from support.small_bundle import READERS
 
 
@@ -16,8 +16,8 @@ class Pack:
 
     def __init__(self, stubs):
         self.stubs, self.manager, self.server = stubs, stubs.manager, stubs.server
-        extension = asyncio.run(stubs.root.comfy_entrypoint())
-        self.classes = asyncio.run(extension.get_node_list())
+        extension = result_of(stubs.root.comfy_entrypoint())
+        self.classes = result_of(extension.get_node_list())
         self.schemas = {cls.define_schema().node_id: cls.define_schema() for cls in self.classes}
         self.nodes = {cls.define_schema().node_id: cls for cls in self.classes}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from html import unescape
 from types import SimpleNamespace
 
 import pytest
+from support.coroutines import result_of
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
@@ -216,7 +216,7 @@ def test_variations_have_the_words_of_their_picture(page, services, parent):
         values = page["Controls"].shown(replace(HOUSE, prompt="a tent", expand=False))
         return [one async for one in page["Seeds"].vary(ENGLISH, wish, 2, "third", {}, *values)]
 
-    asyncio.run(begun())
+    result_of(begun())
     parked = services.parked_seeds._parked.values()
     assert [one.run.request.words for one in parked] == [(Words(WHOLE.prompt),)] * 2
     assert len({one.run.request.seeds[0] for one in parked}) == 2

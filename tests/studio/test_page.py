@@ -1,13 +1,12 @@
 """The page's handlers without a browser: what they tell for what they are given."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from inspect import isasyncgenfunction, signature, unwrap
 from types import SimpleNamespace
 
 import pytest
 import torch
+from support.coroutines import result_of
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
@@ -238,8 +237,7 @@ def test_only_a_model_whose_size_was_asked_for_is_downloaded(services, demo, mon
     *_, quoted = tab.about("Janus-Pro-1B-hf", ENGLISH)
     assert quoted is None
     monkeypatch.setattr(services.downloads, "start", lambda name: pytest.fail("nothing was asked"))
-    with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(asyncio.run, first(tab.download(quoted, ENGLISH))).result()
+    told = result_of(first(tab.download(quoted, ENGLISH)))
     assert "Check size and licence" in told[0] and told[1] == gr.update(interactive=False)
 
 
@@ -384,8 +382,8 @@ def test_a_handler_that_fails_says_one_line(services, worker, caplog, kind, erro
             return [one async for one in handler(error, None)]
         return await handler(error, None) if kind == "waited" else handler(error, None)
 
-    with pytest.raises(gr.Error) as caught, ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, call()).result()
+    with pytest.raises(gr.Error) as caught:
+        result_of(call())
     assert line in caught.value.message and not caught.value.print_exception
     assert ("Traceback" in caplog.text, worker.last_error is not None) == (logged, logged)
 

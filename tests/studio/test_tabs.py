@@ -6,11 +6,11 @@ import asyncio
 import json
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from support.coroutines import result_of
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
@@ -81,9 +81,7 @@ def told(handler, *args, meanwhile=lambda number, told: None):
             number += 1
         return merged
 
-    # On a thread of its own: the browser of other tests has a loop running on this one.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, run()).result()
+    return result_of(run())
 
 
 def values(page, **changes):
