@@ -94,8 +94,16 @@ def recipe(card: Path, out: Path, **knobs) -> HeadsRecipe:
                        held_out=2, device="cpu", **knobs)
 
 
+ABORTED = "terminate called without an active exception"  # torch's own threads, at the exit
+
+
 def launch(card: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    """The same recipe in two processes, products in fp32."""
+    """The same recipe in two processes, products in fp32; once more if torch aborts at the exit."""
+    run = launched_once(card, out)
+    return launched_once(card, out) if run.returncode and ABORTED in run.stderr else run
+
+
+def launched_once(card: Path, out: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2",
          "--mixed_precision", "no", "--main_process_port", "0", "-m", "ssd_core", "train", "heads",
