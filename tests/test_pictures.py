@@ -1,10 +1,7 @@
 """Pictures of the templates and of the first steps obey their prompts, by the checker."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+from support.script_modules import script
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.front.recipe import to_bytes
@@ -12,16 +9,6 @@ from ssd_core.front.request import Request, Result
 from ssd_core.postcards import check, claims
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def load(path: Path, monkeypatch):
-    spec = importlib.util.spec_from_file_location(f"{path.stem}_shown", path)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # a dataclass looks its module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +30,8 @@ def drawn():
 
 @pytest.mark.parametrize("name", ["1_quick_start", "2_race_ar_vs_ssd", "4_start_seeds_and_finish",
                                   "3_keep_the_top_redo_the_rest"])
-def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
-    graph = load(ROOT / "tools" / "workflow_graphs.py", monkeypatch).GRAPHS[name]()
+def test_pictures_of_a_template_obey_its_prompt(drawn, name):
+    graph = script("tools", "workflow_graphs").GRAPHS[name]()
     tokens = {}
     for node, (kind, _, widgets, _) in graph.nodes.items():
         if kind not in ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race"):
@@ -58,6 +45,6 @@ def test_pictures_of_a_template_obey_its_prompt(drawn, monkeypatch, name):
     assert tokens
 
 
-def test_the_first_postcard_obeys_its_prompt(drawn, monkeypatch):
-    environment = load(ROOT / "environment.py", monkeypatch)
+def test_the_first_postcard_obeys_its_prompt(drawn):
+    environment = script(".", "environment")
     assert drawn(environment.PROMPT, int(environment.SEED))[1] == [True]

@@ -1,16 +1,15 @@
 """Every prompt that comes along is one that `postcard` can draw, by the captions' own rules."""
 
 import ast
-import importlib.util
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import pytest
+from support.script_modules import script
 
 from ssd_core import load_backbone
 from ssd_core.postcards import Scene, Thing, claims, is_valid
@@ -82,13 +81,7 @@ def in_workflow(path: Path) -> Iterator[str]:
 
 
 def in_graphs() -> Iterator[str]:
-    path = ROOT / "tools" / "workflow_graphs.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:  # a dataclass looks its module up
-        patch.setitem(sys.modules, path.stem, module)
-        spec.loader.exec_module(module)
-        graphs = [build() for build in module.GRAPHS.values()]
+    graphs = [build() for build in script("tools", "workflow_graphs").GRAPHS.values()]
     for graph in graphs:
         if graph.nodes["backbone"][2]["backbone"] == "postcard":
             yield from (widgets[key] for _, _, widgets, _ in graph.nodes.values()

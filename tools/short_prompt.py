@@ -10,7 +10,6 @@ from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import written_whole
-from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import to_bytes
 from ssd_core.front.request import Request, Result
 from ssd_core.front.sheet import INK, PAPER, font_for
@@ -43,5 +42,5 @@ def drawn(backbone: Backbone, heads: DraftHeads, seed: int, expand: bool) -> Ima
                             expand=expand))
     for event in result.request.events():
         result.take(event)
-    picture = to_bytes(next(pixels(backbone, result.tokens)))
+    picture = to_bytes(next(result.pictures()))
     return Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
