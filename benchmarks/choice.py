@@ -4,8 +4,8 @@
 
 Each dtype and state of the machine has a process of its own, which measures its pace anew. Within
 it everything is timed in turn: what the program chooses, and every window, number of threads and
-way to draw a batch that it could have chosen. After the first rounds only what is near the best is
-timed again. Its table goes to --out, by default beside the other results.
+way to draw a batch that it could have chosen. Then the best of these and what was chosen are timed
+against each other. Its table goes to --out, by default beside the other results.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
            "ssd": SSD()}
 SWEEP = (8, 12, 16, 24, 48, 96, 192)
 GIVEN_UP, NEAR = 3.0, 1.3  # times the best: a run is broken off; a way is timed no more
-ROUNDS = 2  # before that; the first counts only for ways that have no other
+ROUNDS = 2  # of all ways, and as many again of those that are near the best
 
 
 @dataclass
@@ -53,10 +53,11 @@ class Way:
     requests: list[Request]
     chosen: bool = False
     seconds: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)  # counts only where there is no other
 
     @property
     def median(self) -> float:
-        return statistics.median(self.seconds) if self.seconds else float("inf")
+        return statistics.median(self.seconds or self.first or [float("inf")])
 
     def time(self, limit: float) -> None:
         """Add the seconds of the whole batch, if it is done within the limit."""
@@ -111,18 +112,29 @@ def rows(dtype: str, batches: list[int], names: list[str], repeats: int) -> list
 
 
 def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
-    """What was chosen with its seconds a picture, the best of the sweep with its own, the ratio."""
-    for round_ in range(repeats + 1):
+    """What was chosen with its seconds a picture, the best of the sweep with its own, the ratio.
+
+    The best is found first; the two are then timed in turn. If the times that named the best were
+    its figure as well, the luckiest of forty ways would win.
+    """
+    for round_ in range(2 * ROUNDS):
         least = min(way.median for way in each)
         for one in each:
-            if round_ < ROUNDS or one.chosen or one.median < NEAR * least:
+            if round_ < ROUNDS or one.median < NEAR * least:
                 one.time(GIVEN_UP * min(way.median for way in each))
-    for one in each:
-        one.seconds = one.seconds[1:] or one.seconds
+        if round_ == 0:
+            for one in each:
+                one.first, one.seconds = one.seconds, []
     chosen = next(one for one in each if one.chosen)
-    winner = min((one for one in each if not one.chosen), key=lambda one: one.median)
-    return [chosen.name, f"{chosen.median / batch:.3f}", winner.name,
-            f"{winner.median / batch:.3f}", f"{chosen.median / winner.median:.2f}"]
+    best = min((one for one in each if not one.chosen), key=lambda one: one.median)
+    for one in (chosen, best):
+        one.seconds = []
+    for round_ in range(repeats):
+        for one in (chosen, best)[:: 1 if round_ % 2 else -1]:
+            one.time(float("inf"))
+    ratio = statistics.median(a / b for a, b in zip(chosen.seconds, best.seconds, strict=True))
+    return [chosen.name, f"{chosen.median / batch:.3f}", best.name, f"{best.median / batch:.3f}",
+            f"{ratio:.2f}"]
 
 
 def apart(dtype: str, args: argparse.Namespace) -> list[list[str]]:
@@ -156,9 +168,10 @@ def main() -> None:
                 found += [[state, *row] for row in apart(dtype, args)]
     head = ["machine", "dtype", "pictures", "method", "chosen", "s a picture", "best of the sweep",
             "s a picture", "chosen / best"]
-    told = (f"Median of {args.repeats} interleaved runs; busy: as many other processes as there "
-            f"are cores ({os.cpu_count()}) multiply matrices. {conditions(torch.device('cpu'))}. "
-            "Made by `python benchmarks/choice.py`.")
+    told = ("The best of the sweep, found first, and what is chosen: medians of "
+            f"{args.repeats} runs in turn, and the median of their ratios; busy: as many other "
+            f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
+            f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/choice.py`.")
     write_page(args.out, "What is chosen, against a sweep", told, table(head, found))
 
 
