@@ -16,7 +16,7 @@ import torch
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.postcard import EARLIER
-from ssd_core.backbones.presets import guidance_of
+from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.front.knobs import (
@@ -106,7 +106,7 @@ class Wish:
         return size_of(self.size)
 
     def guided(self, preset: Preset) -> bool:
-        return guidance_of(Sampling(cfg=self.cfg), preset) != 1
+        return resolve_sampling(Sampling(cfg=self.cfg), preset).cfg != 1
 
 
 def knob_field(one: Described) -> tuple[str, Any, Any]:
@@ -238,7 +238,7 @@ def check(settings: Settings) -> None:
     """Raise SSDError for settings that no backbone could run."""
     settings.sampling()
     settings.pixels()
-    settings.asked_method().resolved(Preset())
+    settings.asked_method().resolve(Preset())
     for name in TEXTS:
         require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:

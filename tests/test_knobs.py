@@ -93,7 +93,7 @@ def test_a_draft_is_no_longer_than_a_side_of_the_largest_picture():
     sides = [max(grid.rows, grid.columns) for grid in grids]
     sides += [max(size_for(ratio, AREA)) // PATCH for ratio in RATIOS]
     assert max(sides) <= LONGEST_SIDE < 2 * max(sides)
-    widest = methods.Rows(LONGEST_SIDE, LONGEST_SIDE).resolved(Preset())
+    widest = methods.Rows(LONGEST_SIDE, LONGEST_SIDE).resolve(Preset())
     assert widest.plan(Grid(9, 9)).passes
     for name in ("k_h", "k_v"):
         with pytest.raises(SSDError, match=f"{name} 129: must lie in 1 .. 128"):

@@ -400,7 +400,7 @@ def test_coupled_rounds_to_convergence_are_ar(row_end, knobs, kind):
         told = events(backbone, method, PEOPLE, heads=heads, sampling=sampling)
         assert told[-1].tokens.equal(ar_picture(row_end, sampling))
         assert told[-1].stats["passes"] <= told[0].plan.passes
-    assert method.resolved(backbone.preset).verdict_on(backbone.grid) == "same distribution"
+    assert method.resolve(backbone.preset).verdict_on(backbone.grid) == "same distribution"
 
 
 @pytest.mark.slow
@@ -458,7 +458,7 @@ def test_lossless_methods_have_the_joint_distribution(small, method):
     backbone = MockBackbone(grid, codes, seed=4)
     counts = drawn(backbone, method, sampling, 8_192)
     assert p_value(counts, joint(backbone, Sampling(**sampling))) > 1e-4
-    assert method.resolved(backbone.preset).verdict_on(grid) != "approximate"
+    assert method.resolve(backbone.preset).verdict_on(grid) != "approximate"
 
 
 @pytest.mark.slow
@@ -467,7 +467,7 @@ def test_approximate_methods_do_not(method):
     """Proof that the test above can tell them apart."""
     backbone = MockBackbone(Grid(2, 3), 3, seed=4)
     assert p_value(drawn(backbone, method, {}, 8_192), joint(backbone, Sampling())) < 1e-4
-    assert method.resolved(backbone.preset).verdict_on(backbone.grid) == "approximate"
+    assert method.resolve(backbone.preset).verdict_on(backbone.grid) == "approximate"
 
 
 # Every knob is live
@@ -558,8 +558,8 @@ def test_sampling_knobs_are_live_in_every_method(name):
 def test_presets_fill_in_what_is_not_said():
     backbone, _ = scene(False)
     other = Preset(9, 9, 9, 9)
-    assert methods.SSD().resolved(backbone.preset) == methods.SSD(3, 1, 2, 0).resolved(other)
-    assert methods.Strict().resolved(backbone.preset).k_h == 3
+    assert methods.SSD().resolve(backbone.preset) == methods.SSD(3, 1, 2, 0).resolve(other)
+    assert methods.Strict().resolve(backbone.preset).k_h == 3
     lumina = methods.PAPER_PRESETS["Lumina-mGPT"]
-    assert methods.SSD().resolved(lumina) == methods.SSD(5, 2, 5, 4).resolved(other)
-    assert methods.SSD(rounds=9).resolved(lumina) == methods.SSD(5, 2, 9, 0).resolved(other)
+    assert methods.SSD().resolve(lumina) == methods.SSD(5, 2, 5, 4).resolve(other)
+    assert methods.SSD(rounds=9).resolve(lumina) == methods.SSD(5, 2, 9, 0).resolve(other)

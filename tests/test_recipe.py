@@ -212,7 +212,7 @@ def test_a_changed_recipe_is_refused_in_one_line_or_whole(data, tmp_path_factory
         assert len(str(error).splitlines()) == 1
         str(error).encode()
         return
-    method_of(back).resolved(Preset())
+    method_of(back).resolve(Preset())
     assert 0 <= back["keep_rows"] < len(recipe_tokens(back))
     json.dumps([back["prompt"], back["negative"], back["backbone"]["name"]]).encode()
     f"{back['prompt']}{back['negative']}{back['backbone']}{back['heads']}".encode()

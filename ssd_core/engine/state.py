@@ -30,14 +30,14 @@ class DecodeState:
     """One batch of B pictures during decoding; `rows` = B, or 2B [cond; uncond] with guidance."""
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
-                 sampling: Sampling, cfg: float, heads: DraftHeads | None, scratch: int = 0,
+                 sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
                  run: Run = Eager(), margin: float = 0.0) -> None:  # noqa: B008
         """run: does the work that graphs can replay; the caller closes it. margin: as the function
         in close_calls.py.
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
-        self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
+        self.sampling, self.pictures = sampling, pictures
         self.branches, self.slots = len(prompts) // pictures, grid.slots
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
@@ -251,7 +251,7 @@ class DecodeState:
 
     def probs(self, logits: torch.Tensor, slots: Slots, sharpen: float = 1.0) -> torch.Tensor:
         """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
-        probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
+        probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, sharpen)
         if self.forced is None:
             return probs
         return torch.where(self.forced[slots][..., None], self.certain, probs)

@@ -28,8 +28,8 @@ import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from ..backbones.base import Backbone, Preset
-from ..backbones.presets import settled
+from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
@@ -83,9 +83,10 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
-        "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
+        "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
-        **asdict(settled(sampling, backbone.preset)), "seed": sampling.seeds(index + 1)[-1],
+        **asdict(resolve_sampling(sampling, backbone.preset)),
+        "seed": sampling.seeds(index + 1)[-1],
         "size": list(backbone.size), "keep_rows": keep_rows}
 
 
@@ -328,7 +329,7 @@ def check(recipe: Mapping) -> None:
         require(recipe["backbone"], key, is_text)
     try:
         sampling_of(recipe)
-        method_of(recipe).resolved(Preset())
+        method_of(recipe)
     except SSDError as error:
         raise ValueError(str(error)) from error
     rows = len(recipe_tokens(recipe))

@@ -31,18 +31,18 @@ class Sampling:
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
                      low=0, high=(1 << 64) - 1, shown="basic")
-    cfg: float | None = knob(None, "Guidance scale: higher values follow the prompt more closely; "
-                                   "1 switches guidance off and halves the work.",
-                             low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
+    cfg: float = knob(None, "Guidance scale: higher values follow the prompt more closely; 1 "
+                            "switches guidance off and halves the work.",
+                      low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
     temperature: float = knob(1.0, "Randomness of sampling: 0 always takes the likeliest token, 1 "
                                    "samples as the backbone was trained.",
                               low=0, high=100, step=0.05)
     top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
     top_p: float = knob(1.0, "Sample from the likeliest tokens that make up this share of the "
                              "probability; 1 keeps all.", above=0, high=1, step=0.01)
-    min_p: float | None = knob(None, "Leave out tokens less likely than this share of the "
-                                     "likeliest one; 0 keeps all.",
-                               low=0, high=1, step=0.01, own="the backbone's own")
+    min_p: float = knob(None, "Leave out tokens less likely than this share of the likeliest one; "
+                              "0 keeps all.",
+                        low=0, high=1, step=0.01, own="the backbone's own")
     numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS, shown="never")
     noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
                               shown="never")

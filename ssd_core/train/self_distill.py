@@ -21,7 +21,7 @@ from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
 from ..engine.decode import generate, plan
 from ..engine.events import finished
-from ..engine.methods import AR, Exact, Resolved
+from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
@@ -42,7 +42,7 @@ PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes o
 POSTCARDS, EACH_CLASS = 5184, 5  # pictures where no number is given
 MOST_AT_ONCE = 64
 ASSUMED_FREE = 8 << 30  # bytes, where the system does not tell
-METHODS: dict[str, Resolved] = {method.name: method for method in (AR(), Exact())}
+METHODS: dict[str, Method] = {method.name: method for method in (AR(), Exact())}
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def check(recipe: SelfDistillRecipe) -> None:
     Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
 
 
-def cost(backbone: Backbone, folder: Path, runs: list[range], method: Resolved) -> str:
+def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) -> str:
     """One line on what is still to be drawn."""
     count, grid = sum(map(len, runs)), backbone.grid
     planned = plan(backbone, method)
@@ -141,7 +141,7 @@ class DistillTask:
 
     first: int
     texts: tuple[str, ...]
-    method: Resolved
+    method: Method
     sampling: Sampling
 
     @property

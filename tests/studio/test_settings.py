@@ -88,7 +88,7 @@ def test_minus_one_leaves_a_number_to_its_method_or_backbone():
     settings = from_dict({"method": "rows", **raw})
     assert [getattr(settings, name) for name in raw] == [None] * 4
     assert raw.items() <= to_dict(settings).items()
-    assert settings.asked_method().resolved(Preset(rounds=4)).rounds == 4
+    assert settings.asked_method().resolve(Preset(rounds=4)).rounds == 4
     assert settings.sampling().cfg is None
 
 
@@ -126,7 +126,7 @@ def test_fused_commit_without_rounds_is_refused():
 def test_a_method_takes_the_knobs_it_has(loaded):
     wish = Settings(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
     assert requested(wish, loaded).method == methods.SSD(
-        3, 2, 4, 1, "coupled").resolved(Preset())
+        3, 2, 4, 1, "coupled").resolve(Preset())
     exact = requested(replace(wish, method="exact", window=9), loaded).method
     assert exact == methods.Exact(9)
 

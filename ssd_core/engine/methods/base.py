@@ -1,7 +1,7 @@
 """What a decoding method is, and the steps that several methods share.
 
-A method is a frozen dataclass of knobs. `resolved` fills knobs left None from the backbone's
-preset. The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
+A method is a frozen dataclass of knobs. `resolve` sets knobs left None from the backbone's preset.
+The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
 yielding one event per pass.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -26,13 +26,20 @@ from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 Draft = Callable[[DecodeState, int, int], torch.Tensor]
 Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Method:
-    """The knobs as the user set them; None takes the backbone's preset."""
+    """The knobs of a method.
+
+    A knob of the preset (k_h, k_v, rounds, incremental) may be None until `resolve`; everything
+    else that a method offers needs the resolved one.
+    """
 
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
@@ -40,35 +47,23 @@ class Method:
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        if not self.unset:
+            self.check()
 
     def verdict_on(self, grid: Grid) -> str:
         """What these very knobs promise on a grid: `verdict`, or more where more is proved."""
         return self.verdict
 
-    def resolved(self, preset: Preset) -> Resolved:
+    @property
+    def unset(self) -> list[str]:
+        """Names of the knobs that still wait for the backbone's preset."""
+        of_preset = {f.name for f in fields(Preset)}
+        return [f.name for f in fields(self)
+                if f.name in of_preset and getattr(self, f.name) is None]
+
+    def resolve(self, preset: Preset) -> Self:
         """The same method with every knob set; raises SSDError if the values are incompatible."""
-        raise NotImplementedError
-
-    def known(self, preset: Preset) -> dict[str, Any]:
-        """Every knob's value, taken from the preset where it is None."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: getattr(preset, name) if value is None else value
-                for name, value in own.items()}
-
-
-class Resolved(Method):
-    """A method that can run: every knob has a value.
-
-    A method whose knobs are never None derives from this class directly. Others have a second class
-    that derives from this one and redeclares the knobs without None.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check()
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return self
+        return replace(self, **{name: getattr(preset, name) for name in self.unset})
 
     def check(self) -> None:
         """Raise SSDError if the knobs are incompatible with each other."""

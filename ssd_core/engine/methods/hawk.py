@@ -14,13 +14,12 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...backbones.base import Preset
 from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
 from ..tree import Descent, Fed, Tree, descend
-from .base import Method, Resolved, make_plan, require
+from .base import Method, make_plan, require
 from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_tree
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates
@@ -38,7 +37,7 @@ def width(default: int, source: str) -> Any:
 class Hawk(Method):
     """Drafts k_h cells ahead, with several candidates for each."""
 
-    k_h: int | None = cells_drafted()
+    k_h: int = cells_drafted()
     horizontal_width: int = width(1, "along the row")
     vertical_width: int = width(1, "from each cell above")
     vertical_depth: int = knob(1, "How many cells above it draft a cell (VSD).", low=1,
@@ -47,15 +46,6 @@ class Hawk(Method):
     name: ClassVar[str] = "hawk"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedHawk(**self.known(preset))
-
-
-class ResolvedHawk(Resolved, Hawk):
-    """Hawk with all knobs set."""
-
-    k_h: int
 
     @property
     def sources(self) -> list[int]:
@@ -106,7 +96,7 @@ class ResolvedHawk(Resolved, Hawk):
 class Candidates:
     """Drafts the candidates of a pass and judges them, for one run."""
 
-    def __init__(self, method: ResolvedHawk, state: DecodeState, first: int) -> None:
+    def __init__(self, method: Hawk, state: DecodeState, first: int) -> None:
         self.method, self.state, self.tree = method, state, method.tree
         self.deepest = max(self.tree.depth)
         self.vertical = VerticalDrafts(state, max(method.sources), first)

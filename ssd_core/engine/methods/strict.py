@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Preset
 from ...model.grid import Grid
 from ...model.noise import Purpose
 from ...model.sampling import choose
@@ -19,7 +18,7 @@ from .. import accept
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, Resolved, group_slots, make_plan
+from .base import Method, group_slots, make_plan
 from .knobs import cells_drafted, knob
 from .window import Judged, horizontal_estimates, known, sliding_window
 
@@ -30,19 +29,10 @@ class Strict(Method):
 
     drafts: str = knob("horizontal", "Draft along the row, or from the row above.",
                        choices=("horizontal", "vertical"))
-    k_h: int | None = cells_drafted()
+    k_h: int = cells_drafted()
     name: ClassVar[str] = "strict"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedStrict(**self.known(preset))
-
-
-class ResolvedStrict(Resolved, Strict):
-    """Strict with all knobs set."""
-
-    k_h: int
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
