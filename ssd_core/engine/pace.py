@@ -32,6 +32,7 @@ from .heads import DraftHeads
 from .kept import MOST_KEYS, Kept, drop_oldest
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
+from .methods.window import Window
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
@@ -231,11 +232,11 @@ def a_window(state: DecodeState, start: int, cells: int) -> None:
     """A pass of `exact`, whose pictures have come to different cells."""
     starts = [max(0, start - n % cells) for n in range(state.pictures)]
     frontier = torch.tensor(starts, device=state.tokens.device)
-    slots = frontier[:, None] + state.noise.slots[:cells]
     state.front = starts
-    entering_after(state, frontier, round(cells - cells**0.5))(state, slots, frontier)
-    state.feed_at(slots, starts)
-    rechoose(state, slots, frontier, None)
+    window = Window(state, 0, frontier, cells)
+    entering_after(state, frontier, round(cells - cells**0.5)).fill(window)
+    window.feed()
+    rechoose(window)
 
 
 def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
