@@ -71,7 +71,6 @@ def test_knobs_are_gathered_once_with_the_methods_that_have_them():
     assert set(knobs) == {f.name for method in METHODS.values() for f in fields(method)}
     assert knobs["k_h"].methods == ("mtp", "ssd", "strict", "rows", "hawk", "lantern")
     assert knobs["rounds"].default is None and knobs["rounds"].usual == "the method's own"
-    assert "noise_version" not in [one.name for one in sampling_knobs()]
 
 
 def test_every_knob_has_words_in_english_and_chinese():

@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.base import Backbone
-from ..backbones.postcard import EARLIER
 from ..errors import SSDError
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.products import Int8Matrix, product, put
@@ -219,9 +218,6 @@ def space_of(metadata: dict[str, str]) -> Space:
 
 
 def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> None:
-    if metadata.get("backbone_sha256") == EARLIER:
-        raise SSDError(f"{path}: these heads were made for the earlier postcard of 192x192 pixels: "
-                       "remove them; 'postcard' has heads of its own")
     expected = {"backbone": backbone.name, "hidden_size": str(backbone.hidden_size),
                 "codes": str(backbone.codes), "backbone_sha256": backbone.sha256}
     for key, value in expected.items():

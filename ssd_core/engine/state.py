@@ -44,7 +44,7 @@ class DecodeState:
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                sampling.noise_version, at_once=run.padded)
+                                at_once=run.padded)
         self.longest = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))

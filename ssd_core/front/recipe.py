@@ -35,6 +35,7 @@ from ..engine.methods import METHODS, Method
 from ..errors import SSDError
 from ..files import written_whole
 from ..model.knobs import LARGEST
+from ..model.noise import VERSION as NOISE_VERSION
 from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
@@ -86,7 +87,7 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
         "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
         **asdict(resolve_sampling(sampling, backbone.preset)),
-        "seed": sampling.seeds(index + 1)[-1],
+        "seed": sampling.seeds(index + 1)[-1], "noise_version": NOISE_VERSION,
         "size": list(backbone.size), "keep_rows": keep_rows}
 
 
@@ -266,12 +267,13 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
 
 
 def checked(path: Path, recipe: object) -> dict:
-    """A recipe as this version writes it, from this one or an earlier one; ValueError or TypeError
-    if it is damaged, SSDError if a newer version wrote it."""
+    """A recipe with all keys; ValueError or TypeError if it is damaged, SSDError if it was written
+    in another format."""
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
     require_version(path, recipe)
-    recipe = upgraded(recipe)
+    # min_p, dtype and numerics were not in every recipe of this version
+    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
     check(recipe)
     return recipe
 
@@ -286,18 +288,13 @@ def refuse_constant(name: str) -> float:
 
 
 def require_version(path: Path, recipe: Mapping) -> None:
-    version = recipe.get("version")
-    if not is_int(version) or not 1 <= version <= VERSION:
-        raise SSDError(f"{path}: its recipe has version {str(version)[:20]}, this program reads "
-                       f"version {VERSION}: update the program, or save the picture without "
-                       "metadata")
-
-
-def upgraded(recipe: dict) -> dict:
-    """The recipe in the current version's format."""
-    # older than min_p or dtype, or older or newer than numerics, which had an effect for a while
-    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
-    return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
+    """SSDError if the recipe, or the noise field that it needs, has another version than ours."""
+    for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
+        version = recipe.get(key)
+        if not is_int(version) or version != own:
+            raise SSDError(f"{path}: its recipe has {key} {str(version)[:20]}, this program reads "
+                           f"{own}: use the program that drew it, or save the picture without "
+                           "metadata")
 
 
 def sampling_of(recipe: Mapping) -> Sampling:

@@ -9,7 +9,6 @@ from functools import cached_property
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.postcard import EARLIER
 from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import PreparedRun, check_needs, check_size, plan, prepare
@@ -119,9 +118,6 @@ class Request:
         device: see `Request`. A window that an older recipe left open is the device's usual one.
         Raises SSDError if backbone or heads are not those that the recipe names.
         """
-        if recipe["backbone"]["sha256"] == EARLIER != backbone.sha256:
-            raise SSDError("the recipe was made with the earlier postcard of 192x192 pixels, which "
-                           "is no longer part of the pack: draw its prompt anew")
         for what, here, there in (
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import torch
 
 from .knobs import check_knobs, knob
-from .noise import NEWEST
 
 # What `numerics` could be in earlier versions; the first is what stands there now.
 NUMERICS = ("fast", "matched")
@@ -25,8 +24,7 @@ class Sampling:
     """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
 
     cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, since dividing by
-    it could overflow. noise_version reproduces pictures of old recipes. numerics, of earlier
-    versions, is accepted and has no effect.
+    it could overflow. numerics, of earlier versions, is accepted and has no effect.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
@@ -44,8 +42,6 @@ class Sampling:
                               "0 keeps all.",
                         low=0, high=1, step=0.01, own="the backbone's own")
     numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS, shown="never")
-    noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
-                              shown="never")
 
     def __post_init__(self) -> None:
         check_knobs(self)
