@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
 from ..model.processor import likes_columns
@@ -216,7 +216,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
         backbone.load_state_dict({k: v.float() for k, v in tensors.items()} | shapes, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
-                       f"({str(error).splitlines()[0]}): reinstall the bundle") from error
+                       f"({first_line(error)}): reinstall the bundle") from error
     return placed(backbone, matrices, device, dtype).freeze()
 
 

@@ -32,7 +32,7 @@ from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import written_whole
 from ..model.knobs import LARGEST
 from ..model.noise import VERSION as NOISE_VERSION
@@ -262,7 +262,7 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
     try:
         recipe = checked(path, json.loads(text, parse_constant=refuse_constant))
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
-        raise damaged(path, str(error).splitlines()[0][:80]) from error
+        raise damaged(path, first_line(error, 80)) from error
     return recipe
 
 
