@@ -80,7 +80,8 @@ class Method:
         return getattr(self, "drafter", None) == "row"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        raise NotImplementedError
+        """The passes; by default not known, and at most one for each slot."""
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         """Most slots per batch row that one pass feeds.

@@ -16,10 +16,9 @@ import torch.nn.functional as F
 
 from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
 from ..tree import Descent, Fed, Tree, descend
-from .base import Method, make_plan, require
+from .base import Method, require
 from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_tree
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates
@@ -64,9 +63,6 @@ class Hawk(Method):
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, self.vertical_depth if self.vertical_width else 0
-
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         return len(self.tree)

@@ -16,9 +16,8 @@ from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, group_slots, make_plan
+from .base import Method, group_slots
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates, sliding_windows
 
@@ -36,9 +35,6 @@ class Strict(Method):
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
-
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         return group_slots(grid, self.k_h)

@@ -19,7 +19,7 @@ from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import make_plan, require
+from .base import require
 from .knobs import knob
 from .paced import Paced
 
@@ -46,7 +46,7 @@ class Windowed(Paced):
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),))
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+        return super().plan(grid, first_row)
 
     def narrowest(self, grid: Grid) -> int:
         """The narrowest window that the machine's pace may choose."""
