@@ -19,7 +19,7 @@ from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .close_calls import margin
-from .events import Event, Finished, Started
+from .events import Event, Finished, RowsDone, Started
 from .graphs import runner
 from .heads import DraftHeads
 from .methods import Method
@@ -116,13 +116,33 @@ class PreparedRun:
         state.clock.lap("prefill")
         yield prefill
         state.clock.restart()
+        reported = 0  # rows
         for event in self.method.steps(state, self.keep_rows):
             yield event
-            if (rows := state.rows_event()) is not None:
-                yield rows
+            if (done := final_rows(state)) > reported:
+                yield rows_done(state, reported, done)
+                reported = done
             state.clock.restart()
-        if (rows := state.rows_event()) is not None:
-            yield rows
+        if (done := final_rows(state)) > reported:
+            yield rows_done(state, reported, done)
+
+
+def final_rows(state: DecodeState) -> int:
+    """How many rows are final in every picture."""
+    return min(state.final, state.slots) // state.grid.width
+
+
+def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
+    """The event of rows first..last-1."""
+    require_finite(state, last)
+    return RowsDone(first, last, state.picture()[:, first:last])
+
+
+def require_finite(state: DecodeState, rows: int) -> None:
+    """SSDError if the state that predicts the last cell of these rows is not finite."""
+    if not state.hidden[:, state.grid.slot(rows * state.grid.columns - 1)].isfinite().all():
+        raise SSDError(f"the numbers overflowed in {str(state.backbone.dtype)[6:]}: load the "
+                       "backbone with dtype bf16, or fp32 where the card has no bf16")
 
 
 @contextmanager
@@ -150,17 +170,18 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
     """The statistics that docs/contract.md lists, from the counters of a finished run."""
-    each = state.passes - state.finished_early
+    each = state.passes - state.stats.finished_early
     stages = state.clock.seconds
     seconds = {"total": sum(stages.values()), **stages}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.acceptance("/"), "acceptance_by_offset": state.acceptance("+"),
+            "acceptance": state.stats.acceptance("/"),
+            "acceptance_by_offset": state.stats.acceptance("+"),
             "passes_each": each.tolist(),
-            "converged_rows": state.converged_rows.tolist(),
-            "drafter_passes": state.drafter_passes, "cache_bytes": state.cache.nbytes}
+            "converged_rows": state.stats.converged_rows.tolist(),
+            "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,

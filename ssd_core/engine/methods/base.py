@@ -287,11 +287,11 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         before, stood = block.over, block.judge(state, number)
         kept, over = outcome(block, stood)
         state.stale = block.start + kept
-        state.converged = (stood.all(-1) if before is None
-                           else torch.where(before, state.converged, stood.all(-1)))
-        state.note_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
+        state.stats.converged = (stood.all(-1) if before is None
+                           else torch.where(before, state.stats.converged, stood.all(-1)))
+        state.stats.add_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
         if number == 1:
-            state.note_offsets(stage, stood, block.stop, block.reach)
+            state.stats.add_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
         ahead = block.start - first_fed  # negative if the block's first cells are not stale
         fed = F.pad(stood, (ahead, 0), value=True)

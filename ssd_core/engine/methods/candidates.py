@@ -32,7 +32,7 @@ def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
         candidates = draft(frontier)
         state.clock.lap("draft")
         right = judge(feed_tree(state, tree, frontier, candidates), candidates)
-        state.finished_early += frontier >= last
+        state.stats.finished_early += frontier >= last
         start, reached = frontier, frontier + right
         frontier = (reached + 1).clamp(max=last)
         state.front = frontier.tolist()

@@ -73,7 +73,7 @@ class MuLo(Method):
         first_fed = state.stale
         state.feed(stop)
         accepted = self._accepted(state, start, stop)
-        state.note_acceptance("verify/1", accepted, slice(start, stop))
+        state.stats.add_acceptance("verify/1", accepted, slice(start, stop))
         again = expanded(~accepted, len(rows), state.grid, self.radius)
         state.clock.lap("verify")
         refed = start - first_fed
@@ -133,7 +133,7 @@ class SmallPicture:
 
     def _feed(self, stop: int) -> None:
         self.state.feed(stop)
-        self.target.drafter_passes += 1
+        self.target.stats.drafter_passes += 1
 
 
 def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torch.Tensor:

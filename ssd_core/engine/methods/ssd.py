@@ -178,7 +178,7 @@ class RowSchedule(Method):
     def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
         width = state.grid.width
         start, stop = rows.start * width, rows.stop * width
-        state.converged.fill_(False)
+        state.stats.converged.fill_(False)
         draft_probs = self.draft_rows(state, start, len(rows))
         state.choose(start)
         if self.acceptance != "coupled":
@@ -190,7 +190,7 @@ class RowSchedule(Method):
                       self.redraft(), self.tolerance)
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
-        state.converged_rows += state.converged * (1 if self.incremental else len(rows))
+        state.stats.converged_rows += state.stats.converged * (1 if self.incremental else len(rows))
         if self.incremental:
             yield from self._staged(state, block, rows)
         if not self.fused_commit and stop < state.slots:
@@ -204,7 +204,7 @@ class RowSchedule(Method):
         for y in rows[1:]:
             begin, end = y * width, (y + 1) * width
             if state.stale >= end:
-                state.converged_rows += 1
+                state.stats.converged_rows += 1
                 continue
             if not self.fused_commit:
                 yield from commit(state, begin)
@@ -213,7 +213,7 @@ class RowSchedule(Method):
             state.final = begin
             part = block.part(begin + (not self.fused_commit), end)
             yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
-            state.converged_rows += state.converged
+            state.stats.converged_rows += state.stats.converged
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class Window:
         depends on it.
         """
         state, last, before = self.state, last_cell(self.state), self.frontier
-        state.finished_early += before >= last
+        state.stats.finished_early += before >= last
         frontier = (self.start + 1 + accepted).clamp(max=state.slots)
         if close is not None:
             frontier = yield from close_calls.decided(state, self.first, self.slots, close, before,
