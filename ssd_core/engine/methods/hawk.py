@@ -19,7 +19,7 @@ from ..events import Pass
 from ..state import DecodeState
 from ..tree import Descent, Fed, Tree, descend
 from .base import Method, require
-from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_tree
+from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_trees
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates
 
@@ -71,9 +71,19 @@ class Hawk(Method):
         return len(self.tree) - 1
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        first = first_row * state.grid.width
-        candidates = Candidates(self, state, first)
-        yield from sliding_tree(state, first, self.tree, candidates.draft, candidates.judge)
+        """Draft a tree from every source's q, verify it, go on behind the path that p accepts."""
+        first, tree = first_row * state.grid.width, self.tree
+        vertical = VerticalDrafts(state, max(self.sources), first)
+        for step in sliding_trees(state, first, tree):
+            vertical.follow(step.frontier, step.deepest + 1)
+            q = self.draft_probs(state, step.ahead, step.frontier, vertical)  # [B, siblings, n, V]
+            drafts = sampled(state, step.frontier, q)  # [B, siblings, n]
+            candidates = laid_out(tree, state.codes_at(step.root), drafts)
+            fed = step.feed(candidates)
+            descent = self.verified(fed, candidates, q)
+            fed.settle(descent.path)
+            write(state, step.frontier, candidates, drafts, descent)
+            yield step.advance(descent.accepted)
 
     def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         """Choose among the candidates [B, nodes]."""
@@ -87,28 +97,6 @@ class Hawk(Method):
                               for rows in range(1, max(self.sources) + 1))]
         each = [state.draft_probs(estimate, ahead) for estimate in estimates]
         return torch.stack([each[source] for source in self.sources], dim=1)
-
-
-class Candidates:
-    """Drafts the candidates of a pass and judges them, for one run."""
-
-    def __init__(self, method: Hawk, state: DecodeState, first: int) -> None:
-        self.method, self.state, self.tree = method, state, method.tree
-        self.deepest = max(self.tree.depth)
-        self.vertical = VerticalDrafts(state, max(method.sources), first)
-
-    def draft(self, frontier: torch.Tensor) -> torch.Tensor:
-        self.vertical.follow(frontier, self.deepest + 1)
-        ahead = after(frontier, self.deepest).clamp(max=self.state.slots)
-        self.draft_probs = self.method.draft_probs(self.state, ahead, frontier, self.vertical)
-        self.drafts = sampled(self.state, frontier, self.draft_probs)
-        return laid_out(self.tree, self.state.codes_at(frontier[:, None]), self.drafts)
-
-    def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
-        found = self.method.verified(fed, candidates, self.draft_probs)
-        fed.settle(found.path)
-        write(self.state, fed.frontier, candidates, self.drafts, found)
-        return found.accepted
 
 
 def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,
