@@ -50,7 +50,7 @@ def test_what_is_wrong_with_the_prompt_leaves_nothing_out():
 
 
 def test_a_named_method_that_cannot_run_is_refused_before_any_runs(monkeypatch):
-    monkeypatch.setattr(contest, "ran", lambda *_: pytest.fail("a method ran"))
+    monkeypatch.setattr(Request, "run", lambda *_: pytest.fail("a method ran"))
     with pytest.raises(SSDError, match="drafts with heads"):
         compared(None, {"ar": methods.AR(), "ssd": methods.SSD()})
 

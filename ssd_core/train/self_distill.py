@@ -114,7 +114,13 @@ def check(recipe: SelfDistillRecipe) -> None:
             raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
     if recipe.method not in METHODS:
         raise SSDError(f"method {recipe.method!r}: choose one of {', '.join(METHODS)}")
-    Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
+    sampling_of(recipe)
+
+
+def sampling_of(recipe: SelfDistillRecipe) -> Sampling:
+    """The sampling of picture 0; guidance 0 is the backbone's own."""
+    own = Sampling(seed=recipe.seed)
+    return replace(own, cfg=recipe.cfg) if recipe.cfg else own
 
 
 def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) -> str:
@@ -168,7 +174,7 @@ class DistillTask:
 
 def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:
     """One task for each run of numbers."""
-    first = Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
+    first = sampling_of(recipe)
     return [DistillTask(run.start, tuple(prompts.of(i) for i in run), METHODS[recipe.method],
                         first.later(run.start)) for run in runs]
 
