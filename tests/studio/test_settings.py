@@ -91,12 +91,6 @@ def test_minus_one_leaves_a_number_to_its_method_or_backbone():
     assert settings.sampling().cfg is None
 
 
-def test_what_a_browser_remembers_from_before_still_reads():
-    """There 0 was the own window and the own guidance."""
-    old = from_dict({**to_dict(Settings(prompt="a sun")), "window": 0, "cfg": 0})
-    assert old == Settings(prompt="a sun")
-
-
 def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
     assert set(KNOBS) <= {f.name for f in fields(Settings)}
     assert labels()["window"] == ("Window: cells checked in a pass (-1: fastest here)",
