@@ -71,7 +71,7 @@ class Row:
         is drawn on any machine.
         """
         backbone = loaded.backbone
-        method = filled(self.method.resolved(backbone.preset), backbone.grid, backbone.device.type)
+        method = filled(self.method.resolve(backbone.preset), backbone.grid, backbone.device.type)
         drafted = heads_use(method.name) == NEEDED or getattr(method, "drafter", "") == "row"
         return Request(backbone, loaded.heads if drafted else None, method, Sampling(seed=seed),
                        prompt, named=True, **EXPANSIONS[self.expansion])

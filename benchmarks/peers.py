@@ -108,7 +108,7 @@ def sides(backbone: Backbone, compiled: bool) -> list[Side]:
     ours = [Side("this engine, AR", str(cells), engine(backbone, AR(), Sampling(seed=1)),
                  engine(backbone, AR(), Sampling(temperature=0))),
             Side("this engine, SSD",
-                 str(SSD().resolved(backbone.preset).plan(backbone.grid).passes),
+                 str(SSD().resolve(backbone.preset).plan(backbone.grid).passes),
                  engine(backbone, SSD(), Sampling(seed=1), heads))]
     return [*theirs, *plain, *ours]
 

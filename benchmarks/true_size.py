@@ -209,7 +209,7 @@ def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, copied
         "head_parameters": sum(w.numel() for w in heads.parameters()),
         "k_h": preset.k_h, "k_v": preset.k_v, "rounds": preset.rounds,
         "incremental": preset.incremental, "cfg": preset.cfg,
-        "planned_passes": SSD().resolved(preset).plan(backbone.grid).passes,
+        "planned_passes": SSD().resolve(preset).plan(backbone.grid).passes,
         "ar": vars(ar), "ssd": vars(ssd), "faster": ar.seconds / ssd.seconds,
         "pixel_seconds": pixel_seconds(backbone), "widths": widths}
 

@@ -85,7 +85,7 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     own = NAMED.get(preset, Postcard.preset) if backbone is None else backbone.preset
     if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
         method = Exact()  # a larger backbone may have that many cells
-    resolved = method.resolved(own)
+    resolved = method.resolve(own)
     usual, choice = None, resolved.choice(grid, device.type)
     if backbone is not None:
         machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)

@@ -15,8 +15,7 @@ import torch
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.base import Backbone, Preset
-from ssd_core.backbones.postcard import EARLIER
-from ssd_core.backbones.presets import guidance_of
+from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.front.knobs import (
@@ -32,7 +31,6 @@ from ssd_core.front.speeds import SPEEDS
 from ssd_core.front.words import Words, drawn_words, typed_words
 from ssd_core.model.grid import size_of
 from ssd_core.model.knobs import require_legal, typed
-from ssd_core.model.noise import NEWEST
 from ssd_core.unicode import require_unicode
 
 from .typed import fixed_of, fixed_text, open_of, open_text
@@ -41,16 +39,14 @@ MOST_PICTURES, LONGEST_TEXT = 64, 4000
 
 
 KNOBS = {**all_knobs(), **{one.name: one for one in sampling_knobs()}}
-OLD_ZEROS = ("window", "cfg")  # in older browser storage 0 meant "own" instead of -1
 
 
 @dataclass(frozen=True)
 class Wish:
     """The settings besides the knobs.
 
-    size is "WIDTHxHEIGHT", None for the backbone's own. noise_version cannot be chosen: it is the
-    newest, or comes with the seed of an old recipe. expand, open, fixed: as in `Request`; the last
-    two hold only for the prompt that they were set for.
+    size is "WIDTHxHEIGHT", None for the backbone's own. expand, open, fixed: as in `Request`; the
+    last two hold only for the prompt that they were set for.
     """
 
     prompt: str = ""
@@ -58,7 +54,6 @@ class Wish:
     pictures: int = 1
     method: str = default_method().name
     size: str | None = None
-    noise_version: int = NEWEST
     expand: bool = True
     open: tuple[str, ...] = ()
     fixed: Words | None = None
@@ -106,7 +101,7 @@ class Wish:
         return size_of(self.size)
 
     def guided(self, preset: Preset) -> bool:
-        return guidance_of(Sampling(cfg=self.cfg), preset) != 1
+        return resolve_sampling(Sampling(cfg=self.cfg), preset).cfg != 1
 
 
 def knob_field(one: Described) -> tuple[str, Any, Any]:
@@ -161,18 +156,16 @@ def with_preset(settings: Settings, preset: Preset) -> Settings:
 # To and from JSON values
 
 TEXTS = ("prompt", "negative")
-BOUND = ("noise_version", "open", "fixed")  # stored with the value of another setting
+BOUND = ("open", "fixed")  # stored with the words that they were set for
 WHOLE = re.compile(r"-?\d{1,40}")
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
     """JSON without null: seed as text (browsers' numbers end at 2^53), -1 or "" for None.
 
-    The noise version is stored together with its seed and applies only to it, and so are `open` and
-    `fixed` with the words that they were set for.
+    `open` and `fixed` are stored together with the words that they were set for.
     """
     raw = {**asdict(settings), "seed": str(settings.seed),
-           "noise_version": f"{settings.noise_version}:{settings.seed}",
            "open": open_text(settings.prompt, settings.open),
            "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
     return {name: ("" if name == "size" else OWN_NUMBER) if value is None else value
@@ -187,17 +180,10 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
     known = {f.name for f in fields(Settings)}
     settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
                            if name in known and name not in BOUND})
-    settings = replace(settings, noise_version=noise_version(raw, settings.seed),
-                       open=open_of(raw.get("open"), settings.prompt),
+    settings = replace(settings, open=open_of(raw.get("open"), settings.prompt),
                        fixed=fixed_of(raw.get("fixed"), settings.prompt, settings.negative))
     check(settings)
     return settings
-
-
-def noise_version(raw: Mapping[str, Any], seed: int) -> int:
-    """The version that was stored with this seed, else the newest."""
-    version, _, its_seed = str(raw.get("noise_version")).partition(":")
-    return whole("noise_version", version) if its_seed == str(seed) else NEWEST
 
 
 def value_of(name: str, value: Any) -> Any:
@@ -219,7 +205,7 @@ def knob_value(one: Described, value: Any) -> Any:
     given = whole(one.name, value) if one.kind is int else typed(one.name, value, one.kind)
     if one.kind is float:
         given = float(given)  # browsers send 12 for 12.0, and labels tell the two apart
-    given = from_number(one, given, zero_is_own=one.name in OLD_ZEROS)
+    given = from_number(one, given, zero_is_own=False)
     if given is not None:
         require_legal(one.name, given, one.knob)
     return given
@@ -238,7 +224,7 @@ def check(settings: Settings) -> None:
     """Raise SSDError for settings that no backbone could run."""
     settings.sampling()
     settings.pixels()
-    settings.asked_method().resolved(Preset())
+    settings.asked_method().resolve(Preset())
     for name in TEXTS:
         require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:
@@ -251,15 +237,12 @@ def check(settings: Settings) -> None:
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     """The settings of a checked recipe; SSDError if the app does not accept them.
 
-    Pictures of the earlier postcard are restored at the present one's size. The words are those
-    that the picture was drawn from.
+    The words are those that the picture was drawn from.
     """
     width, height = recipe["size"]
-    earlier = recipe.get("backbone", {}).get("sha256") == EARLIER
     drawn = (one.name for one in sampling_knobs())
     own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",
-                      "size": "" if earlier else f"{width}x{height}",
-                      "fixed": fixed_text(typed_words(recipe), drawn_words(recipe)),
-                      "noise_version": f"{recipe['noise_version']}:{recipe['seed']}"})
+                      "size": f"{width}x{height}",
+                      "fixed": fixed_text(typed_words(recipe), drawn_words(recipe))})

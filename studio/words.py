@@ -312,7 +312,7 @@ def language_of(request: gr.Request | None, forced: str = AUTO) -> str:
 
 def run_names(language: str) -> dict[str, str]:
     """How the page calls the runs of these labels: by the name of their speed."""
-    return {label(speed.method.resolved(Preset())): title(speed, language)
+    return {label(speed.method.resolve(Preset())): title(speed, language)
             for speed in SPEEDS.values()}
 
 

@@ -96,7 +96,7 @@ def test_a_claim_names_the_dtype_where_that_decides():
 
 
 def test_a_verdict_knows_what_the_knobs_prove_on_the_grid():
-    enough, few = (SSD(k_h=1, rounds=rounds).resolved(Preset()) for rounds in (2, 1))
+    enough, few = (SSD(k_h=1, rounds=rounds).resolve(Preset()) for rounds in (2, 1))
     assert verdict(enough, True, 0.4, Grid(2, 2)) == "same distribution"
     assert verdict(few, True, 0.4, Grid(2, 2)) == "approximate"
     assert verdict(enough, True, 0.4, Grid(2, 3)) == verdict(enough, True, 0.4) == "approximate"

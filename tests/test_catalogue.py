@@ -26,7 +26,7 @@ def test_a_row_is_whole(row):
     assert all(str(side) in row.name or "LlamaGen" not in row.family for side in row.size)
     assert all(len(text.splitlines()) <= 1 for text in (row.note, row.title))
     for method in METHODS.values():
-        assert method().resolved(row.preset).plan(row.grid).ar_passes == row.grid.cells
+        assert method().resolve(row.preset).plan(row.grid).ar_passes == row.grid.cells
 
 
 @pytest.mark.parametrize("name, billions", PUBLISHED.items(), ids=PUBLISHED)
@@ -49,7 +49,7 @@ def test_presets_give_the_papers_passes(name, passes):
     row = CATALOGUE[name]
     k_v = 1  # the paper's step counts of its main table
     method = SSD(k_v=k_v, rounds=row.preset.rounds, incremental=row.preset.incremental)
-    assert plan(row.grid, method.resolved(row.preset)).paper_passes == passes
+    assert plan(row.grid, method.resolve(row.preset)).paper_passes == passes
 
 
 def test_names_are_found_however_they_are_cased():

@@ -149,7 +149,7 @@ def assert_blocks(backbone, oracle) -> None:
     prompts = [view.tokenize(text) for text in ("red", "a blue boat")]
     prompts += [view.unconditional(ids) for ids in prompts]
     assert len({len(ids) for ids in prompts}) == 3
-    state = DecodeState(view, prompts, 2, Sampling(), 3.0, None)
+    state = DecodeState(view, prompts, 2, Sampling(cfg=3.0), None)
     state.prefill(None, 0)
     assert_states(state, oracle, 0)
     draw = torch.Generator().manual_seed(1)

@@ -64,16 +64,17 @@ def test_a_margin_that_is_too_small_misses_some(unsteady, monkeypatch):
 
 def test_the_margin_follows_rounding_guidance_and_temperature():
     backbone = MockBackbone()
-    assert close_calls.margin(backbone, Sampling(), 2.0) == 0  # never measured
+    assert close_calls.margin(backbone, Sampling(cfg=2.0)) == 0  # never measured
     backbone.rounding = 1e-5
-    plain = close_calls.margin(backbone, Sampling(), 1)
-    assert 1e-5 < plain < close_calls.margin(backbone, Sampling(), 2.0) < 1e-3
-    assert close_calls.margin(backbone, Sampling(temperature=0.5), 1) == pytest.approx(2 * plain)
+    plain = close_calls.margin(backbone, Sampling(cfg=1.0))
+    assert 1e-5 < plain < close_calls.margin(backbone, Sampling(cfg=2.0)) < 1e-3
+    cold = Sampling(cfg=1.0, temperature=0.5)
+    assert close_calls.margin(backbone, cold) == pytest.approx(2 * plain)
     backbone.rounding = 0.0
-    assert close_calls.margin(backbone, Sampling(), 2.0) == 0
+    assert close_calls.margin(backbone, Sampling(cfg=2.0)) == 0
     half = MockBackbone().to(torch.bfloat16)
     half.rounding = 1e-3
-    assert close_calls.margin(half, Sampling(), 2.0) == 0
+    assert close_calls.margin(half, Sampling(cfg=2.0)) == 0
 
 
 def test_the_probe_sees_a_backbone_that_rounds_by_width(monkeypatch):

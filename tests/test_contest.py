@@ -28,7 +28,7 @@ def test_every_method_runs_at_its_own_settings():
                                 if f" {name}" in line)]
     assert set(METHODS) == set(names)
     for name, one in result.results.items():
-        own = filled(METHODS[name]().resolved(BACKBONE.preset), BACKBONE.grid, "cpu")
+        own = filled(METHODS[name]().resolve(BACKBONE.preset), BACKBONE.grid, "cpu")
         assert one.request.method == own and one.finished
 
 
@@ -50,7 +50,7 @@ def test_what_is_wrong_with_the_prompt_leaves_nothing_out():
 
 
 def test_a_named_method_that_cannot_run_is_refused_before_any_runs(monkeypatch):
-    monkeypatch.setattr(contest, "ran", lambda *_: pytest.fail("a method ran"))
+    monkeypatch.setattr(Request, "run", lambda *_: pytest.fail("a method ran"))
     with pytest.raises(SSDError, match="drafts with heads"):
         compared(None, {"ar": methods.AR(), "ssd": methods.SSD()})
 
@@ -98,8 +98,7 @@ def test_watch_sees_every_event_and_pictures_are_those_of_a_run_alone():
     result = compared(wishes={"exact": methods.Exact()},
                       watch=lambda label, event: seen.append((label, type(event).__name__)))
     assert seen[0] == ("exact", "Started") and seen[-1] == ("exact", "Finished")
-    alone = contest.ran(Request(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT), "",
-                        lambda *_: None)
+    alone = Request(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT).run()
     assert torch.equal(result.results["exact"].tokens, alone.tokens)
 
 

@@ -98,7 +98,7 @@ def test_prefill_equals_a_forward_of_prompt_and_kept_rows(prompts, keep_rows, cf
     branches = [model.tokenize(prompt) for prompt in prompts]
     branches += [ids[:1] for ids in branches] if cfg != 1 else []
     kept = torch.arange(len(prompts) * GRID.cells).view(-1, GRID.rows, GRID.columns) % model.codes
-    state = DecodeState(model, branches, len(prompts), Sampling(), cfg, None)
+    state = DecodeState(model, branches, len(prompts), Sampling(cfg=cfg), None)
     state.prefill(kept, keep_rows)
     stop = keep_rows * GRID.width
     slots = torch.nn.functional.pad(kept, (0, 1), value=model.codes)[:, :keep_rows].flatten(1)
@@ -157,7 +157,7 @@ def test_statistics(method):
     assert stats["tokens_per_second"] == pytest.approx(2 * GRID.cells / total)
     assert all(0 <= share <= 1 and "/" in key for key, share in stats["acceptance"].items())
     assert bool(stats["acceptance"]) == (method.name != "ar")
-    slots = len("boat") + GRID.slots + method.resolved(model.preset).scratch(GRID)
+    slots = len("boat") + GRID.slots + method.resolve(model.preset).scratch(GRID)
     assert stats["cache_bytes"] == 2 * 2 * 4 * slots * 8 * 4  # k+v, layers, rows, slots, D, fp32
 
 

@@ -115,7 +115,7 @@ def test_blocks_rollback_and_branches_equal_transformers(backbone, oracle):
     prompts = [view.tokenize(text) for text in ("red", "a blue boat")]
     prompts += [view.unconditional(ids) for ids in prompts]
     assert len({len(ids) for ids in prompts}) == 3
-    state = DecodeState(view, prompts, 2, Sampling(), 3.0, None)
+    state = DecodeState(view, prompts, 2, Sampling(cfg=3.0), None)
     state.prefill(None, 0)
     assert_states(state, oracle, 0)
     draw = torch.Generator().manual_seed(1)

@@ -321,7 +321,7 @@ def test_larger_pictures_never_need_less(row, columns, rows):
 def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
     grid = Grid(rows, columns, row_end)
     backbone = MockBackbone(grid)
-    method = method.resolved(backbone.preset)
+    method = method.resolve(backbone.preset)
     assume(getattr(method, "window", 0) <= grid.slots)
     told = events(backbone, method, heads=random_heads(backbone))
     fed = [event.cells.shape[1] for event in told if type(event).__name__ == "Pass"][1:]
@@ -334,7 +334,7 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
 @given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8), st.floats(0.5, 100))
 def test_advice_holds(row, method, dtype, guided, batch, gib):
     free = int(gib * GIB)
-    memory = Memory(figures_of(row), method.resolved(row.preset),
+    memory = Memory(figures_of(row), method.resolve(row.preset),
                                Setting(batch, dtype, guided))
     text = fit_module.advice(memory, free)
     fitting = [words for words, changed in fit_module.changes(memory) if changed.needed <= free]

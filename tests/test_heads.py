@@ -105,7 +105,7 @@ def test_horizontal_and_vertical_heads_aim_at_their_offsets(backbone):
     from ssd_core.engine.state import DecodeState
     from ssd_core.model.sampling import Sampling
     heads = random_heads(backbone)
-    state = DecodeState(backbone, [[1, 2]], 1, Sampling(), 1.0, heads)
+    state = DecodeState(backbone, [[1, 2]], 1, Sampling(cfg=1.0), heads)
     generator = torch.Generator().manual_seed(3)
     state.hidden.normal_(generator=generator)
     state.tokens.random_(backbone.codes, generator=generator)

@@ -53,7 +53,7 @@ def test_accelerations_of_the_paper():
 def test_paper_presets_give_the_paper_counts():
     for name, grid, passes in (("Janus-Pro", JANUS, 80), ("Lumina-mGPT", LUMINA, 281),
                                ("Emu3", EMU, 661)):
-        assert plan(grid, methods.SSD().resolved(PAPER_PRESETS[name])).paper_passes == passes
+        assert plan(grid, methods.SSD().resolve(PAPER_PRESETS[name])).paper_passes == passes
 
 
 def paper_formula(grid: Grid, method: methods.SSD) -> int:

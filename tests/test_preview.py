@@ -58,7 +58,7 @@ def unlimited(request, monkeypatch):
 
 def told(backbone, method, prompts=("sun",), heads=None, keep=None, keep_rows=0, **options):
     """(messages, Finished) of a run that was previewed to its end."""
-    method, messages = method.resolved(backbone.preset), []
+    method, messages = method.resolve(backbone.preset), []
     screen = Preview(backbone, method, messages.append, label="x", pictures=len(prompts),
                      keep=keep, keep_rows=keep_rows, **options)
     run = generate(backbone, prompts, method, heads, keep=keep, keep_rows=keep_rows)
@@ -276,7 +276,7 @@ def test_kept_rows_look_as_they_did_if_decoding_is_quick(monkeypatch, quick, off
 
 def test_finished_pictures_are_painted_last_and_share_decides_the_verdict():
     backbone, messages = Painter(Grid(2, 3)), []
-    method = methods.Exact().resolved(backbone.preset)
+    method = methods.Exact().resolve(backbone.preset)
     screen = Preview(backbone, method, messages.append, label="x")
     for seconds, event in timed(generate(backbone, "sun", method)):
         screen(event, seconds)
@@ -301,7 +301,7 @@ def test_the_budget_is_kept_on_postcard(method):
     """3 % of the run, plus the one message that may overrun it."""
     backbone = load_backbone("postcard")
     heads = load_heads("postcard", backbone) if method.uses_heads else None
-    screen = Preview(backbone, method := method.resolved(backbone.preset), [].append, label="x")
+    screen = Preview(backbone, method := method.resolve(backbone.preset), [].append, label="x")
     longest = 0.0
     for seconds, event in timed(generate(backbone, "a red house", method, heads, Sampling(7))):
         before = screen.spent

@@ -72,15 +72,10 @@ def test_a_recipe_comes_back(tmp_path):
     assert "Negative prompt: fog\nSteps: 6, Sampler: ssd" in info["parameters"]
 
 
-def test_a_recipe_of_version_1_is_drawn_again_with_the_noise_of_its_time(png):
-    old = {key: value for key, value in recipe(version=1).items()
-           if key not in ("noise_version", "min_p")}
-    assert sampling_of(read_recipe(png(old))) == Sampling(0, 3.0, noise_version=1, min_p=0.0)
-    assert sampling_of(read_recipe(png({**old, "noise_version": 2}))).noise_version == 1
-    assert sampling_of(read_recipe(png(recipe()))) == Sampling(0, 3.0, min_p=0.0)
-    again = make_recipe(BACKBONE, None, SSD(), sampling_of(read_recipe(png(old))), TOKENS, STATS,
-                        index=0, prompt="x")
-    assert sampling_of(read_recipe(png(again))).noise_version == 1
+@pytest.mark.parametrize("key, version", [("version", 1), ("noise_version", 2)])
+def test_a_recipe_of_another_format_is_refused_by_name(png, key, version):
+    with pytest.raises(SSDError, match=f"its recipe has {key} {version}, this program reads"):
+        read_recipe(png(recipe(**{key: version})))
 
 
 @pytest.mark.parametrize("numerics", ["fast", "matched"])
@@ -212,7 +207,7 @@ def test_a_changed_recipe_is_refused_in_one_line_or_whole(data, tmp_path_factory
         assert len(str(error).splitlines()) == 1
         str(error).encode()
         return
-    method_of(back).resolved(Preset())
+    method_of(back).resolve(Preset())
     assert 0 <= back["keep_rows"] < len(recipe_tokens(back))
     json.dumps([back["prompt"], back["negative"], back["backbone"]["name"]]).encode()
     f"{back['prompt']}{back['negative']}{back['backbone']}{back['heads']}".encode()

@@ -135,7 +135,7 @@ def test_a_saved_recipe_is_the_request_of_that_picture(postcard, tmp_path, name,
     {"sampling": Sampling(1)}, {"pictures": 2}, {"keep": TOP, "keep_rows": 1}])
 def test_requests_of_other_pictures_are_not_equal(change):
     plain = Request(BACKBONE, HEADS, methods.SSD(), Sampling(), "a sun")
-    same = Request(BACKBONE, HEADS, methods.SSD().resolved(BACKBONE.preset),
+    same = Request(BACKBONE, HEADS, methods.SSD().resolve(BACKBONE.preset),
                    Sampling(cfg=BACKBONE.preset.cfg), "a sun", "", BACKBONE.size)
     assert plain == same and replace(plain, **change) != plain
 

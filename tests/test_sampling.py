@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
-from ssd_core.backbones.presets import Preset, settled
+from ssd_core.backbones.presets import Preset, resolve_sampling
 from ssd_core.model.sampling import choose, guide, nucleus, probabilities
 
 seeds = st.integers(0, 10_000)
@@ -119,9 +119,9 @@ def test_min_p_1_leaves_only_the_likeliest():
 
 def test_what_is_not_given_is_the_backbones_own():
     own = Preset(cfg=3.0, min_p=0.1)
-    assert settled(Sampling(seed=4), own) == Sampling(seed=4, cfg=3.0, min_p=0.1)
+    assert resolve_sampling(Sampling(seed=4), own) == Sampling(seed=4, cfg=3.0, min_p=0.1)
     given_ = Sampling(cfg=1.0, min_p=0.0)
-    assert settled(given_, own) == given_
+    assert resolve_sampling(given_, own) == given_
 
 
 def test_seeds_of_a_batch_wrap_around():

@@ -64,7 +64,7 @@ def test_a_picture_takes_every_planned_pass(bench, built):
     row = built.scaled(known("LlamaGen-c2i-B-256"))
     backbone = built.random_backbone(row, CPU, torch.float32)
     run = bench.whole_run(backbone, bench.Held(CPU), SSD(), built.random_heads(backbone, 5, 1))
-    assert run.passes == SSD().resolved(backbone.preset).plan(backbone.grid).passes
+    assert run.passes == SSD().resolve(backbone.preset).plan(backbone.grid).passes
     assert run.whole and run.seconds > 0
     assert bench.decode(backbone, bench.AR(), first=14)[0] == 2 * 16 - 1  # rows below random ones
 

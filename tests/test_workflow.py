@@ -18,7 +18,7 @@ SSD = methods.SSD()
 def recipe(method=SSD, **changes):
     return {"version": 1, "backbone": {"name": "postcard", "sha256": "ab" * 32},
             "dtype": "fp32", "heads": "cd" * 32, "method": method.name,
-            "knobs": asdict(method.resolved(Postcard.preset)), "prompt": "a red house\nat night",
+            "knobs": asdict(method.resolve(Postcard.preset)), "prompt": "a red house\nat night",
             "negative": None, "seed": 2**64 - 1, "cfg": 2.5, "temperature": 0.9, "top_k": 7,
             "top_p": 0.8, "min_p": 0.1, "numerics": "matched", "size": [384, 384], "keep_rows": 0,
             "passes": 69,

@@ -47,7 +47,7 @@ def with_methods(text: str) -> str:
 
 
 def method_row(name: str) -> str:
-    method = METHODS[name]().resolved(Preset())
+    method = METHODS[name]().resolve(Preset())
     count = method.plan(GRID)
     passes = f"at most {count.passes_max}" if count.passes is None else str(count.passes)
     cells = (f"`{name}`", f"not measured; {passes}", PROMISES[method.verdict], heads_use(name))

@@ -53,7 +53,7 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
     """Run all methods beside each other and note what their previews tell, in order of time."""
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.backbone, backbone)
-    named = [(label, method.resolved(backbone.preset)) for label, method in args.methods]
+    named = [(label, method.resolve(backbone.preset)) for label, method in args.methods]
     prompts, sampling = [args.prompt] * args.batch, Sampling(seed=args.seed)
     clock, told = [0.0] * len(named), []
 

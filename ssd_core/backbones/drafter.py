@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import read_safetensors, write_safetensors
 from .base import Backbone
 from .codecs.vqgan import nearest_codes
@@ -163,7 +163,7 @@ def read_drafter(path: Path, backbone: Backbone, target: Backbone) -> Drafter:
                    if key.startswith(f"{name}.")}
             sampler.load_state_dict(own, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise SSDError(f"{path}: damaged samplers ({str(error).splitlines()[0]}): get or train "
+        raise SSDError(f"{path}: damaged samplers ({first_line(error)}): get or train "
                        "them again") from error
     drafter = Drafter(backbone, target, up.to(target.device), down.to(target.device))
     return drafter.requires_grad_(False).eval()

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
 from ..model.processor import likes_columns
@@ -41,8 +41,6 @@ FORMAT = "ssd-postcard/2"
 INT8_FORMAT = "ssd-postcard-int8/1"
 PARTS = {"values": torch.int8, "scales": torch.float32}  # of a matrix in int8
 # The postcard of 192 x 192 pixels, whose world was flat: its format and its weights.
-EARLIER_FORMAT = "ssd-postcard/1"
-EARLIER = "260c97f2e664f4563e40983d1f87cfe03a1a1c56d165360b8bb4e58e3301bd06"
 GRID = Grid(24, 24)
 PROMPT_LENGTH = 40
 CODES = 4096
@@ -209,9 +207,6 @@ def holds_int8(checkpoint: Checkpoint) -> bool:
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Postcard:
     """Read a file that `save` or `save_int8` wrote; sizes are checked against the tensors."""
     path = checkpoint.files[0]
-    if checkpoint.metadata.get("format") == EARLIER_FORMAT:
-        raise SSDError(f"{path}: the earlier postcard of 192x192 pixels, which this version cannot "
-                       "read: choose 'postcard', which is bundled")
     tensors, metadata = read_safetensors(path, INT8_FORMAT if holds_int8(checkpoint) else FORMAT)
     try:
         backbone = built(tensors, metadata)
@@ -221,7 +216,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
         backbone.load_state_dict({k: v.float() for k, v in tensors.items()} | shapes, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
-                       f"({str(error).splitlines()[0]}): reinstall the bundle") from error
+                       f"({first_line(error)}): reinstall the bundle") from error
     return placed(backbone, matrices, device, dtype).freeze()
 
 

@@ -23,16 +23,10 @@ class Preset:
     min_p: float = 0.0
 
 
-def guidance_of(sampling: Sampling, preset: Preset) -> float:
-    """The guidance scale of a run."""
-    return preset.cfg if sampling.cfg is None else sampling.cfg
-
-
-def settled(sampling: Sampling, preset: Preset) -> Sampling:
-    """The sampling, with the backbone's own value wherever none is given."""
-    own = {name: getattr(preset, name) for name in ("cfg", "min_p")
-           if getattr(sampling, name) is None}
-    return replace(sampling, **own)
+def resolve_sampling(sampling: Sampling, preset: Preset) -> Sampling:
+    """The sampling with the preset's guidance and min-p wherever none is given."""
+    return replace(sampling, **{name: getattr(preset, name) for name in ("cfg", "min_p")
+                                if getattr(sampling, name) is None})
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..model.grid import Grid
 from ..model.transformer import Decoder, DecoderShape
 from . import presets
@@ -170,7 +170,7 @@ def read_codes(path: Path) -> list[int]:
         else:
             found = np.asarray(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        raise SSDError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from error
+        raise SSDError(f"{path}: cannot be read ({first_line(error)})") from error
     if found.dtype.kind not in "iu" or not found.size:
         raise SSDError(f"{path}: expected whole numbers, found {found.dtype}")
     return found.flatten().tolist()

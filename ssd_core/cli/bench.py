@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..backbones.base import Backbone
-from ..backbones.presets import guidance_of
+from ..backbones.presets import resolve_sampling
 from ..engine.methods import AR
 from ..errors import SSDError
 from ..front.request import Request
@@ -73,7 +73,7 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     where = {**conditions(backbone), **machine(work)}
     tell(report, rows, where)
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
-                   "cfg": guidance_of(sampling, backbone.preset)})
+                   "cfg": resolve_sampling(sampling, backbone.preset).cfg})
 
 
 def ar_in(dtypes: Sequence[str], entrants: Sequence[Entrant], loading: Loading

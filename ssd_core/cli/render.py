@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..backbones.base import Backbone
-from ..engine.decode import check
+from ..engine.decode import prepare
 from ..errors import SSDError
 from ..front.labels import label
 from ..front.request import Request
@@ -57,7 +57,7 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
                     fall_back=knobs.method is None)
     how = How(first.recorded, first.sampling, first.negative)
-    check(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
     how = as_begun(how, first.asked, pictures, out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -96,11 +97,7 @@ class Bars:
 
 def decode(request: Request, label: str) -> Result:
     """Run to the end with a progress bar."""
-    bars, result = Bars(), Result(request)
-    for event in request.events():
-        bars(label, event)
-        result.take(event)
-    return result
+    return request.run(partial(Bars(), label))
 
 
 def conditions(backbone: Backbone, place: Place | None = None) -> dict:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from ..engine.decode import check
+from ..engine.decode import prepare
 from ..errors import SSDError
 from ..front.recipe import read_recipe
 from ..front.request import Request
@@ -61,7 +61,7 @@ def draw(wish: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Wor
     how = How(first.asked, first.sampling, first.negative)
     run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, wish.samples)
     texts = [item.prompt for item in run.record.items]
-    check(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
+    prepare(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, texts, strict=False)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         batch = place.batch or at_once(how, max(texts, key=len), loaded, crew.place.free)

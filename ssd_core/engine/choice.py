@@ -18,7 +18,7 @@ import torch
 from ..backbones.base import Backbone
 from ..model.grid import Grid
 from .heads import DraftHeads
-from .methods import AR, Exact, Method, Resolved, Rolling
+from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
 from .pace import Pace, pace_of
 from .threads import free_now
@@ -67,7 +67,7 @@ class Machine:
         paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
         return cls(backbone, paces, heads is not None, most, free_now(most), keep_rows, place)
 
-    def cost(self, method: Resolved, pictures: int = 1) -> Cost | None:
+    def cost(self, method: Method, pictures: int = 1) -> Cost | None:
         """The cost of a run; None where too little is known."""
         passes, pace = self.passes(method, pictures), self.pace_of(pictures)
         if passes is None or pace is None:
@@ -75,13 +75,13 @@ class Machine:
         found = pace.best(self.cells(method), self.free)
         return None if found is None else Cost(passes, *found)
 
-    def prefers_one_thread(self, method: Resolved, pictures: int) -> bool:
+    def prefers_one_thread(self, method: Method, pictures: int) -> bool:
         """Whether the method's passes are quicker in one thread, even where all cores are free."""
         pace = self.pace_of(pictures)
         found = None if pace is None else pace.best(self.cells(method), self.threads)
         return found is not None and self.threads > 1 == found[1]
 
-    def cells(self, method: Resolved) -> int:
+    def cells(self, method: Method) -> int:
         """Cells of the passes that decide a run's time."""
         if isinstance(method, AR):
             return 1
@@ -90,7 +90,7 @@ class Machine:
             return method.usual_width(grid, self.device)
         return method.widest_pass(grid, self.device)
 
-    def passes(self, method: Resolved, pictures: int = 1) -> float | None:
+    def passes(self, method: Method, pictures: int = 1) -> float | None:
         grid = self.backbone.grid
         plan = method.plan(grid, self.keep_rows)
         if plan.passes is not None or not isinstance(method, Paced):
@@ -102,7 +102,7 @@ class Machine:
         whole *= 1 + SLOWEST * math.log2(pictures)
         return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
 
-    def sized(self, method: Resolved, pictures: int = 1) -> Resolved:
+    def sized(self, method: Method, pictures: int = 1) -> Method:
         """The method with the window that costs least; as it is if it has one or none is known."""
         if not isinstance(method, Paced) or not method.is_open:
             return method
@@ -139,7 +139,7 @@ class Choice:
     cost where AR draws in its place.
     """
 
-    method: Resolved
+    method: Method
     cost: Cost | None = None
     ar: Cost | None = None
     threads: int | None = None
@@ -177,7 +177,7 @@ def brief(ms: float) -> str:
     return f"{ms:.1f}" if ms < 100 else f"{ms:.0f}"
 
 
-def chosen(machine: Machine, method: Resolved, pictures: int = 1, named: bool = False) -> Choice:
+def chosen(machine: Machine, method: Method, pictures: int = 1, named: bool = False) -> Choice:
     """The method with its window, or AR in place of `exact`.
 
     named: the user asked for this very method, as in a comparison, so that no other takes its
@@ -195,11 +195,11 @@ def chosen(machine: Machine, method: Resolved, pictures: int = 1, named: bool = 
     return Choice(one, cost, ar, threads(machine, one, pictures))
 
 
-def threads(machine: Machine, method: Resolved, pictures: int) -> int | None:
+def threads(machine: Machine, method: Method, pictures: int) -> int | None:
     return 1 if machine.prefers_one_thread(method, pictures) else None
 
 
-def sooner_alone(machine: Machine, method: Resolved, together: Choice, pictures: int,
+def sooner_alone(machine: Machine, method: Method, together: Choice, pictures: int,
                  named: bool = False) -> bool:
     """Whether so many pictures are done sooner one after the other than by `together`."""
     one = chosen(machine, method, 1, named).cost
@@ -216,7 +216,7 @@ class AtOnce:
     seconds: float
 
 
-def at_once(machine: Machine, method: Resolved, sizes: Iterable[int],
+def at_once(machine: Machine, method: Method, sizes: Iterable[int],
             named: bool = False) -> AtOnce | None:
     """So many pictures at once, one of `sizes`, as cost least time; None: unknown."""
     found = []

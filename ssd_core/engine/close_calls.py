@@ -20,11 +20,12 @@ from .state import DecodeState
 SPREADS = 5 * 2**0.5  # of the measured rounding: how far two logits may move against each other
 
 
-def margin(backbone: Backbone, sampling: Sampling, cfg: float) -> float:
+def margin(backbone: Backbone, sampling: Sampling) -> float:
     """How much nearer than by this share two candidates must be for rounding to decide; 0: never.
     """
     if not backbone.rounding or backbone.dtype != torch.float32:
         return 0.0
+    cfg = sampling.cfg
     guided = 1.0 if cfg == 1 else (cfg**2 + (cfg - 1) ** 2) ** 0.5  # the spread of a mix
     return SPREADS * guided * backbone.rounding / max(sampling.temperature, COLD)
 

@@ -5,24 +5,24 @@ It draws no pictures and prints nothing. To cancel a run, stop iterating.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
 from ..backbones.base import Backbone, Preset
-from ..backbones.presets import guidance_of, settled
+from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .close_calls import margin
-from .events import Event, Finished, Started
+from .events import Event, Finished, RowsDone, Started
 from .graphs import runner
 from .heads import DraftHeads
-from .methods import Method, Resolved
+from .methods import Method
 from .plan import Plan
 from .state import DecodeState
 from .threads import Fixed, Threads, under_way, using_threads
@@ -38,44 +38,111 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              threads: int | None = None) -> Generator[Event, None, None]:
     """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
+    The arguments are those of `prepare`, which raises SSDError for wrong input before anything
+    runs.
+    """
+    return prepare(backbone, prompts, method, heads, sampling, negative, size, keep, keep_rows,
+                   threads).events()
+
+
+def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
+            heads: DraftHeads | None = None, sampling: Sampling = Sampling(),  # noqa: B008
+            negative: str | None = None, size: tuple[int, int] | None = None,
+            keep: torch.Tensor | None = None, keep_rows: int = 0,
+            threads: int | None = None) -> PreparedRun:
+    """Check and resolve the input of a run; nothing is allocated. Raises SSDError.
+
     size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]; its first
     keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. threads: as many
     and no other number; None: on a CPU torch's own, fewer while other programs need the cores.
-    Raises SSDError for wrong input before anything runs.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-    if backbone.device.type == "meta":
-        raise SSDError(f"{backbone.name} was loaded without its values (device meta): load it on "
-                       "auto or cpu")
     backbone = backbone.resized(check_size(size))
-    method = method.resolved(backbone.preset)
+    method = method.resolve(backbone.preset)
+    sampling = resolve_sampling(sampling, backbone.preset)
     keep_rows = check_keep_rows(backbone.grid, keep_rows)
     keep = check_keep(backbone, keep, keep_rows, len(prompts))
     check_needs(method, backbone, heads)
-    cfg = guidance_of(sampling, backbone.preset)
-    sampling = settled(sampling, backbone.preset)
     with alone(backbone.device):
-        branches = prompt_branches(backbone, prompts, negative, cfg)
-
-    def state() -> DecodeState:
-        return DecodeState(backbone, branches, len(prompts), sampling, cfg, heads,
-                           method.scratch(backbone.grid), runner(backbone),
-                           margin(backbone, sampling, cfg))
-
-    planned = plan(backbone, method, keep_rows, heads is not None)
-    each = Threads.of(threads, backbone.device)
-    return _run(backbone.device, each, _steps(state, method, planned, keep, keep_rows, each))
+        branches = prompt_branches(backbone, prompts, negative, sampling.cfg)
+    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts),
+                       plan(backbone, method, keep_rows, heads is not None), keep, keep_rows,
+                       threads)
 
 
-def check(backbone: Backbone, prompts: Sequence[str], method: Method, heads: DraftHeads | None,
-          sampling: Sampling, negative: str | None = None) -> None:
-    """Raise what `generate` would for a whole picture, also where another process will run it.
+@dataclass(frozen=True)
+class PreparedRun:
+    """The resolved input of one run, which `events` starts.
 
-    That is for a backbone loaded without its values (device meta).
+    branches: prompt ids of all sequences, [cond; uncond] with guidance. pictures: B. keep: tokens
+    [B, R, C], None if no rows are kept.
     """
-    resolved = method.resolved(backbone.preset)
-    check_needs(resolved, backbone, heads)
-    prompt_branches(backbone, list(prompts), negative, guidance_of(sampling, backbone.preset))
+
+    backbone: Backbone
+    method: Method
+    heads: DraftHeads | None
+    sampling: Sampling
+    branches: list[list[int]]
+    pictures: int
+    plan: Plan
+    keep: torch.Tensor | None
+    keep_rows: int
+    threads: int | None
+
+    def events(self) -> Generator[Event, None, None]:
+        """Run, and yield an event per pass. SSDError for a backbone without its values."""
+        device = self.backbone.device
+        if device.type == "meta":
+            raise SSDError(f"{self.backbone.name} was loaded without its values (device meta): "
+                           "load it on auto or cpu")
+        threads = Threads.of(self.threads, device)
+        return _run(device, threads, self._steps(threads))
+
+    def _steps(self, threads: Threads | Fixed) -> Generator[Event, None, None]:
+        yield Started(self.plan)
+        state = self._allocate()
+        with closing(state.run):  # before the codec needs the memory, and on cancelling
+            yield from self._passes(state)
+        told = {**statistics(state, self.plan, self.keep_rows), "threads": sorted(threads.used)}
+        yield Finished(state.picture(), told)
+
+    def _allocate(self) -> DecodeState:
+        return DecodeState(self.backbone, self.branches, self.pictures, self.sampling, self.heads,
+                           self.method.scratch(self.backbone.grid), runner(self.backbone),
+                           margin(self.backbone, self.sampling))
+
+    def _passes(self, state: DecodeState) -> Generator[Event, None, None]:
+        prefill = state.prefill(self.keep, self.keep_rows)
+        state.clock.lap("prefill")
+        yield prefill
+        state.clock.restart()
+        reported = 0  # rows
+        for event in self.method.steps(state, self.keep_rows):
+            yield event
+            if (done := final_rows(state)) > reported:
+                yield rows_done(state, reported, done)
+                reported = done
+            state.clock.restart()
+        if (done := final_rows(state)) > reported:
+            yield rows_done(state, reported, done)
+
+
+def final_rows(state: DecodeState) -> int:
+    """How many rows are final in every picture."""
+    return min(state.final, state.slots) // state.grid.width
+
+
+def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
+    """The event of rows first..last-1."""
+    require_finite(state, last)
+    return RowsDone(first, last, state.picture()[:, first:last])
+
+
+def require_finite(state: DecodeState, rows: int) -> None:
+    """SSDError if the state that predicts the last cell of these rows is not finite."""
+    if not state.hidden[:, state.grid.slot(rows * state.grid.columns - 1)].isfinite().all():
+        raise SSDError(f"the numbers overflowed in {str(state.backbone.dtype)[6:]}: load the "
+                       "backbone with dtype bf16, or fp32 where the card has no bf16")
 
 
 @contextmanager
@@ -83,7 +150,7 @@ def alone(device: torch.device) -> Iterator[None]:
     """Switch off gradients and the caller's autocast, which would change the picture."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
-        if torch.is_autocast_enabled(device.type):
+        if device.type != "meta" and torch.is_autocast_enabled(device.type):
             stack.enter_context(torch.autocast(device.type, enabled=False))
         yield
 
@@ -101,45 +168,20 @@ def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event,
             yield event.handed_out()
 
 
-def _steps(allocate: Callable[[], DecodeState], method: Resolved, plan: Plan,
-           keep: torch.Tensor | None, keep_rows: int,
-           threads: Threads | Fixed) -> Generator[Event, None, None]:
-    yield Started(plan)
-    state = allocate()
-    with closing(state.run):  # before the codec needs the memory, and on cancelling
-        yield from _passes(state, method, keep, keep_rows)
-    told = {**statistics(state, plan, keep_rows), "threads": sorted(threads.used)}
-    yield Finished(state.picture(), told)
-
-
-def _passes(state: DecodeState, method: Resolved, keep: torch.Tensor | None,
-            keep_rows: int) -> Generator[Event, None, None]:
-    prefill = state.prefill(keep, keep_rows)
-    state.clock.lap("prefill")
-    yield prefill
-    state.clock.restart()
-    for event in method.steps(state, keep_rows):
-        yield event
-        if (rows := state.rows_event()) is not None:
-            yield rows
-        state.clock.restart()
-    if (rows := state.rows_event()) is not None:
-        yield rows
-
-
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
     """The statistics that docs/contract.md lists, from the counters of a finished run."""
-    each = state.passes - state.finished_early
+    each = state.passes - state.stats.finished_early
     stages = state.clock.seconds
     seconds = {"total": sum(stages.values()), **stages}
     tokens = state.pictures * (state.grid.rows - keep_rows) * state.grid.columns
     return {"passes": state.passes, "ar_passes": plan.ar_passes,
             "step_acceleration": plan.ar_passes / state.passes, "seconds": seconds,
             "tokens_per_second": tokens / max(seconds["total"], 1e-9),
-            "acceptance": state.acceptance("/"), "acceptance_by_offset": state.acceptance("+"),
+            "acceptance": state.stats.acceptance("/"),
+            "acceptance_by_offset": state.stats.acceptance("+"),
             "passes_each": each.tolist(),
-            "converged_rows": state.converged_rows.tolist(),
-            "drafter_passes": state.drafter_passes, "cache_bytes": state.cache.nbytes}
+            "converged_rows": state.stats.converged_rows.tolist(),
+            "drafter_passes": state.stats.drafter_passes, "cache_bytes": state.cache.nbytes}
 
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
@@ -162,7 +204,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     return cond + [backbone.unconditional(ids) for ids in cond]
 
 
-def check_needs(method: Resolved, backbone: Backbone, heads: DraftHeads | None) -> None:
+def check_needs(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
     """Raise SSDError if the backbone or the heads are not what the method needs."""
     method.check_backbone(backbone)
     if heads is not None and method.uses_heads:
@@ -221,9 +263,9 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
     grid = grid_or_backbone if isinstance(grid_or_backbone, Grid) else grid_or_backbone.grid
     keep_rows = check_keep_rows(grid, keep_rows)
     if isinstance(grid_or_backbone, Grid):
-        usual, method = None, method.resolved(Preset())
+        usual, method = None, method.resolve(Preset())
     else:
-        method = method.resolved(grid_or_backbone.preset)
+        method = method.resolve(grid_or_backbone.preset)
         usual = usual_passes(grid_or_backbone, method, heads, device, keep_rows)
     return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 

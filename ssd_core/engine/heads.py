@@ -17,8 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..backbones.base import Backbone
-from ..backbones.postcard import EARLIER
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.products import Int8Matrix, product, put
 from .row_drafter import RowDrafter
@@ -205,7 +204,7 @@ def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
                                json.loads(metadata.get("row", "false")))
         heads.load_state_dict(tensors, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise SSDError(f"{path}: damaged draft heads ({str(error).splitlines()[0]}): "
+        raise SSDError(f"{path}: damaged draft heads ({first_line(error)}): "
                        f"get or train them again") from error
     heads.sha256 = sha256_of(tensors)
     return heads.requires_grad_(False).eval()
@@ -219,9 +218,6 @@ def space_of(metadata: dict[str, str]) -> Space:
 
 
 def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> None:
-    if metadata.get("backbone_sha256") == EARLIER:
-        raise SSDError(f"{path}: these heads were made for the earlier postcard of 192x192 pixels: "
-                       "remove them; 'postcard' has heads of its own")
     expected = {"backbone": backbone.name, "hidden_size": str(backbone.hidden_size),
                 "codes": str(backbone.codes), "backbone_sha256": backbone.sha256}
     for key, value in expected.items():

@@ -20,7 +20,7 @@ import torch
 
 from .. import openmp
 from ..backbones.base import Backbone
-from ..backbones.presets import guidance_of, settled
+from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..files import written_whole
 from ..kept_files import cache_folder, switched_off
@@ -32,6 +32,7 @@ from .heads import DraftHeads
 from .kept import MOST_KEYS, Kept, drop_oldest
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
+from .methods.window import Window
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
@@ -170,11 +171,10 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     bytes_read = sum(one.numel() * one.element_size() for one in weights)
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
-    sampling = settled(Sampling(), backbone.preset)
+    sampling = resolve_sampling(Sampling(), backbone.preset)
     prompts = [[0] * min(PROMPT, backbone.prompt_limit)] * (pictures * branches)
     with torch.inference_mode():
-        state = DecodeState(backbone, prompts, pictures, sampling,
-                            sampling.cfg or 1.0, heads, run=runner(backbone))
+        state = DecodeState(backbone, prompts, pictures, sampling, heads, run=runner(backbone))
         with closing(state.run):
             widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
                       if n <= state.slots]
@@ -232,11 +232,11 @@ def a_window(state: DecodeState, start: int, cells: int) -> None:
     """A pass of `exact`, whose pictures have come to different cells."""
     starts = [max(0, start - n % cells) for n in range(state.pictures)]
     frontier = torch.tensor(starts, device=state.tokens.device)
-    slots = frontier[:, None] + state.noise.slots[:cells]
     state.front = starts
-    entering_after(state, frontier, round(cells - cells**0.5))(state, slots, frontier)
-    state.feed_at(slots, starts)
-    rechoose(state, slots, frontier, None)
+    window = Window(state, 0, frontier, cells)
+    entering_after(state, frontier, round(cells - cells**0.5)).fill(window)
+    window.feed()
+    rechoose(window)
 
 
 def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
@@ -289,7 +289,7 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
     ar = isinstance(method, AR)
     cells = 1 if ar else method.widest_pass(backbone.grid, backbone.device.type)
     count = threads[0] if backbone.device.type == "cpu" else 1
-    branches = 1 if guidance_of(sampling, backbone.preset) == 1 else 2
+    branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
     OWN.note(key_of(backbone, pictures, branches, heads), count, cells,
              1000 * decoding / max(1, stats["passes"] - 1))
 

@@ -1,4 +1,4 @@
-"""Everything a run changes: tokens, hidden states, the cache, noise and counters.
+"""Everything a run changes: tokens, hidden states, the cache, noise and statistics.
 
 All tensors are indexed by image slot (grid.py). `hidden[:, s]` is h of the paper: the state that
 *predicts* slot s, which the backbone returns one position earlier. Forced row ends look like tokens
@@ -7,7 +7,6 @@ of probability 1, so methods need no special case. Knows nothing about methods.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -15,14 +14,14 @@ import torch
 import torch.nn.functional as F
 
 from ..backbones.base import Backbone
-from ..errors import SSDError
 from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
-from .events import Pass, RowsDone
+from .events import Pass
 from .graphs import Eager, Run
 from .heads import DraftHeads
 from .prefill import followed, predicting
+from .run_stats import RunStats
 from .sizes import SLOTS, rounded, rounded_cells, rounded_keys
 
 
@@ -30,21 +29,21 @@ class DecodeState:
     """One batch of B pictures during decoding; `rows` = B, or 2B [cond; uncond] with guidance."""
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
-                 sampling: Sampling, cfg: float, heads: DraftHeads | None, scratch: int = 0,
+                 sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
                  run: Run = Eager(), margin: float = 0.0) -> None:  # noqa: B008
         """run: does the work that graphs can replay; the caller closes it. margin: as the function
         in close_calls.py.
         """
         grid, device = backbone.grid, backbone.device
         self.backbone, self.heads, self.grid = backbone, heads, grid
-        self.sampling, self.cfg, self.pictures = sampling, cfg, pictures
+        self.sampling, self.pictures = sampling, pictures
         self.branches, self.slots = len(prompts) // pictures, grid.slots
         self.prompts = prompts
         self.lengths = torch.tensor([len(ids) for ids in prompts], device=device)
         self.offset = len(prompts[0]) if len({len(ids) for ids in prompts}) == 1 else None
         self.clock = Stopwatch(device)
         self.noise = NoiseField(sampling.seeds(pictures), grid.slots + 1, backbone.codes, device,
-                                sampling.noise_version, at_once=run.padded)
+                                at_once=run.padded)
         self.longest = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
@@ -63,15 +62,11 @@ class DecodeState:
             self.certain[0] = 1
             self.tokens[:, self.forced] = backbone.codes
         # final: slots before this have their final token in every picture; stale: see `feed`
-        self.final, self.stale, self.rows_told, self.passes = 0, 0, 0, 0
-        self.drafter_passes = 0  # of a second backbone that drafts
-        self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
-        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)  # in the last round
-        self.finished_early = torch.zeros_like(self.converged_rows)  # passes after it was done
+        self.final, self.stale, self.passes = 0, 0, 0
+        self.stats = RunStats(pictures, device, self.forced)
         self.margin = margin
         self.fed: slice | None = None  # the last pass's slots, if all pictures fed the same ones
         self.front: list[int] = []  # with a window: each picture's last final slot, on the host
-        self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
         self._similar: dict[int, torch.Tensor] = {}  # tables of similar codes by their width
 
     # Passes
@@ -251,7 +246,7 @@ class DecodeState:
 
     def probs(self, logits: torch.Tensor, slots: Slots, sharpen: float = 1.0) -> torch.Tensor:
         """Logits [rows, n, V] -> [B, n, V] after guidance and filters; forced slots are code 0."""
-        probs = probabilities(guide(logits, self.cfg), self.sampling, sharpen)
+        probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, sharpen)
         if self.forced is None:
             return probs
         return torch.where(self.forced[slots][..., None], self.certain, probs)
@@ -331,54 +326,11 @@ class DecodeState:
 
         accepted, stood [B, n] bool: as in `Pass`; the drafts that stood count as acceptance.
         """
-        self.note_acceptance("verify/1", stood[:, refed:], slots[:, refed:])
+        self.stats.add_acceptance("verify/1", stood[:, refed:], slots[:, refed:])
         self.passes += 1
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
         return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted, refed,
                     stood)
-
-    def note_acceptance(self, key: str, accepted: torch.Tensor,
-                        slots: Slots) -> None:
-        """Record the mean of accepted [B, n] under `key`; forced slots do not count."""
-        counted = torch.ones_like(accepted)
-        if self.forced is not None:
-            counted = ~self.forced[slots].expand_as(accepted)
-        self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
-
-    def note_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
-        """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
-
-        Each offset covers `reach` slots. The first may lack one: the slot that was sampled exactly.
-        """
-        count = -(-accepted.shape[1] // reach)
-        for d in range(1, count + 1):
-            end = stop - (count - d) * reach
-            begin = max(stop - accepted.shape[1], end - reach)
-            part = accepted[:, begin - stop : end - stop or None]
-            self.note_acceptance(f"{stage}+{d}", part, slice(begin, end))
-
-    def acceptance(self, mark: str) -> dict[str, float]:
-        """Mean acceptance of keys with `mark`: "/" for stage/round, "+" for stage+offset."""
-        found = {key: torch.stack(counts).float() for key, counts in self._accepted.items()
-                 if mark in key}
-        found = {key: counts[counts[:, 1] > 0] for key, counts in found.items()}
-        return {key: (counts[:, 0] / counts[:, 1]).mean().item()
-                for key, counts in found.items() if len(counts)}
-
-    def rows_event(self) -> RowsDone | None:
-        """The rows that became final since the last call, or None."""
-        done = min(self.final, self.slots) // self.grid.width
-        if done == self.rows_told:
-            return None
-        first, self.rows_told = self.rows_told, done
-        self._require_numbers(done)
-        return RowsDone(first, done, self.picture()[:, first:done])
-
-    def _require_numbers(self, rows: int) -> None:
-        """Raise SSDError if the state that predicts the last cell of these rows is not finite."""
-        if not self.hidden[:, self.grid.slot(rows * self.grid.columns - 1)].isfinite().all():
-            raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
-                           "backbone with dtype bf16, or fp32 where the card has no bf16")
 
     def picture(self) -> torch.Tensor:
         """Tokens [B, R, C] int64 without row ends."""

@@ -13,7 +13,7 @@ from dataclasses import fields
 from functools import cache
 
 from ..backbones.base import Backbone
-from ..backbones.presets import settled
+from ..backbones.presets import resolve_sampling
 from ..files import ASSETS
 from ..model.grid import Grid
 from ..model.sampling import Sampling
@@ -79,7 +79,7 @@ def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool, devi
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          keep_rows: int = 0) -> None:
     """Record a finished run, if it is of the kind that plans estimate, with plain sampling."""
-    given, own = (settled(one, backbone.preset) for one in (sampling, Sampling()))
+    given, own = (resolve_sampling(one, backbone.preset) for one in (sampling, Sampling()))
     plain = all(getattr(given, name) == getattr(own, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (

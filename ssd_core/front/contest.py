@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from PIL import Image
@@ -108,17 +109,8 @@ def compare(backbone: Backbone, prompt: str, methods: Mapping[str, Method] | Non
         requests = {label: request_of(method) for label, method in methods.items()}
     for request in requests.values():
         request.check()  # before any of them runs
-    return Contest({label: ran(request, label, watch) for label, request in requests.items()},
-                   left_out)
-
-
-def ran(request: Request, label: str, watch: Watch) -> Result:
-    """The result of a whole run."""
-    result = Result(request)
-    for event in request.events():
-        watch(label, event)
-        result.take(event)
-    return result
+    return Contest({label: request.run(partial(watch, label))
+                    for label, request in requests.items()}, left_out)
 
 
 # What is said of finished runs

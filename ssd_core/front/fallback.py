@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from ..backbones.base import Preset
-from ..engine.methods import SSD, Method, Resolved, Rows
+from ..engine.methods import SSD, Method, Rows
 
 FELL_BACK = ("there are no draft heads: drawn by 'rows', the same schedule without heads "
              "(approximate); load heads for SSD, or choose 'exact' for the picture that AR draws")
 
 
 def resolved_method(method: Method, preset: Preset, heads: bool,
-                    fall_back: bool = True) -> tuple[Resolved, str | None]:
+                    fall_back: bool = True) -> tuple[Method, str | None]:
     """The method that will run with this preset, and a note if it is not the requested one.
 
     Without heads, SSD falls back to `rows`, the same schedule without training, unless fall_back is
     False. Raises SSDError for knobs out of range.
     """
     if heads or not fall_back or not isinstance(method, SSD):
-        return method.resolved(preset), None
+        return method.resolve(preset), None
     rows = Rows(method.k_h, method.k_v, method.rounds, method.incremental,
                 method.acceptance, method.fused_commit, method.tolerance)
-    return rows.resolved(preset), FELL_BACK
+    return rows.resolve(preset), FELL_BACK

@@ -40,7 +40,7 @@ def listed(names: Iterable[str] = METHODS) -> str:
 
 def heads_use(name: str) -> str:
     """Whether a method needs draft heads, only gains by them, or never looks at them."""
-    method = METHODS[name]().resolved(Preset())
+    method = METHODS[name]().resolve(Preset())
     if method.heads_needed(Grid(24, 24)) is not None:
         return NEEDED
     return HELPFUL if method.uses_heads else UNUSED

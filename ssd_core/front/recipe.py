@@ -28,13 +28,14 @@ import torch
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from ..backbones.base import Backbone, Preset
-from ..backbones.presets import settled
+from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
 from ..engine.heads import DraftHeads
 from ..engine.methods import METHODS, Method
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import written_whole
 from ..model.knobs import LARGEST
+from ..model.noise import VERSION as NOISE_VERSION
 from ..model.sampling import NUMERICS, Sampling
 from ..unicode import is_unicode
 from ..weights.figures import stored_dtype
@@ -83,9 +84,10 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
         "backbone": {"name": backbone.name, "sha256": backbone.sha256},
         "dtype": stored_dtype(backbone),
         "heads": heads.sha256 if heads else None,
-        "method": method.name, "knobs": asdict(method.resolved(backbone.preset)),
+        "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
         "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
-        **asdict(settled(sampling, backbone.preset)), "seed": sampling.seeds(index + 1)[-1],
+        **asdict(resolve_sampling(sampling, backbone.preset)),
+        "seed": sampling.seeds(index + 1)[-1], "noise_version": NOISE_VERSION,
         "size": list(backbone.size), "keep_rows": keep_rows}
 
 
@@ -260,17 +262,18 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
     try:
         recipe = checked(path, json.loads(text, parse_constant=refuse_constant))
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
-        raise damaged(path, str(error).splitlines()[0][:80]) from error
+        raise damaged(path, first_line(error, 80)) from error
     return recipe
 
 
 def checked(path: Path, recipe: object) -> dict:
-    """A recipe as this version writes it, from this one or an earlier one; ValueError or TypeError
-    if it is damaged, SSDError if a newer version wrote it."""
+    """A recipe with all keys; ValueError or TypeError if it is damaged, SSDError if it was written
+    in another format."""
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
     require_version(path, recipe)
-    recipe = upgraded(recipe)
+    # min_p, dtype and numerics were not in every recipe of this version
+    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
     check(recipe)
     return recipe
 
@@ -285,18 +288,13 @@ def refuse_constant(name: str) -> float:
 
 
 def require_version(path: Path, recipe: Mapping) -> None:
-    version = recipe.get("version")
-    if not is_int(version) or not 1 <= version <= VERSION:
-        raise SSDError(f"{path}: its recipe has version {str(version)[:20]}, this program reads "
-                       f"version {VERSION}: update the program, or save the picture without "
-                       "metadata")
-
-
-def upgraded(recipe: dict) -> dict:
-    """The recipe in the current version's format."""
-    # older than min_p or dtype, or older or newer than numerics, which had an effect for a while
-    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
-    return {**recipe, "version": VERSION, "noise_version": 1} if recipe["version"] == 1 else recipe
+    """SSDError if the recipe, or the noise field that it needs, has another version than ours."""
+    for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
+        version = recipe.get(key)
+        if not is_int(version) or version != own:
+            raise SSDError(f"{path}: its recipe has {key} {str(version)[:20]}, this program reads "
+                           f"{own}: use the program that drew it, or save the picture without "
+                           "metadata")
 
 
 def sampling_of(recipe: Mapping) -> Sampling:
@@ -328,7 +326,7 @@ def check(recipe: Mapping) -> None:
         require(recipe["backbone"], key, is_text)
     try:
         sampling_of(recipe)
-        method_of(recipe).resolved(Preset())
+        method_of(recipe)
     except SSDError as error:
         raise ValueError(str(error)) from error
     rows = len(recipe_tokens(recipe))

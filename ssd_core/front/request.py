@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.postcard import EARLIER
-from ..backbones.presets import guidance_of, settled
+from ..backbones.presets import resolve_sampling
 from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
-from ..engine.decode import check_needs, check_size, generate, plan, prompt_branches
-from ..engine.events import Event, Finished, Pass, Rows, Started
+from ..engine.decode import PreparedRun, check_needs, check_size, plan, prepare
+from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
-from ..engine.methods import AR, Method, Resolved
+from ..engine.methods import AR, Method
 from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.usual import note
@@ -78,7 +76,7 @@ class Request:
     note: str | None = field(default=None, init=False)
     choice: Choice = field(init=False)
     alone: bool = field(default=False, init=False)
-    asked: Resolved = field(init=False)
+    asked: Method = field(init=False)
     grid: Grid = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,11 +86,11 @@ class Request:
         heads = self.heads if method.uses_heads else None
         check_needs(method, backbone, heads)
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
-                     sampling=settled(self.sampling, backbone.preset),
+                     sampling=resolve_sampling(self.sampling, backbone.preset),
                      negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
         self._choose(backbone, method)
 
-    def _choose(self, backbone: Backbone, method: Resolved) -> None:
+    def _choose(self, backbone: Backbone, method: Method) -> None:
         """Take the window, or AR for `exact`, that costs least time on this machine."""
         choice, rows = Choice(method), self.keep_rows
         legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
@@ -120,9 +118,6 @@ class Request:
         device: see `Request`. A window that an older recipe left open is the device's usual one.
         Raises SSDError if backbone or heads are not those that the recipe names.
         """
-        if recipe["backbone"]["sha256"] == EARLIER != backbone.sha256:
-            raise SSDError("the recipe was made with the earlier postcard of 192x192 pixels, which "
-                           "is no longer part of the pack: draw its prompt anew")
         for what, here, there in (
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):
@@ -155,15 +150,27 @@ class Request:
         """Raise SSDError if anything is wrong, without computing anything."""
         self.events().close()
 
-    def events(self) -> Generator[Event, None, None]:
-        """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
+    def prepare(self) -> PreparedRun:
+        """Check everything; nothing is allocated. Raises SSDError."""
         if self.pictures < 1:
             raise SSDError(f"pictures {self.pictures}: must be at least 1")
         words = self.words
-        run = generate(self.sized, [one.prompt for one in words], self.method, self.heads,
-                       self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,
-                       threads=self.threads or self.choice.threads)
-        return planned(run, self.plan)
+        run = prepare(self.sized, [one.prompt for one in words], self.method, self.heads,
+                      self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,
+                      threads=self.threads or self.choice.threads)
+        return replace(run, plan=replace(run.plan, choice=self.told or run.plan.choice))
+
+    def events(self) -> Generator[Event, None, None]:
+        """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
+        return self.prepare().events()
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
+        """Run to the end; on_event is called with every event."""
+        result = Result(self)
+        for event in self.events():
+            on_event(event)
+            result.take(event)
+        return result
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one for each picture."""
@@ -245,12 +252,10 @@ class Request:
     @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
-        cfg = guidance_of(self.sampling, self.backbone.preset)
-        prompts, negative = [one.prompt for one in self.words], self.words[0].negative
-        longest = max(map(len, prompt_branches(self.backbone, prompts, negative, cfg)))
-        method = self.method.resolved(self.backbone.preset)
-        return run_bytes(self.sized, self.pictures, cfg != 1, method.widest_pass(self.grid),
-                         self.keep_rows, longest, method.scratch(self.grid), self.device)
+        run = self.prepare()
+        return run_bytes(run.backbone, self.pictures, self.branches > 1,
+                         self.method.widest_pass(self.grid), self.keep_rows,
+                         max(map(len, run.branches)), self.method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
@@ -287,13 +292,6 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self._identity)
-
-
-def planned(run: Generator[Event, None, None], plan: Plan) -> Generator[Event, None, None]:
-    """The events of a run with this plan in the first one."""
-    with closing(run):
-        for event in run:
-            yield replace(event, plan=plan) if isinstance(event, Started) else event
 
 
 @dataclass

@@ -196,9 +196,9 @@ def write(shards: Shards, found: Mapping[Entry, Decoded], seconds: Sequence[dict
     seconds: as `timed` returns them.
     """
     backbone = shards.trial.backbone
-    settled = [replace(entry, method=entry.method.resolved(backbone.preset)) for entry in found]
+    resolved = [replace(entry, method=entry.method_on(backbone)) for entry in found]
     measured = [(entry, {**row, **took}) for entry, row, took
-                in zip(settled, shards.measured(found), seconds, strict=True)]
+                in zip(resolved, shards.measured(found), seconds, strict=True)]
     rows, drawn = priced(measured, backbone.grid.rows), []
     paper = {shards.label(entry) for entry in found if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():

@@ -15,7 +15,7 @@ from statistics import mean, stdev
 import torch
 
 from ..backbones.base import Backbone
-from ..backbones.presets import guidance_of
+from ..backbones.presets import resolve_sampling
 from ..engine.decode import generate, prompt_branches
 from ..engine.events import finished
 from ..engine.heads import DraftHeads
@@ -126,7 +126,7 @@ def objects(said: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
 def nll(backbone: Backbone, captions: Sequence[str], tokens: torch.Tensor,
         sampling: Sampling) -> torch.Tensor:
     """[B] nats per token of finished pictures under the guided backbone at temperature 1."""
-    cfg = guidance_of(sampling, backbone.preset)
+    cfg = resolve_sampling(sampling, backbone.preset).cfg
     branches = prompt_branches(backbone, list(captions), None, cfg)
     prompts = torch.tensor(branches, device=backbone.device)
     flat = tokens.flatten(1)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.decode import check
+from ..engine.decode import prepare
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..errors import SSDError
@@ -50,7 +50,11 @@ class Entry:
     def label(self, backbone: Backbone) -> str:
         bare = ", no heads" if not self.heads and heads_use(self.name) == HELPFUL else ""
         warm = "" if self.temperature == 1 else f", T = {self.temperature:g}"
-        return label(self.method.resolved(backbone.preset)) + bare + warm
+        return label(self.method_on(backbone)) + bare + warm
+
+    def method_on(self, backbone: Backbone) -> Method:
+        """The method with the backbone's own values for what is unset."""
+        return self.method.resolve(backbone.preset)
 
 
 @dataclass(frozen=True)
@@ -116,15 +120,15 @@ class Shards:
     def refused(self, entry: Entry) -> str | None:
         """Why a row cannot be measured here, or None."""
         try:
-            check(self.trial.backbone, self.trial.captions[:1], entry.method,
-                  self.heads_for(entry), self.sampling(entry))
+            prepare(self.trial.backbone, self.trial.captions[:1], entry.method,
+                    self.heads_for(entry), self.sampling(entry))
         except SSDError as error:
             return str(error)
         return None
 
     def task(self, entry: Entry, start: int) -> BatchTask:
         """The batch whose first caption has this number."""
-        own, heads = entry.method.resolved(self.trial.backbone.preset), self.heads_for(entry)
+        own, heads = entry.method_on(self.trial.backbone), self.heads_for(entry)
         used = heads.sha256 if heads and own.uses_heads else None
         key = hashlib.sha256(repr((own, entry.heads, used)).encode()).hexdigest()[:8]
         captions = tuple(self.trial.captions[start : start + self.trial.batch])
@@ -178,7 +182,7 @@ class Shards:
             ar = next(one for one in found if one.name == AR.name
                       and one.temperature == entry.temperature)
             row = self.row(entry, ar)
-            own = entry.method.resolved(backbone.preset)
+            own = entry.method_on(backbone)
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
                          "verdict": verdict(own, promise_holds(backbone), row["identical_tokens"],

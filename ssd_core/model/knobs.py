@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import types
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from ..errors import SSDError
 from ..unicode import is_unicode
@@ -65,7 +64,11 @@ class Knob:
 def knob(default: Any, help: str, *, low: float | None = None, above: float | None = None,  # noqa: A002
          high: float | None = None, step: float | None = None, choices: tuple[str, ...] = (),
          shown: str = "expert", own: str = "") -> Any:
-    """A dataclass field that carries its Knob. A field that may be None must set `own`."""
+    """A dataclass field that carries its Knob.
+
+    With the default None, None is allowed and `own` says what it means; the field's type is that of
+    its other values.
+    """
     described = Knob(help, low, above, high, step, choices, shown, own)
     return dataclasses.field(default=default, metadata={"knob": described})
 
@@ -118,11 +121,11 @@ def _as(value: Any, kind: type) -> Any:
 def declared(record: type) -> tuple[tuple[str, type, bool, Knob | None], ...]:
     """(name, type, whether None is allowed, description) of every field of a dataclass."""
     hints = get_type_hints(record)
-    return tuple((f.name, *_parts(hints[f.name]), f.metadata.get("knob")) for f in fields(record))
+    return tuple((f.name, _not_none(hints[f.name]), f.default is None, f.metadata.get("knob"))
+                 for f in fields(record))
 
 
-def _parts(hint: Any) -> tuple[type, bool]:
-    if get_origin(hint) in (Union, types.UnionType):
-        kind, = (one for one in get_args(hint) if one is not type(None))
-        return kind, True
-    return hint, False
+def _not_none(hint: Any) -> type:
+    """`int` of `int | None`: for knobs that are None while a run goes on, too."""
+    kind, *_ = (kind for kind in get_args(hint) or (hint,) if kind is not type(None))
+    return kind

@@ -6,7 +6,7 @@ from p (the exponential race; the same choice as argmax(log p + Gumbel)). It use
 operations, table look-ups and single multiplications, so the bits agree on every device.
 
 Tokens of a picture are chosen by the race, with one number per code: two similar distributions then
-mostly give the same token, which is what coupled methods live on. Drafts and repairs need no such
+mostly give the same token, which coupled methods depend on. Drafts and repairs need no such
 coupling, so one uniform number U per slot is enough for them (`drawing`).
 """
 
@@ -17,8 +17,7 @@ from enum import IntEnum
 
 import torch
 
-VERSIONS = (1, 2, 3)  # a recipe names its version, so old pictures can be reproduced
-NEWEST = VERSIONS[-1]
+VERSION = 3  # recipes name it: another field would draw other pictures
 TABLE_BITS = 16
 HELD_NUMBERS = 1 << 25  # a picture's field of at most so many is computed once and kept
 FEW_SLOTS = 128  # are computed when asked for; whoever wants more gets the whole field made
@@ -55,8 +54,11 @@ def mix(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def blend(words: torch.Tensor) -> torch.Tensor:
-    """Make both words of int32 [B, 2] depend on each other, in place; a bijection."""
+def mix_words(words: torch.Tensor) -> torch.Tensor:
+    """Make both words of int32 [B, 2] depend on each other, in place; a bijection.
+
+    Seeds that differ by a multiple of 2^32 + 1 would else give one field with its slots permuted.
+    """
     low, high = words.unbind(-1)
     low ^= mix(high + _signed(0x9E3779B9))
     high ^= mix(low + _signed(0x85EBCA77))
@@ -72,25 +74,16 @@ def exponential_table() -> torch.Tensor:
 
 
 class NoiseField:
-    """The random numbers of a batch: one seed per picture, `slots` x `codes` numbers each.
-
-    Version 1 mixed both words of a seed with the slot in the same way, so that the seeds s and s ^
-    d * (2^32 + 1) gave one field with its slots permuted. From version 2 on each word depends on
-    the other and meets a different multiple of the slot. Up to version 2 drafts and repairs had one
-    number per code, too.
-    """
+    """The random numbers of a batch: one seed per picture, `slots` x `codes` numbers each."""
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
-                 version: int = NEWEST, at_once: bool = False) -> None:
+                 at_once: bool = False) -> None:
         """at_once: make the whole field now, since work that is captured as a graph must find it.
         """
-        self.device, self.codes, self.version = device, codes, version
+        self.device, self.codes = device, codes
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
-        self.seeds = torch.tensor(words, dtype=torch.int32, device=device)  # [B, 2]
-        strides = [1, 1] if version == 1 else [1, _signed(0x85EBCA6B)]
-        self.strides = torch.tensor(strides, dtype=torch.int32, device=device)
-        if version > 1:
-            blend(self.seeds)
+        self.seeds = mix_words(torch.tensor(words, dtype=torch.int32, device=device))  # [B, 2]
+        self.strides = torch.tensor([1, _signed(0x85EBCA6B)], dtype=torch.int32, device=device)
         self.code_words = torch.arange(codes, dtype=torch.int32, device=device)
         self.code_words *= _signed(0x9E3779B1)
         self.table = exponential_table().to(device)
@@ -145,10 +138,7 @@ class NoiseField:
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
     def drawing(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
-        """Noise for `choose` to draw drafts or repairs with: U [B, n, 1], or E in old versions."""
-        if self.version < 3:
-            slots = self.slots[slots] if isinstance(slots, slice) else slots
-            return self.exponential(purpose, round_, slots)
+        """Noise for `choose` to draw drafts or repairs with: U [B, n, 1]."""
         return self.uniform(purpose, round_, slots)[..., None]
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import torch
 
 from .knobs import check_knobs, knob
-from .noise import NEWEST
 
 # What `numerics` could be in earlier versions; the first is what stands there now.
 NUMERICS = ("fast", "matched")
@@ -25,27 +24,24 @@ class Sampling:
     """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
 
     cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, since dividing by
-    it could overflow. noise_version reproduces pictures of old recipes. numerics, of earlier
-    versions, is accepted and has no effect.
+    it could overflow. numerics, of earlier versions, is accepted and has no effect.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
                      low=0, high=(1 << 64) - 1, shown="basic")
-    cfg: float | None = knob(None, "Guidance scale: higher values follow the prompt more closely; "
-                                   "1 switches guidance off and halves the work.",
-                             low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
+    cfg: float = knob(None, "Guidance scale: higher values follow the prompt more closely; 1 "
+                            "switches guidance off and halves the work.",
+                      low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
     temperature: float = knob(1.0, "Randomness of sampling: 0 always takes the likeliest token, 1 "
                                    "samples as the backbone was trained.",
                               low=0, high=100, step=0.05)
     top_k: int = knob(0, "Sample from the k likeliest tokens only; 0 keeps all.", low=0)
     top_p: float = knob(1.0, "Sample from the likeliest tokens that make up this share of the "
                              "probability; 1 keeps all.", above=0, high=1, step=0.01)
-    min_p: float | None = knob(None, "Leave out tokens less likely than this share of the "
-                                     "likeliest one; 0 keeps all.",
-                               low=0, high=1, step=0.01, own="the backbone's own")
+    min_p: float = knob(None, "Leave out tokens less likely than this share of the likeliest one; "
+                              "0 keeps all.",
+                        low=0, high=1, step=0.01, own="the backbone's own")
     numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS, shown="never")
-    noise_version: int = knob(NEWEST, "Version of the noise field.", low=1, high=NEWEST,
-                              shown="never")
 
     def __post_init__(self) -> None:
         check_knobs(self)

@@ -10,7 +10,7 @@ from statistics import mean
 import torch
 from tqdm import tqdm
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import written_whole
 from .processes import ALONE, Team
 
@@ -55,7 +55,7 @@ class Checkpoint:
             self.generator.set_state(state["generator"])
         except Exception as error:  # any damage ends in the same advice
             raise SSDError(f"{self.path}: this checkpoint does not fit "
-                           f"({str(error).splitlines()[0]}): remove it to start afresh") from error
+                           f"({first_line(error)}): remove it to start afresh") from error
         self.recent.extend(state.get("recent", ()))
         self.wrote = state.get("processes", 1)
         return state["step"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from .common import mixed_precision
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def joined(device: str) -> Iterator[Team]:
     try:
         accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
     except (ValueError, RuntimeError) as error:
-        raise SSDError(f"accelerate cannot start ({str(error).splitlines()[0]}): check its "
+        raise SSDError(f"accelerate cannot start ({first_line(error)}): check its "
                        "settings and that every process has a device") from error
     try:
         yield Team(device, accelerator)

@@ -21,7 +21,7 @@ from ..backbones.llamagen import ClassLlamaGen
 from ..backbones.postcard import Postcard
 from ..engine.decode import generate, plan
 from ..engine.events import finished
-from ..engine.methods import AR, Exact, Resolved
+from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
@@ -42,7 +42,7 @@ PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes o
 POSTCARDS, EACH_CLASS = 5184, 5  # pictures where no number is given
 MOST_AT_ONCE = 64
 ASSUMED_FREE = 8 << 30  # bytes, where the system does not tell
-METHODS: dict[str, Resolved] = {method.name: method for method in (AR(), Exact())}
+METHODS: dict[str, Method] = {method.name: method for method in (AR(), Exact())}
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,16 @@ def check(recipe: SelfDistillRecipe) -> None:
             raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
     if recipe.method not in METHODS:
         raise SSDError(f"method {recipe.method!r}: choose one of {', '.join(METHODS)}")
-    Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
+    sampling_of(recipe)
 
 
-def cost(backbone: Backbone, folder: Path, runs: list[range], method: Resolved) -> str:
+def sampling_of(recipe: SelfDistillRecipe) -> Sampling:
+    """The sampling of picture 0; guidance 0 is the backbone's own."""
+    own = Sampling(seed=recipe.seed)
+    return replace(own, cfg=recipe.cfg) if recipe.cfg else own
+
+
+def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) -> str:
     """One line on what is still to be drawn."""
     count, grid = sum(map(len, runs)), backbone.grid
     planned = plan(backbone, method)
@@ -141,7 +147,7 @@ class DistillTask:
 
     first: int
     texts: tuple[str, ...]
-    method: Resolved
+    method: Method
     sampling: Sampling
 
     @property
@@ -168,7 +174,7 @@ class DistillTask:
 
 def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:
     """One task for each run of numbers."""
-    first = Sampling(seed=recipe.seed, cfg=recipe.cfg or None)
+    first = sampling_of(recipe)
     return [DistillTask(run.start, tuple(prompts.of(i) for i in run), METHODS[recipe.method],
                         first.later(run.start)) for run in runs]
 

@@ -72,7 +72,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     backbone run. Raises SSDError for impossible settings.
     """
     figures = figures_of(target, prompt_slots).resized(size)
-    method = method.resolved(figures.preset)
+    method = method.resolve(figures.preset)
     dtype = figures.dtype if dtype == "auto" else dtype
     if dtype not in WEIGHT_BYTES:
         raise SSDError(f"dtype {dtype!r}: choose auto, {', '.join(WEIGHT_BYTES)}")

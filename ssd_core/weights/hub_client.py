@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, Protocol, cast
 
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from .catalogue import Source
 
 TIMEOUT = 10.0  # seconds without data until a connection counts as lost
@@ -161,7 +161,3 @@ def explained(error: Exception, repo: str, revision: str | None = None) -> SSDEr
         return None
     return SSDError(f"{repo}: the Hub answers {status} ({first_line(error)}): try again later")
 
-
-def first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]

@@ -19,7 +19,7 @@ from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, model
 from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
 from ..engine.threads import using_threads
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..files import ASSETS, read_safetensors
 from ..model.processor import has_bf16
 from .figures import SHORT_NAMES
@@ -244,7 +244,7 @@ def checked_device(name: str) -> torch.device:
         torch.zeros(1, device=device)
         return device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise SSDError(f"device {name!r} cannot be used here ({str(error).splitlines()[0]}): "
+        raise SSDError(f"device {name!r} cannot be used here ({first_line(error)}): "
                        "choose auto or cpu") from error
 
 

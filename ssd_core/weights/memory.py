@@ -12,7 +12,7 @@ import torch
 
 from ..engine.graphs import pool_bytes
 from ..engine.heads import DraftHeads
-from ..engine.methods import Resolved
+from ..engine.methods import Method
 from ..model.kv_cache import slots_made
 from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
 from ..model.products import EXACT, HELD
@@ -65,7 +65,7 @@ class Memory:
     """The parts of a run's memory, in bytes, for one setting."""
 
     figures: Figures
-    method: Resolved
+    method: Method
     setting: Setting
     head_parameters: int = 0
     keep_rows: int = 0
@@ -134,7 +134,7 @@ class Memory:
         return int(MARGIN * at_once)
 
 
-def head_parameters(figures: Figures, method: Resolved, heads: DraftHeads | None) -> int:
+def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) -> int:
     """Parameters of the loaded heads, or of those that the method requires."""
     if heads is not None:
         return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from ..backbones.base import Backbone
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder
 
@@ -101,10 +101,6 @@ def config(kind: str, weight: torch.Tensor) -> object:
         return torchao.Int4WeightOnlyConfig(group, int4_packing_format="tile_packed_to_4d")
     from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig
     return PrototypeInt4WeightOnlyConfig(group)
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def is_quantised(weight: Matrix) -> bool:

@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import SSDError
-from .hub_client import HubFile, body, explained, first_line, network_errors
+from ..errors import SSDError, first_line
+from .hub_client import HubFile, body, explained, network_errors
 from .quotes import Quote, part_of, size_of
 
 RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them

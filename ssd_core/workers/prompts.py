@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..backbones.base import Backbone
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 
 
 def read_prompts(path: Path, backbone: Backbone) -> list[str]:
@@ -16,7 +16,7 @@ def read_prompts(path: Path, backbone: Backbone) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise SSDError(f"{path}: prompts cannot be read ({str(error).splitlines()[0]}): give a "
+        raise SSDError(f"{path}: prompts cannot be read ({first_line(error)}): give a "
                        "text file in UTF-8, one prompt a line") from error
     told = [(number, line.strip()) for number, line in enumerate(lines, 1)
             if line.strip() and not line.strip().startswith("#")]

@@ -18,7 +18,6 @@ from ssd_core.front.compare import promise_holds
 from ssd_core.front.fallback import FELL_BACK
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import Request
-from ssd_core.model.noise import NEWEST
 from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
@@ -143,8 +142,6 @@ class Controls:
             for one in (*all_knobs().values(), *sampling_knobs()):
                 if one.name != "seed":
                     self._add(one.name, self._knob(t, one, start))
-        # Never visible: the noise version of a restored picture, with its seed.
-        self._add("noise_version", gr.Textbox("", visible=False))
 
     def _knob(self, t: gr.I18n, one: Described, start: Settings) -> gr.components.Component:
         """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
@@ -356,7 +353,7 @@ class Controls:
         if locked:
             return settings
         seed = self.services.next_seeds.of(request.session_hash)
-        return replace(settings, seed=seed, noise_version=NEWEST)
+        return replace(settings, seed=seed)
 
     def submitted(self, request: gr.Request, locked: bool) -> None:
         """A run took the page's next seed, unless its own was locked."""

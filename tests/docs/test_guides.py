@@ -29,7 +29,7 @@ NOTICING = ("tests/docs", "tests/nodes/test_schemas.py", "tests/nodes/test_workf
             "tests/test_knobs.py", "tests/test_layers.py", "tests/test_workflow.py")
 # A knob that nobody describes further, then its words: hunks of files of ssd_core.
 KNOB = ("engine/methods/ar.py", """\
- from .base import Resolved, group_slots, make_plan
+ from .base import Method, group_slots, make_plan
 +from .knobs import knob
 @@
 +    stir: int = knob(1, "How much to stir.", low=1, high=9)

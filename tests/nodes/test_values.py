@@ -43,12 +43,12 @@ def test_the_sampler_starts_with_the_products_own_method(schedules, pack):
 
 def test_the_connected_backbones_schedule_follows_the_backbone(schedules, pack):
     preset = pack.module("ssd_core.engine.methods").PAPER_PRESETS["Lumina-mGPT"]
-    own = schedules.method_of(schedules.OWN).resolved(preset)
+    own = schedules.method_of(schedules.OWN).resolve(preset)
     assert (own.k_h, own.k_v, own.rounds, own.incremental) == (5, 2, 5, 4)
-    assert schedules.method_of("custom", numbers()).resolved(preset) == own
-    mine = schedules.method_of(schedules.OWN, numbers(k_v=3)).resolved(preset)
+    assert schedules.method_of("custom", numbers()).resolve(preset) == own
+    mine = schedules.method_of(schedules.OWN, numbers(k_v=3)).resolve(preset)
     assert (mine.k_h, mine.k_v, mine.rounds, mine.incremental) == (5, 3, 5, 4)
-    literal = schedules.method_of("custom", numbers(r=0, i=0)).resolved(preset)
+    literal = schedules.method_of("custom", numbers(r=0, i=0)).resolve(preset)
     assert (literal.k_h, literal.k_v, literal.rounds, literal.incremental) == (5, 2, 0, 0)
 
 

@@ -296,23 +296,6 @@ def test_ticked_seeds_go_on_from_where_they_wait_and_equal_their_solo_runs(visit
     assert made[0].name in visitor.page.locator("#redo-stage ssd-keep-line").get_attribute("src")
 
 
-def test_a_png_of_an_earlier_version_is_drawn_again_with_the_noise_of_its_time(visitor, tmp_path,
-                                                                               app):
-    visitor.lock(7)
-    visitor.draw()
-    recipe = {**read_recipe(app.pictures[-1]), "version": 1}
-    path = tmp_path / "old.png"
-    save_png(path, torch.zeros(PIXELS, PIXELS, 3), recipe)
-    visitor.tab("History")
-    upload(visitor, "history-drop", path)
-    visitor.told("history-status", "Settings restored from old.png")
-    visitor.tab("Create")
-    visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 7, noise_version=1))
-    visitor.fill("seed", 8)
-    visitor.draw()
-    assert tokens_of(app.pictures[-1]).equal(solo(methods.Exact(), 8))
-
 
 def test_without_a_network_the_hub_is_one_line(visitor, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")

@@ -14,7 +14,6 @@ import gradio as gr  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.front.recipe import read_recipe  # noqa: E402
-from ssd_core.model.noise import NEWEST  # noqa: E402
 from ssd_core.postcards import claims  # noqa: E402
 from ssd_core.postcards.aliases import said, without_repeats  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
@@ -104,14 +103,6 @@ def test_prompts_that_cannot_run_are_told_under_them_and_before_the_queue(contro
     assert word in note and "passes" in plan
     with pytest.raises(Exception, match=word):
         controls.drawn(ENGLISH, True, values(**wrong))
-
-
-def test_the_noise_of_an_old_picture_goes_with_its_seed(controls):
-    old = controls.shown(Settings(prompt="a red house", seed=7, noise_version=1))
-    assert controls.drawn(ENGLISH, True, old).noise_version == 1
-    assert controls.drawn(ENGLISH, False, old).noise_version == NEWEST
-    old[KNOBS.index("seed")] = "8"
-    assert controls.drawn(ENGLISH, True, old).noise_version == NEWEST
 
 
 @pytest.mark.parametrize("stop", range(len(STOPS)))

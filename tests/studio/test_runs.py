@@ -15,14 +15,14 @@ from support.tiny_checkpoints import lumina
 
 from ssd_core import SSDError
 from ssd_core.front.pixels import tops
-from ssd_core.front.recipe import read_recipe, recipe_tokens, save_png, to_bytes
+from ssd_core.front.recipe import read_recipe, recipe_tokens, to_bytes
 from ssd_core.front.words import Words
 from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore
 from studio.library import Library
 from studio.seeds import ParkedSeeds
-from studio.settings import Settings, from_dict, to_dict
+from studio.settings import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -57,20 +57,6 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
                                                         size="384x384",
                                                         fixed=Words(settings.prompt))
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
-
-
-def test_the_picture_of_an_old_recipe_is_drawn_again_token_for_token(library, history, settings,
-                                                                     tmp_path, ended):
-    old = replace(settings, noise_version=1)
-    run = ended(runs.draw(library, history, old)).result
-    recipe = {**read_recipe(run.entries[0].path), "version": 1}
-    del recipe["noise_version"]  # as it was written before there were versions
-    save_png(tmp_path / "old.png", torch.zeros(384, 384, 3), recipe)
-    restored, _ = restore(tmp_path / "old.png")
-    again = ended(runs.draw(library, history, from_dict(to_dict(restored)))).result
-    assert torch.equal(again.tokens, run.tokens)
-    assert read_recipe(again.entries[0].path)["noise_version"] == 1
-    assert not torch.equal(solo(library, settings), run.tokens)
 
 
 def test_a_batch_has_a_picture_and_a_seed_each(library, history, settings, ended):

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssd_core import Sampling, SSDError, methods
+from ssd_core import SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
 from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.front.words import Words
-from ssd_core.model.noise import NEWEST, VERSIONS
 from studio.settings import (
     KNOBS,
     STOPS,
@@ -39,7 +38,7 @@ LEGAL = st.builds(
     drafts=st.sampled_from(["horizontal", "vertical"]),
     window=st.none() | st.integers(1, 99), cfg=st.none() | st.floats(1, 100),
     temperature=st.floats(0, 100), top_k=st.integers(0, 9), top_p=st.floats(0.1, 1),
-    size=st.none() | st.just("384x384"), noise_version=st.sampled_from(VERSIONS),
+    size=st.none() | st.just("384x384"),
     expand=st.booleans(), open=st.sampled_from([(), ("sky",), ("sky", "place 0")]),
     fixed=st.none() | st.builds(Words, st.just("a tent"), st.none() | st.just("a boat")))
 
@@ -88,14 +87,8 @@ def test_minus_one_leaves_a_number_to_its_method_or_backbone():
     settings = from_dict({"method": "rows", **raw})
     assert [getattr(settings, name) for name in raw] == [None] * 4
     assert raw.items() <= to_dict(settings).items()
-    assert settings.asked_method().resolved(Preset(rounds=4)).rounds == 4
+    assert settings.asked_method().resolve(Preset(rounds=4)).rounds == 4
     assert settings.sampling().cfg is None
-
-
-def test_what_a_browser_remembers_from_before_still_reads():
-    """There 0 was the own window and the own guidance."""
-    old = from_dict({**to_dict(Settings(prompt="a sun")), "window": 0, "cfg": 0})
-    assert old == Settings(prompt="a sun")
 
 
 def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
@@ -126,7 +119,7 @@ def test_fused_commit_without_rounds_is_refused():
 def test_a_method_takes_the_knobs_it_has(loaded):
     wish = Settings(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
     assert requested(wish, loaded).method == methods.SSD(
-        3, 2, 4, 1, "coupled").resolved(Preset())
+        3, 2, 4, 1, "coupled").resolve(Preset())
     exact = requested(replace(wish, method="exact", window=9), loaded).method
     assert exact == methods.Exact(9)
 
@@ -196,7 +189,7 @@ def test_a_plan_below_a_line_counts_only_what_is_drawn(loaded):
 # Recipes
 
 RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg": 2.0,
-          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": NEWEST, "size": [384, 384],
+          "temperature": 1.0, "top_k": 0, "top_p": 1.0, "noise_version": 3, "size": [384, 384],
           "knobs": {"k_h": 4, "k_v": 2, "rounds": 1, "incremental": 0, "acceptance": "coupled",
                     "draft_choice": "sample", "draft_temperature": 1.0, "fused_commit": True}}
 
@@ -206,14 +199,6 @@ def test_a_recipe_gives_its_settings_back():
     assert settings == Settings(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
         fused_commit=True, cfg=2.0, size="384x384", fixed=Words("a sun"))
-
-
-def test_the_noise_version_of_a_recipe_holds_for_its_seed_and_no_other():
-    raw = to_dict(from_recipe({**RECIPE, "noise_version": 1}))
-    assert from_dict(raw).sampling() == Sampling(3, 2.0, noise_version=1)
-    assert from_dict({**raw, "seed": "4"}).sampling() == Sampling(4, 2.0, noise_version=NEWEST)
-    with pytest.raises(SSDError, match="noise_version 9"):
-        from_recipe({**RECIPE, "noise_version": 9})
 
 
 @pytest.mark.parametrize("change", [

@@ -32,7 +32,7 @@ def record(chosen, prompts=("sun", "a boat"), stop_at_row=None, **keep):
     """Messages of methods that run beside each other."""
     backbone = Painter(Grid(4, 5, row_end=True))
     heads, messages = random_heads(backbone), []
-    chosen = [method.resolved(backbone.preset) for method in chosen]
+    chosen = [method.resolve(backbone.preset) for method in chosen]
     screens = [Preview(backbone, method, messages.append, label=method.name, node="12:5",
                        pictures=len(prompts), panel=panel, **keep)
                for panel, method in enumerate(chosen)]

@@ -16,10 +16,10 @@ from urllib.parse import unquote_plus
 import torch
 from safetensors import SafetensorError
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ..reading.checkpoint import read_json
 from .kept import KeptPrompts
-from .text import Text, first_line, read_text, require_length
+from .text import Text, read_text, require_length
 
 END = "</s>"
 SLOTS = 120

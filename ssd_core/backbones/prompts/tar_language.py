@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
 from .kept import KeptPrompts
-from .text import Text, first_line, read_text
+from .text import Text, read_text
 
 COUNT = 729  # codes per picture at the finest scale, <S0>
 SAMPLING = Sampling(temperature=1.0, top_k=1200, top_p=0.95)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 
 
 class Text:
@@ -70,6 +70,3 @@ def require_length(name: str, ids: Sequence[int], limit: int) -> None:
         raise SSDError(f"the prompt takes {len(ids)} tokens, {name} takes at most {limit}: "
                        "shorten it")
 
-
-def first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from .text import Text
 
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
@@ -31,7 +31,7 @@ def read_ranks(path: Path) -> dict[bytes, int]:
         pairs = (line.split() for line in path.read_bytes().splitlines() if line)
         ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
     except (OSError, ValueError, binascii.Error) as error:
-        raise SSDError(f"{path}: not a whole .tiktoken file ({str(error).splitlines()[0]}): get it "
+        raise SSDError(f"{path}: not a whole .tiktoken file ({first_line(error)}): get it "
                        "again") from error
     if sorted(ranks.values()) != list(range(len(ranks))) or not all(
             bytes([byte]) in ranks for byte in range(256)):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ...model.products import Matrix
 from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 
@@ -221,7 +221,7 @@ def read_json(path: Path) -> dict:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SSDError(f"{path}: not readable as JSON ({str(error).splitlines()[0]}): get it again"
+        raise SSDError(f"{path}: not readable as JSON ({first_line(error)}): get it again"
                        ) from error
     if not isinstance(found, dict):
         raise SSDError(f"{path}: expected a JSON object, found {type(found).__name__}")

@@ -17,7 +17,7 @@ from typing import Protocol
 import torch
 from safetensors import SafetensorError, safe_open
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 
 SAFETENSORS = ".safetensors"
 TORCH = (".bin", ".pt", ".pth", ".ckpt")
@@ -94,10 +94,10 @@ def damage(path: Path, error: Exception) -> str:
     """Describe what is wrong with a safetensors file that did not open."""
     size, declared = path.stat().st_size, declared_size(path)
     if declared is None:
-        return f"not a safetensors file, or damaged ({str(error).splitlines()[0]})"
+        return f"not a safetensors file, or damaged ({first_line(error)})"
     if size < declared:
         return f"truncated: it has {size} bytes, its header says {declared}"
-    return f"damaged ({str(error).splitlines()[0]})"
+    return f"damaged ({first_line(error)})"
 
 
 def declared_size(path: Path) -> int | None:

@@ -2,7 +2,7 @@
 
 from ...backbones.presets import PAPER
 from .ar import AR
-from .base import Method, Resolved
+from .base import Method
 from .exact import Exact
 from .gsd import GSD
 from .hawk import Hawk
@@ -30,5 +30,5 @@ def default_method() -> Method:
 
 
 __all__ = ["AR", "GSD", "METHODS", "MTP", "PAPER_PRESETS", "SJD", "SSD", "Exact", "Hawk", "Jacobi",
-           "Lantern", "Method", "MuLo", "Resolved", "Rolling", "Rows", "Strict", "Wave",
+           "Lantern", "Method", "MuLo", "Rolling", "Rows", "Strict", "Wave",
            "default_method"]

@@ -10,11 +10,11 @@ from ...model.grid import Grid
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
-from .base import Resolved, group_slots, make_plan
+from .base import Method, group_slots, make_plan
 
 
 @dataclass(frozen=True)
-class AR(Resolved):
+class AR(Method):
     """Sample a cell, feed it, move to the next."""
 
     name: ClassVar[str] = "ar"

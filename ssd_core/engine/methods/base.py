@@ -1,7 +1,7 @@
 """What a decoding method is, and the steps that several methods share.
 
-A method is a frozen dataclass of knobs. `resolved` fills knobs left None from the backbone's
-preset. The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
+A method is a frozen dataclass of knobs. `resolve` sets knobs left None from the backbone's preset.
+The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
 yielding one event per pass.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -26,13 +26,20 @@ from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 Draft = Callable[[DecodeState, int, int], torch.Tensor]
 Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Method:
-    """The knobs as the user set them; None takes the backbone's preset."""
+    """The knobs of a method.
+
+    A knob of the preset (k_h, k_v, rounds, incremental) may be None until `resolve`; everything
+    else that a method offers needs the resolved one.
+    """
 
     name: ClassVar[str]
     verdict: ClassVar[str] = "approximate"
@@ -40,35 +47,23 @@ class Method:
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        if not self.unset:
+            self.check()
 
     def verdict_on(self, grid: Grid) -> str:
         """What these very knobs promise on a grid: `verdict`, or more where more is proved."""
         return self.verdict
 
-    def resolved(self, preset: Preset) -> Resolved:
+    @property
+    def unset(self) -> list[str]:
+        """Names of the knobs that still wait for the backbone's preset."""
+        of_preset = {f.name for f in fields(Preset)}
+        return [f.name for f in fields(self)
+                if f.name in of_preset and getattr(self, f.name) is None]
+
+    def resolve(self, preset: Preset) -> Self:
         """The same method with every knob set; raises SSDError if the values are incompatible."""
-        raise NotImplementedError
-
-    def known(self, preset: Preset) -> dict[str, Any]:
-        """Every knob's value, taken from the preset where it is None."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: getattr(preset, name) if value is None else value
-                for name, value in own.items()}
-
-
-class Resolved(Method):
-    """A method that can run: every knob has a value.
-
-    A method whose knobs are never None derives from this class directly. Others have a second class
-    that derives from this one and redeclares the knobs without None.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check()
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return self
+        return replace(self, **{name: getattr(preset, name) for name in self.unset})
 
     def check(self) -> None:
         """Raise SSDError if the knobs are incompatible with each other."""
@@ -85,7 +80,8 @@ class Resolved(Method):
         return getattr(self, "drafter", None) == "row"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        raise NotImplementedError
+        """The passes; by default not known, and at most one for each slot."""
+        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         """Most slots per batch row that one pass feeds.
@@ -291,11 +287,11 @@ def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iter
         before, stood = block.over, block.judge(state, number)
         kept, over = outcome(block, stood)
         state.stale = block.start + kept
-        state.converged = (stood.all(-1) if before is None
-                           else torch.where(before, state.converged, stood.all(-1)))
-        state.note_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
+        state.stats.converged = (stood.all(-1) if before is None
+                           else torch.where(before, state.stats.converged, stood.all(-1)))
+        state.stats.add_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
         if number == 1:
-            state.note_offsets(stage, stood, block.stop, block.reach)
+            state.stats.add_offsets(stage, stood, block.stop, block.reach)
         state.clock.lap("verify")
         ahead = block.start - first_fed  # negative if the block's first cells are not stale
         fed = F.pad(stood, (ahead, 0), value=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 
@@ -12,37 +12,60 @@ from ..events import Pass
 from ..state import DecodeState
 from ..tree import Fed, Tree, feed_tree, rounds_of
 
-Draft = Callable[[torch.Tensor], torch.Tensor]
-Judge = Callable[[Fed, torch.Tensor], torch.Tensor]
 
+class TreePass:
+    """One pass that verifies a tree of candidates behind each picture's frontier.
 
-def sliding_tree(state: DecodeState, first: int, tree: Tree, draft: Draft,
-                 judge: Judge) -> Iterator[Pass]:
-    """Fill every picture from slot `first` on; each pass verifies a tree behind its frontier.
-
-    draft(frontier [B]) returns candidates [B, nodes]. judge(fed, candidates) settles a path, writes
-    its tokens and what follows them, and returns how many drafts [B] were accepted.
+    frontier [B] int64: the last final slot, whose token is the tree's root.
     """
-    deepest, last = max(tree.depth), state.slots - 1
+
+    def __init__(self, state: DecodeState, tree: Tree, frontier: torch.Tensor) -> None:
+        self.state, self.tree, self.frontier = state, tree, frontier
+        self.deepest = max(tree.depth)
+
+    @property
+    def root(self) -> torch.Tensor:
+        """[B, 1]: the slots of the roots."""
+        return self.frontier[:, None]
+
+    @property
+    def ahead(self) -> torch.Tensor:
+        """[B, depth]: the slots that the tree drafts; one behind the picture where it ends."""
+        return after(self.frontier, self.deepest).clamp(max=self.state.slots)
+
+    def feed(self, candidates: torch.Tensor) -> Fed:
+        """One forward pass over candidates [B, nodes]."""
+        self.state.clock.lap("draft")
+        return feed_tree(self.state, self.tree, self.frontier, candidates)
+
+    def advance(self, accepted: torch.Tensor) -> Pass:
+        """Move the frontier on by the accepted drafts [B] and the token after them."""
+        state, start, last = self.state, self.frontier, self.state.slots - 1
+        state.stats.finished_early += start >= last
+        reached = start + accepted
+        self.frontier = (reached + 1).clamp(max=last)
+        state.front = self.frontier.tolist()
+        lowest = min(state.front)
+        state.final = state.slots if lowest == last else lowest + 1
+        state.clock.lap("verify")
+        count = min(self.deepest + 1, state.slots)
+        shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
+        return state.passed_at(shown, shown <= reached[:, None], shown <= reached[:, None])
+
+
+def sliding_trees(state: DecodeState, first: int, tree: Tree) -> Iterator[TreePass]:
+    """A pass after the other from slot `first` on, until every picture is whole.
+
+    The caller feeds each tree, writes what was accepted, and calls `TreePass.advance`.
+    """
     state.choose(first)
     state.final = first + 1
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
     state.front = [first] * state.pictures
-    while state.final <= last:
-        candidates = draft(frontier)
-        state.clock.lap("draft")
-        right = judge(feed_tree(state, tree, frontier, candidates), candidates)
-        state.finished_early += frontier >= last
-        start, reached = frontier, frontier + right
-        frontier = (reached + 1).clamp(max=last)
-        state.front = frontier.tolist()
-        lowest = min(state.front)
-        state.final = state.slots if lowest == last else lowest + 1
-        state.clock.lap("verify")
-        count = min(deepest + 1, state.slots)
-        shown = start.clamp(max=state.slots - count)[:, None] + state.noise.slots[:count]
-        accepted = shown <= reached[:, None]
-        yield state.passed_at(shown, accepted, accepted)
+    while state.final < state.slots:
+        step = TreePass(state, tree, frontier)
+        yield step
+        frontier = step.frontier
 
 
 def after(slots: torch.Tensor, count: int) -> torch.Tensor:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import torch
@@ -24,7 +23,7 @@ from ..events import Pass
 from ..state import DecodeState
 from .knobs import drafted_by
 from .row_drafts import carry_over, draft_by_row
-from .window import Judged, Windowed, known, sliding_window
+from .window import Window, Windowed, known, sliding_windows
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,16 @@ class Exact(Windowed):
     verdict: ClassVar[str] = "identical"
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
-        yield from sliding_window(state, first_row * state.grid.width, window,
-                                  FirstGuess(state, by_row), partial(rechoose, by_row=by_row))
+        most, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        guess = FirstGuess(state, by_row)
+        for window in sliding_windows(state, first_row * state.grid.width, most):
+            guess.fill(window)
+            window.feed()
+            yield from window.advance(*rechoose(window, by_row=by_row))
 
 
 class FirstGuess:
-    """Fills slots that enter the window.
+    """Drafts the slots that enter the window.
 
     By the row drafter, or else from the vertical head, or with the token above. A slot that the
     last pass has chosen already keeps its token.
@@ -58,9 +60,10 @@ class FirstGuess:
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
         self.known_guessed = [0] * state.pictures  # the same on the host
 
-    def __call__(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor) -> None:
+    def fill(self, window: Window) -> None:
+        state, slots, frontier = window.state, window.slots, window.frontier
         count = slots.shape[1]
-        stops = [min(front, state.slots - count) + count for front in state.front]
+        stops = [start + count for start in window.starts]
         entering = max(stop - max(guessed, front + 1) for stop, guessed, front
                        in zip(stops, self.known_guessed, state.front, strict=True))
         self.guessed = torch.maximum(self.guessed, frontier + 1)
@@ -92,21 +95,23 @@ class FirstGuess:
         return torch.where(exact, drafted, copied)
 
 
-def rechoose(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor, _: None,
-             least: int = 1, by_row: bool = False) -> Judged:
-    """Sample slots + 1 again; tell how many guesses from the front on were right, and which are.
+def rechoose(window: Window, least: int = 1, by_row: bool = False
+             ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Choose the tokens ahead of a window that was fed again; what `Window.advance` takes.
 
-    At least so many that the frontier moves on by `least` cells: those stay as they were fed. With
-    by_row, tokens behind the first change are chosen once more, in view of the change.
+    The frontier moves on by at least `least` cells: those stay as they were fed. With by_row,
+    tokens behind the first change are chosen once more, in view of the change.
     """
+    state, slots = window.state, window.slots
     ahead = state.behind_fed(slots)
-    right, same, tokens, settled, close = state.run(rechosen, state, slots, ahead, frontier, least)
+    right, same, tokens, settled, close = state.run(rechosen, state, slots, ahead, window.frontier,
+                                                    least)
     if by_row:  # nothing before the first change needs a second thought
-        ahead = slots + 1
+        ahead = window.ahead
         carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
     else:
         state.write_at(ahead, tokens)
-    return Judged(right, same, close if least == 1 and state.margin else None)
+    return right, same, close if least == 1 and state.margin else None
 
 
 def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: torch.Tensor,

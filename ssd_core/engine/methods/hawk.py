@@ -14,14 +14,12 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from ...backbones.base import Preset
 from ...model.grid import LONGEST_SIDE, Grid
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
 from ..tree import Descent, Fed, Tree, descend
-from .base import Method, Resolved, make_plan, require
-from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_tree
+from .base import Method, require
+from .candidates import VerticalDrafts, after, laid_out, sampled, sliding_trees
 from .knobs import cells_drafted, knob
 from .window import horizontal_estimates
 
@@ -38,7 +36,7 @@ def width(default: int, source: str) -> Any:
 class Hawk(Method):
     """Drafts k_h cells ahead, with several candidates for each."""
 
-    k_h: int | None = cells_drafted()
+    k_h: int = cells_drafted()
     horizontal_width: int = width(1, "along the row")
     vertical_width: int = width(1, "from each cell above")
     vertical_depth: int = knob(1, "How many cells above it draft a cell (VSD).", low=1,
@@ -47,15 +45,6 @@ class Hawk(Method):
     name: ClassVar[str] = "hawk"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedHawk(**self.known(preset))
-
-
-class ResolvedHawk(Resolved, Hawk):
-    """Hawk with all knobs set."""
-
-    k_h: int
 
     @property
     def sources(self) -> list[int]:
@@ -75,9 +64,6 @@ class ResolvedHawk(Resolved, Hawk):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, self.vertical_depth if self.vertical_width else 0
 
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
-
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         return len(self.tree)
 
@@ -85,9 +71,19 @@ class ResolvedHawk(Resolved, Hawk):
         return len(self.tree) - 1
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        first = first_row * state.grid.width
-        candidates = Candidates(self, state, first)
-        yield from sliding_tree(state, first, self.tree, candidates.draft, candidates.judge)
+        """Draft a tree from every source's q, verify it, go on behind the path that p accepts."""
+        first, tree = first_row * state.grid.width, self.tree
+        vertical = VerticalDrafts(state, max(self.sources), first)
+        for step in sliding_trees(state, first, tree):
+            vertical.follow(step.frontier, step.deepest + 1)
+            q = self.draft_probs(state, step.ahead, step.frontier, vertical)  # [B, siblings, n, V]
+            drafts = sampled(state, step.frontier, q)  # [B, siblings, n]
+            candidates = laid_out(tree, state.codes_at(step.root), drafts)
+            fed = step.feed(candidates)
+            descent = self.verified(fed, candidates, q)
+            fed.settle(descent.path)
+            write(state, step.frontier, candidates, drafts, descent)
+            yield step.advance(descent.accepted)
 
     def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         """Choose among the candidates [B, nodes]."""
@@ -101,28 +97,6 @@ class ResolvedHawk(Resolved, Hawk):
                               for rows in range(1, max(self.sources) + 1))]
         each = [state.draft_probs(estimate, ahead) for estimate in estimates]
         return torch.stack([each[source] for source in self.sources], dim=1)
-
-
-class Candidates:
-    """Drafts the candidates of a pass and judges them, for one run."""
-
-    def __init__(self, method: ResolvedHawk, state: DecodeState, first: int) -> None:
-        self.method, self.state, self.tree = method, state, method.tree
-        self.deepest = max(self.tree.depth)
-        self.vertical = VerticalDrafts(state, max(method.sources), first)
-
-    def draft(self, frontier: torch.Tensor) -> torch.Tensor:
-        self.vertical.follow(frontier, self.deepest + 1)
-        ahead = after(frontier, self.deepest).clamp(max=self.state.slots)
-        self.draft_probs = self.method.draft_probs(self.state, ahead, frontier, self.vertical)
-        self.drafts = sampled(self.state, frontier, self.draft_probs)
-        return laid_out(self.tree, self.state.codes_at(frontier[:, None]), self.drafts)
-
-    def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
-        found = self.method.verified(fed, candidates, self.draft_probs)
-        fed.settle(found.path)
-        write(self.state, fed.frontier, candidates, self.drafts, found)
-        return found.accepted
 
 
 def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,

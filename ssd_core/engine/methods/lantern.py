@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Backbone, Preset
+from ...backbones.base import Backbone
 from ..tree import Descent, Fed, descend
-from .base import Resolved, require_codebook
-from .hawk import Hawk, ResolvedHawk, width
+from .base import require_codebook
+from .hawk import Hawk, width
 from .knobs import codes_pooled, variation_bound
 
 
@@ -29,15 +29,6 @@ class Lantern(Hawk):
     delta: float = variation_bound(0.1)
     name: ClassVar[str] = "lantern"
     verdict: ClassVar[str] = "relaxed"
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedLantern(**self.known(preset))
-
-
-class ResolvedLantern(ResolvedHawk, Lantern):
-    """LANTERN with all knobs set."""
-
-    k_h: int
 
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)

@@ -9,14 +9,12 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Preset
 from ...model.grid import Grid
 from ..events import Pass
 from ..plan import PAPER_AR_PASSES, Plan
 from ..state import DecodeState
 from .base import (
     Method,
-    Resolved,
     group_passes,
     group_slots,
     groups,
@@ -31,19 +29,10 @@ from .knobs import cells_drafted, verification_rounds
 class MTP(Method):
     """Drafts k_h tokens at a time and repairs each independently in `rounds` passes."""
 
-    k_h: int | None = cells_drafted()
+    k_h: int = cells_drafted()
     rounds: int = verification_rounds(1)
     name: ClassVar[str] = "mtp"
     uses_heads: ClassVar[bool] = True
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedMTP(**self.known(preset))
-
-
-class ResolvedMTP(Resolved, MTP):
-    """MTP with all knobs set."""
-
-    k_h: int
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, 0

@@ -24,12 +24,12 @@ from .. import accept
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, make_plan
+from .base import Method, make_plan
 from .knobs import codes_pooled, knob, variation_bound
 
 
 @dataclass(frozen=True)
-class MuLo(Resolved):
+class MuLo(Method):
     """Verifies rows drafted at low resolution, and samples rejected neighbourhoods again."""
 
     tau: float = knob(1e-3, "Least probability, pooled over similar codes, with which a draft "
@@ -73,7 +73,7 @@ class MuLo(Resolved):
         first_fed = state.stale
         state.feed(stop)
         accepted = self._accepted(state, start, stop)
-        state.note_acceptance("verify/1", accepted, slice(start, stop))
+        state.stats.add_acceptance("verify/1", accepted, slice(start, stop))
         again = expanded(~accepted, len(rows), state.grid, self.radius)
         state.clock.lap("verify")
         refed = start - first_fed
@@ -105,7 +105,7 @@ class SmallPicture:
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
         self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
-                                 state.cfg, None, run=state.run)
+                                 None, run=state.run)
         kept = first_row // drafter.ratio
         self.state.prefill(self._seen(kept) if kept else None, kept)
 
@@ -133,7 +133,7 @@ class SmallPicture:
 
     def _feed(self, stop: int) -> None:
         self.state.feed(stop)
-        self.target.drafter_passes += 1
+        self.target.stats.drafter_passes += 1
 
 
 def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torch.Tensor:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from ...model.grid import Grid
-from .base import Resolved
+from .base import Method
 
 
-class Paced(Resolved):
+class Paced(Method):
     """A method with such a knob; None leaves it open."""
 
     paced: ClassVar[str]  # the knob's name

@@ -22,7 +22,7 @@ from .. import accept
 from ..events import Pass
 from ..state import DecodeState
 from .knobs import knob
-from .window import Judged, Windowed, known, sliding_window
+from .window import Windowed, known, sliding_windows
 
 
 @dataclass(frozen=True)
@@ -43,30 +43,28 @@ class Resampling(Windowed):
         raise NotImplementedError
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, drafts = self.width(state.grid, state.tokens.device.type), Drafts(self.init)
-        yield from sliding_window(state, first_row * state.grid.width, window, drafts.guess,
-                                  lambda *judged: self.judge(drafts, *judged))
+        """Verify the last pass's tokens with p; sample those behind the first rejection anew."""
+        drafts, most = Drafts(self.init), self.width(state.grid, state.tokens.device.type)
+        for window in sliding_windows(state, first_row * state.grid.width, most):
+            q = drafts.guess(state, window.slots, window.frontier)  # [B, n - 1, V]
+            window.feed()
+            ahead = window.ahead
+            p = state.target_probs_at(ahead)  # [B, n, V]
+            u = state.noise.uniform(Purpose.ACCEPT, state.passes, ahead)
+            verdict = self.verify(state, state.codes_at(ahead), F.pad(q, (0, 0, 0, 1)), p, u,
+                                  state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
+            unchanged = (verdict.accepted | window.is_final(ahead))[:, :-1]  # the last has no draft
+            accepted = unchanged.long().cumprod(-1).sum(-1)
+            fresh = choose(p, state.noise.drawing(Purpose.DRAFT, state.passes, ahead))
+            window.write(ahead, torch.where(self._keeps(ahead, accepted), verdict.tokens, fresh))
+            drafts.remember(ahead, p)
+            yield from window.advance(accepted, unchanged)
 
-    def judge(self, drafts: Drafts, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor, draft_probs: torch.Tensor) -> Judged:
-        """Verify the drafts in `slots`, write the next ones."""
-        ahead = slots + 1
-        held, final = state.codes_at(ahead), known(ahead, frontier)
-        target_probs = state.target_probs_at(ahead)
-        verdict = self.verify(
-            state, held, F.pad(draft_probs, (0, 0, 0, 1)), target_probs,
-            state.noise.uniform(Purpose.ACCEPT, state.passes, ahead),
-            state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
-        accepted = (verdict.accepted | final)[:, :-1]  # the last slot has no draft yet
-        count = accepted.long().cumprod(-1).sum(-1)
-        fresh = choose(target_probs, state.noise.drawing(Purpose.DRAFT, state.passes, ahead))
-        place = torch.arange(ahead.shape[1], device=ahead.device)
-        drafted = place < ahead.shape[1] - 1
-        keeps = drafted if self.continuation else drafted & (place <= count[:, None])
-        tokens = torch.where(keeps, verdict.tokens, fresh)
-        state.write_at(ahead, torch.where(final, held, tokens))
-        drafts.remember(ahead, target_probs)
-        return Judged(count, accepted)
+    def _keeps(self, ahead: torch.Tensor, accepted: torch.Tensor) -> torch.Tensor:
+        """[B, n] bool: which tokens the rule has accepted or repaired, all others are redrawn."""
+        index = torch.arange(ahead.shape[1], device=ahead.device)
+        drafted = (index < ahead.shape[1] - 1).expand_as(ahead)
+        return drafted if self.continuation else drafted & (index <= accepted[:, None])
 
 
 class Drafts:

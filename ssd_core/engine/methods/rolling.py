@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from ...model.grid import Grid
@@ -19,7 +18,7 @@ from ..state import DecodeState
 from .base import make_plan, require
 from .exact import FirstGuess, rechoose
 from .knobs import drafted_by, knob
-from .window import Windowed, cheapest_window, sliding_window
+from .window import Windowed, cheapest_window, sliding_windows
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,9 @@ class Rolling(Windowed):
         return make_plan(grid, first_row, None, 1 + -(-(cells - 1) // self.least(grid)), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        window, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
-        judge = partial(rechoose, least=self.least(state.grid), by_row=by_row)
-        yield from sliding_window(state, first_row * state.grid.width, window,
-                                  FirstGuess(state, by_row), judge)
+        most, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        guess, least = FirstGuess(state, by_row), self.least(state.grid)
+        for window in sliding_windows(state, first_row * state.grid.width, most):
+            guess.fill(window)
+            window.feed()
+            yield from window.advance(*rechoose(window, least, by_row))

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Preset
 from ...model.grid import Grid
 from ..plan import Plan
 from ..state import DecodeState
-from .base import Resolved, one_hot, sample_draft
+from .base import one_hot, sample_draft
 from .knobs import knob
-from .ssd import ResolvedSchedule, RowSchedule
+from .ssd import RowSchedule
 
 
 @dataclass(frozen=True)
@@ -23,13 +22,6 @@ class Rows(RowSchedule):
     draft: str = knob("distribution", "Draft from the distribution of the cell above, or copy its "
                                       "token.", choices=("distribution", "copy"))
     name: ClassVar[str] = "rows"
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedRows(**self.known(preset))
-
-
-class ResolvedRows(ResolvedSchedule, Rows):
-    """Rows with all knobs set."""
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return replace(super().plan(grid, first_row), paper_passes=None)

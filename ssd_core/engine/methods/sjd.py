@@ -24,7 +24,7 @@ from ..events import Pass
 from ..state import DecodeState
 from ..tree import Descent, Fed, Tree, descend, rounds_of
 from .base import require
-from .candidates import after, laid_out, sliding_tree
+from .candidates import after, laid_out, sliding_trees
 from .knobs import knob
 from .resampling import Drafts, Resampling
 
@@ -66,30 +66,21 @@ class SJD(Resampling):
         tree = self.tree(state.grid, state.tokens.device.type)
         if tree.most_siblings == 1:
             return super().steps(state, first_row)
-        candidates = Candidates(state, tree, Drafts(self.init), self.continuation)
-        return sliding_tree(state, first_row * state.grid.width, tree, candidates.draft,
-                            candidates.judge)
+        return self.tree_steps(state, first_row * state.grid.width, tree)
 
-
-class Candidates:
-    """Drafts the candidates of a pass and judges them, for one run."""
-
-    def __init__(self, state: DecodeState, tree: Tree, drafts: Drafts, continuation: bool) -> None:
-        self.state, self.tree, self.drafts = state, tree, drafts
-        self.continuation, self.deepest = continuation, max(tree.depth)
-
-    def draft(self, frontier: torch.Tensor) -> torch.Tensor:
-        state, root = self.state, frontier[:, None]
-        ahead = after(frontier, self.deepest).clamp(max=state.slots)
-        self.draft_probs = self.drafts.guess(state, torch.cat((root, ahead), dim=1), frontier)
-        tokens, self.own_probs = siblings(state, self.tree, ahead, self.draft_probs)
-        return laid_out(self.tree, state.codes_at(root), tokens)
-
-    def judge(self, fed: Fed, candidates: torch.Tensor) -> torch.Tensor:
-        found = descend(fed, candidates, self.own_probs)
-        fed.settle(then_the_chain(fed, found))
-        redraft(fed, self.draft_probs, self.drafts, found, candidates, self.continuation)
-        return found.accepted
+    def tree_steps(self, state: DecodeState, first: int, tree: Tree) -> Iterator[Pass]:
+        """As in `Resampling`, with siblings for the drafts next to the frontier."""
+        drafts = Drafts(self.init)
+        for step in sliding_trees(state, first, tree):
+            slots = torch.cat((step.root, step.ahead), dim=1)
+            q = drafts.guess(state, slots, step.frontier)  # [B, n, V]
+            tokens, own_q = siblings(state, tree, step.ahead, q)
+            candidates = laid_out(tree, state.codes_at(step.root), tokens)
+            fed = step.feed(candidates)
+            descent = descend(fed, candidates, own_q)
+            fed.settle(then_the_chain(fed, descent))
+            redraft(fed, q, drafts, descent, candidates, self.continuation)
+            yield step.advance(descent.accepted)
 
 
 def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,

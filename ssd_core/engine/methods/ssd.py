@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -23,7 +23,6 @@ from .base import (
     Block,
     Method,
     Redraft,
-    Resolved,
     commit,
     drafted_cells,
     drafting_noise,
@@ -41,6 +40,9 @@ from .base import (
 from .knobs import cells_drafted, drafted_by, knob, verification_rounds
 from .row_drafts import draft_by_row
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @dataclass(frozen=True)
 class RowSchedule(Method):
@@ -51,11 +53,11 @@ class RowSchedule(Method):
     makes at least one more cell final, so rounds beyond a block's cells are never run.
     """
 
-    k_h: int | None = cells_drafted()
-    k_v: int | None = knob(None, "Rows drafted at a time (a block).", low=1, high=LONGEST_SIDE,
+    k_h: int = cells_drafted()
+    k_v: int = knob(None, "Rows drafted at a time (a block).", low=1, high=LONGEST_SIDE,
                            shown="basic", own="the backbone's own")
-    rounds: int | None = verification_rounds(None)
-    incremental: int | None = knob(
+    rounds: int = verification_rounds(None)
+    incremental: int = knob(
         None, "Extra rounds for each later row of a block; used when k_v is above 1.", low=0,
         shown="basic", own="the backbone's own, or 0 where rounds are given")
     acceptance: str = knob(
@@ -71,19 +73,10 @@ class RowSchedule(Method):
              "many cells per row; 0 skips them only once nothing changes.", low=0,
         high=LONGEST_SIDE, step=0.5)
 
-    def known(self, preset: Preset) -> dict[str, Any]:
+    def resolve(self, preset: Preset) -> Self:
         """As in Method, but with `rounds` set an unset `incremental` is 0, not the preset's."""
         own = preset if self.rounds is None else replace(preset, incremental=0)
-        return super().known(own)
-
-
-class ResolvedSchedule(Resolved, RowSchedule):
-    """A schedule with all knobs set; `ssd` and `rows` add the drafting."""
-
-    k_h: int
-    k_v: int
-    rounds: int
-    incremental: int
+        return super().resolve(own)
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
@@ -185,7 +178,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
     def _block(self, state: DecodeState, rows: range) -> Iterator[Pass]:
         width = state.grid.width
         start, stop = rows.start * width, rows.stop * width
-        state.converged.fill_(False)
+        state.stats.converged.fill_(False)
         draft_probs = self.draft_rows(state, start, len(rows))
         state.choose(start)
         if self.acceptance != "coupled":
@@ -197,7 +190,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
                       self.redraft(), self.tolerance)
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
-        state.converged_rows += state.converged * (1 if self.incremental else len(rows))
+        state.stats.converged_rows += state.stats.converged * (1 if self.incremental else len(rows))
         if self.incremental:
             yield from self._staged(state, block, rows)
         if not self.fused_commit and stop < state.slots:
@@ -211,7 +204,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
         for y in rows[1:]:
             begin, end = y * width, (y + 1) * width
             if state.stale >= end:
-                state.converged_rows += 1
+                state.stats.converged_rows += 1
                 continue
             if not self.fused_commit:
                 yield from commit(state, begin)
@@ -220,7 +213,7 @@ class ResolvedSchedule(Resolved, RowSchedule):
             state.final = begin
             part = block.part(begin + (not self.fused_commit), end)
             yield from rounds(state, part, range(self.rounds + 1, last + 1), "staged")
-            state.converged_rows += state.converged
+            state.stats.converged_rows += state.stats.converged
 
 
 @dataclass(frozen=True)
@@ -236,13 +229,6 @@ class SSD(RowSchedule):
     drafter: str = drafted_by()
     name: ClassVar[str] = "ssd"
     uses_heads: ClassVar[bool] = True
-
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedSSD(**self.known(preset))
-
-
-class ResolvedSSD(ResolvedSchedule, SSD):
-    """SSD with all knobs set."""
 
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         if self.needs_row_drafter():

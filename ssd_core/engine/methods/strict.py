@@ -11,17 +11,15 @@ from typing import ClassVar
 
 import torch
 
-from ...backbones.base import Preset
 from ...model.grid import Grid
 from ...model.noise import Purpose
 from ...model.sampling import choose
 from .. import accept
 from ..events import Pass
-from ..plan import Plan
 from ..state import DecodeState
-from .base import Method, Resolved, group_slots, make_plan
+from .base import Method, group_slots
 from .knobs import cells_drafted, knob
-from .window import Judged, horizontal_estimates, known, sliding_window
+from .window import horizontal_estimates, sliding_windows
 
 
 @dataclass(frozen=True)
@@ -30,41 +28,35 @@ class Strict(Method):
 
     drafts: str = knob("horizontal", "Draft along the row, or from the row above.",
                        choices=("horizontal", "vertical"))
-    k_h: int | None = cells_drafted()
+    k_h: int = cells_drafted()
     name: ClassVar[str] = "strict"
     uses_heads: ClassVar[bool] = True
     verdict: ClassVar[str] = "same distribution"
 
-    def resolved(self, preset: Preset) -> Resolved:
-        return ResolvedStrict(**self.known(preset))
-
-
-class ResolvedStrict(Resolved, Strict):
-    """Strict with all knobs set."""
-
-    k_h: int
-
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
-
-    def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
         return group_slots(grid, self.k_h)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        yield from sliding_window(state, first_row * state.grid.width, self.k_h + 1, self.guess,
-                                  judge)
-
-    def guess(self, state: DecodeState, slots: torch.Tensor,
-              frontier: torch.Tensor) -> torch.Tensor:
-        ahead = slots[:, 1:]
-        draft_probs = self._draft_probs(state, ahead, frontier[:, None])
-        noise = state.noise.drawing(Purpose.DRAFT, state.passes, ahead)
-        fresh = choose(draft_probs, noise)
-        state.write_at(ahead, torch.where(known(ahead, frontier), state.codes_at(ahead), fresh))
-        return draft_probs
+        """Draft k_h tokens from q, verify them with p, stop at the first rejection."""
+        for window in sliding_windows(state, first_row * state.grid.width, self.k_h + 1):
+            drafted, ahead = window.drafted, window.ahead
+            q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
+            window.write(drafted, choose(q, state.noise.drawing(Purpose.DRAFT, state.passes,
+                                                                drafted)))
+            x = state.codes_at(drafted)
+            window.feed()
+            p = state.target_probs_at(ahead)  # [B, n, V]
+            u = state.noise.uniform(Purpose.ACCEPT, state.passes, drafted)
+            u = u.masked_fill(window.is_final(drafted), 0.0)
+            tokens, accepted = accept.strict(
+                x, q, p, u, state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
+            index = state.noise.slots[: ahead.shape[1]]
+            window.write(ahead, torch.where(index == accepted[:, None], tokens,
+                                            state.codes_at(ahead)))
+            yield from window.advance(accepted, tokens[:, :-1] == x)
 
     def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
                      frontier: torch.Tensor) -> torch.Tensor:
@@ -78,19 +70,3 @@ class ResolvedStrict(Resolved, Strict):
             by_row = ((above >= 0) & (above <= frontier)).repeat(state.branches, 1)
             estimate = torch.where(by_row[..., None], vertical, estimate)
         return state.draft_probs(estimate, ahead)
-
-
-def judge(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
-          draft_probs: torch.Tensor) -> Judged:
-    """Accept the drafts in `slots` by Leviathan's rule; write the repaired or bonus token."""
-    ahead = slots + 1
-    uniforms = state.noise.uniform(Purpose.ACCEPT, state.passes, slots[:, 1:])
-    uniforms = uniforms.masked_fill(known(slots[:, 1:], frontier), 0.0)
-    drafts = state.codes_at(slots[:, 1:])
-    tokens, count = accept.strict(drafts, draft_probs, state.target_probs_at(ahead), uniforms,
-                                  state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
-    held = state.codes_at(ahead)
-    place = torch.arange(ahead.shape[1], device=ahead.device)
-    write = (place == count[:, None]) & ~known(ahead, frontier)
-    state.write_at(ahead, torch.where(write, tokens, held))
-    return Judged(count, tokens[:, :-1] == drafts)

@@ -106,7 +106,7 @@ class Wave(Paced):
                           state.tokens.device)
         drafts = Drafts(state, front, self)
         while front.complete < state.grid.rows:
-            state.finished_early += front.done[:, -1] == state.grid.columns
+            state.stats.finished_early += front.done[:, -1] == state.grid.columns
             drafts.guess()
             state.clock.lap("draft")
             state.feed_seeing(front.slots, front.visible())

@@ -1,15 +1,15 @@
 """The sliding window of `strict`, `exact` and `sjd`: each picture has its own frontier.
 
-The token at the frontier is final but not yet fed. A pass feeds it together with the guesses behind
-it. Guesses that prove right become final, the first wrong one is corrected, and the frontier moves
+The token at the frontier is final but not yet fed. A pass feeds it together with the drafts behind
+it. Drafts that are accepted become final, the first wrong one is replaced, and the frontier moves
 to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -19,28 +19,9 @@ from .. import close_calls
 from ..events import Pass
 from ..plan import Plan
 from ..state import DecodeState
-from .base import make_plan, require
+from .base import require
 from .knobs import knob
 from .paced import Paced
-
-Drafted = TypeVar("Drafted")
-Guess = Callable[[DecodeState, torch.Tensor, torch.Tensor], Drafted]
-
-
-class Judged(NamedTuple):
-    """By how many guesses [B] the frontier moves on, and which guesses [B, n - 1] stood.
-
-    close [B, n] bool: which tokens behind the slots rounding may have decided; None: it decides
-    none, or nothing depends on it.
-    """
-
-    right: torch.Tensor
-    stood: torch.Tensor
-    close: torch.Tensor | None = None
-
-
-Judge = Callable[[DecodeState, torch.Tensor, torch.Tensor, Drafted], Judged]
-
 
 # Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
 # On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
@@ -65,7 +46,7 @@ class Windowed(Paced):
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         require(((not self.window or self.window <= grid.slots,
                   f"window {self.window}: the picture has {grid.slots} cells"),))
-        return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
+        return super().plan(grid, first_row)
 
     def narrowest(self, grid: Grid) -> int:
         """The narrowest window that the machine's pace may choose."""
@@ -92,36 +73,86 @@ class Windowed(Paced):
         return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"
 
 
-def sliding_window(state: DecodeState, first: int, window: int, guess: Guess[Drafted],
-                   judge: Judge[Drafted]) -> Iterator[Pass]:
-    """Fill every picture from slot `first` on.
+class Window:
+    """The slots that one pass verifies.
 
-    guess(state, slots [B, n], frontier [B]) writes guesses after the frontier and returns what
-    `judge` needs to know about them, such as their draft_probs [B, n - 1, V]. After the pass over
-    `slots`, judge(state, slots, frontier, drafted) writes corrected tokens to slots + 1.
+    slots [B, n] int64: from each picture's frontier on; the last windows of a picture begin before
+    it. frontier [B] int64: the last final slot.
+    """
+
+    def __init__(self, state: DecodeState, first: int, frontier: torch.Tensor, most: int) -> None:
+        """first: where the run began. most: the most slots of a window."""
+        count = min(most, state.slots - min(state.front))
+        self.state, self.first, self.frontier = state, first, frontier
+        self.start = frontier.clamp(max=state.slots - count)
+        self.starts = [min(slot, state.slots - count) for slot in state.front]  # on the host
+        self.slots = self.start[:, None] + state.noise.slots[:count]
+
+    @property
+    def drafted(self) -> torch.Tensor:
+        """[B, n - 1]: the slots whose tokens are drafts."""
+        return self.slots[:, 1:]
+
+    @property
+    def ahead(self) -> torch.Tensor:
+        """[B, n]: the slots whose tokens the pass predicts."""
+        return self.slots + 1
+
+    def is_final(self, slots: torch.Tensor) -> torch.Tensor:
+        """[B, n] bool: which slots have their final token already."""
+        return known(slots, self.frontier)
+
+    def write(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
+        """Write tokens [B, n] to those of the slots that are not final."""
+        held = self.state.codes_at(slots)
+        self.state.write_at(slots, torch.where(self.is_final(slots), held, tokens))
+
+    def feed(self) -> None:
+        """One forward pass over the slots."""
+        self.state.clock.lap("draft")
+        self.state.feed_at(self.slots, self.starts)
+
+    def advance(self, accepted: torch.Tensor, unchanged: torch.Tensor,
+                close: torch.Tensor | None = None) -> Iterator[Pass]:
+        """Move the frontier on and yield the pass.
+
+        accepted [B] int64: drafts at the front that are final now. unchanged [B, n - 1] bool: which
+        drafts stay as they were fed. close [B, n] bool: which tokens of `ahead` rounding may have
+        decided; these are chosen again as AR chooses them. None: rounding decides none, or nothing
+        depends on it.
+        """
+        state, last, before = self.state, last_cell(self.state), self.frontier
+        state.stats.finished_early += before >= last
+        frontier = (self.start + 1 + accepted).clamp(max=state.slots)
+        if close is not None:
+            frontier = yield from close_calls.decided(state, self.first, self.slots, close, before,
+                                                      frontier)
+        self.frontier = frontier
+        state.front = frontier.tolist()  # the only time that a pass waits for the device
+        state.clock.lap("verify")
+        state.final = min(state.front) + 1
+        yield state.passed_at(self.slots, self.slots < frontier[:, None],
+                              F.pad(unchanged, (1, 0), value=True))
+
+
+def sliding_windows(state: DecodeState, first: int, most: int) -> Iterator[Window]:
+    """Windows of up to `most` slots from slot `first` on, until every picture is whole.
+
+    The caller feeds each window and moves it on with `Window.advance`.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
-    state.front, lowest = [first] * state.pictures, first
-    last = state.grid.slot(state.grid.cells - 1)  # a row end behind it is certain
-    while lowest < last:
-        count = min(window, state.slots - lowest)
-        starts = frontier.clamp(max=state.slots - count)
-        slots = starts[:, None] + state.noise.slots[:count]
-        drafted = guess(state, slots, frontier)
-        state.clock.lap("draft")
-        state.feed_at(slots, [min(slot, state.slots - count) for slot in state.front])
-        right, stood, close = judge(state, slots, frontier, drafted)
-        state.finished_early += frontier >= last
-        before, frontier = frontier, (starts + 1 + right).clamp(max=state.slots)
-        if close is not None:
-            frontier = yield from close_calls.decided(state, first, slots, close, before, frontier)
-        state.front = frontier.tolist()  # the only time that a pass waits for the device
-        lowest = min(state.front)
-        state.clock.lap("verify")
-        state.final = lowest + 1
-        yield state.passed_at(slots, slots < frontier[:, None], F.pad(stood, (1, 0), value=True))
+    state.front = [first] * state.pictures
+    while min(state.front) < last_cell(state):
+        window = Window(state, first, frontier, most)
+        yield window
+        frontier = window.frontier
     state.final = state.slots
+
+
+def last_cell(state: DecodeState) -> int:
+    """The slot of the last cell; a row end behind it is certain."""
+    return state.grid.slot(state.grid.cells - 1)
 
 
 def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ..metrics import with_errors
 from .gallery import Gallery, Scoring
 
@@ -43,4 +43,4 @@ def load(folder: Path) -> tuple[Any, Any]:
         return model.eval(), CLIPProcessor.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise SSDError(f"weights {folder}: transformers cannot load them as CLIP "
-                       f"({str(error).strip().splitlines()[0][:120]}): give {WANTED}") from error
+                       f"({first_line(error, 120)}): give {WANTED}") from error

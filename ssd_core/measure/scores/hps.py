@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ...backbones.reading.tensor_files import open_tensors
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ..metrics import with_errors
 from .gallery import Gallery, Scoring
 
@@ -65,7 +65,7 @@ def load(open_clip: Any, path: Path, device: torch.device) -> tuple[torch.nn.Mod
     try:
         model.load_state_dict({name: file.tensor(name) for name in file.shapes})
     except RuntimeError as error:
-        raise SSDError(f"weights {path}: not those of HPSv2 ({str(error).splitlines()[0]}): give "
+        raise SSDError(f"weights {path}: not those of HPSv2 ({first_line(error)}): give "
                        f"{WANTED}") from error
     return model.to(device).eval(), prepare
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ...unicode import require_unicode
 
 
@@ -55,7 +55,7 @@ def text_of(path: Path, wanted: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise SSDError(f"{path}: prompts cannot be read ({reason}): give {wanted}") from error
 
 

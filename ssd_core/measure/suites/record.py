@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import SSDError
+from ...errors import SSDError, first_line
 from ...files import written_whole
 from ...front.recipe import settings
 from ...workers.draw import How
@@ -86,7 +86,7 @@ def read_record(folder: Path) -> Record:
         data = json.loads(path.read_text(encoding="utf-8"))
         return record_of(data)
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise SSDError(f"{path}: damaged ({str(error).splitlines()[0][:80]}): draw the suite again "
+        raise SSDError(f"{path}: damaged ({first_line(error, 80)}): draw the suite again "
                        "into another folder") from error
 
 

@@ -1,0 +1,54 @@
+"""What is counted of a run: acceptance by stage and offset, rows that converged, early ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import torch
+
+from ..model.noise import Slots
+
+
+class RunStats:
+    """Counters of one batch of B pictures; docs/contract.md lists what is reported of them.
+
+    converged_rows [B]: rows whose rounds ended because nothing changed any more. converged [B]
+    bool: whether the last round changed nothing. finished_early [B]: passes that ran after a
+    picture was whole. drafter_passes: of a second backbone that drafts.
+    """
+
+    def __init__(self, pictures: int, device: torch.device, row_ends: torch.Tensor | None) -> None:
+        """row_ends [slots] bool: slots of forced row ends, which are no drafts; None: none are."""
+        self.row_ends = row_ends
+        self.drafter_passes = 0
+        self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
+        self.converged = torch.zeros(pictures, dtype=torch.bool, device=device)
+        self.finished_early = torch.zeros_like(self.converged_rows)
+        self._accepted: dict[str, list[torch.Tensor]] = defaultdict(list)
+
+    def add_acceptance(self, key: str, accepted: torch.Tensor, slots: Slots) -> None:
+        """Record accepted [B, n] bool of slots under `key`; row ends do not count."""
+        counted = torch.ones_like(accepted)
+        if self.row_ends is not None:
+            counted = ~self.row_ends[slots].expand_as(accepted)
+        self._accepted[key].append(torch.stack(((accepted & counted).sum(), counted.sum())))
+
+    def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
+        """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
+
+        Each offset covers `reach` slots. The first may lack one: the slot that was sampled exactly.
+        """
+        count = -(-accepted.shape[1] // reach)
+        for d in range(1, count + 1):
+            end = stop - (count - d) * reach
+            begin = max(stop - accepted.shape[1], end - reach)
+            part = accepted[:, begin - stop : end - stop or None]
+            self.add_acceptance(f"{stage}+{d}", part, slice(begin, end))
+
+    def acceptance(self, mark: str) -> dict[str, float]:
+        """Mean acceptance of keys with `mark`: "/" for stage/round, "+" for stage+offset."""
+        counts = {key: torch.stack(each).float() for key, each in self._accepted.items()
+                  if mark in key}
+        counts = {key: each[each[:, 1] > 0] for key, each in counts.items()}
+        return {key: (each[:, 0] / each[:, 1]).mean().item()
+                for key, each in counts.items() if len(each)}
