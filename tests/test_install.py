@@ -203,7 +203,7 @@ def test_what_will_be_downloaded_is_told_before_it_starts(
     assert "downloads" not in capsys.readouterr().out, "nothing is left to be downloaded"
 
 
-WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def test_further_arguments_go_to_pytest(install, commands):

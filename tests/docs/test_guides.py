@@ -47,8 +47,13 @@ NOT_OURS = shutil.ignore_patterns(
 
 
 def copy_of_the_tree(folder: Path) -> Path:
-    """Copies, because the guides and the maker change files; weights are linked."""
+    """Copies, because the guides and the maker change files; weights are linked.
+
+    With what mypy knows of this tree, so that it reads again only what the guides change.
+    """
     shutil.copytree(ROOT, folder, ignore=NOT_OURS, dirs_exist_ok=True)
+    if (types := ROOT / ".mypy_cache").exists():
+        shutil.copytree(types, folder / types.name)
     for weights in (ROOT / "ssd_core" / "assets").rglob("*.safetensors"):
         (folder / weights.relative_to(ROOT)).symlink_to(weights)
     return folder
