@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import folder_paths
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
@@ -13,6 +12,7 @@ from ..ssd_core.files import written_whole
 from ..ssd_core.front.film import FILMS
 from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
 from .errors import noted
+from .filenames import place_for
 from .newer import found_by
 from .types import CATEGORY, RunStats, StatsType, image_of
 
@@ -40,7 +40,8 @@ class Replay(io.ComfyNode):
                                tooltip="What to save in the output folder. webp plays in browsers "
                                        "and chats, mp4 in video editors."),
                 io.String.Input("filename_prefix", default="SSD/replay",
-                                tooltip="Start of the file name. It may contain a folder."),
+                                tooltip="Start of the file name. It may contain a folder and "
+                                        "the patterns of Save Image."),
             ],
             outputs=[
                 io.Image.Output(display_name="frames",
@@ -59,7 +60,9 @@ class Replay(io.ComfyNode):
         fps = len(film) / sum(one.seconds for one in film)
         if format == NO_FILE:
             return io.NodeOutput(frames, fps)
-        file = save(FILMS[format](film), format, filename_prefix, frames.shape)
+        height, width = frames.shape[1:3]
+        place = place_for(filename_prefix, width, height, cls.hidden.prompt)
+        file = save(FILMS[format](film), format, *place)
         return io.NodeOutput(frames, fps, ui={"images": [file], "animated": (True,)})
 
 
@@ -78,10 +81,9 @@ def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[M
             for shown in zip(*films, strict=True))
 
 
-def save(film: bytes, suffix: str, prefix: str, shape: Sequence[int]) -> dict[str, str]:
+def save(film: bytes, suffix: str, folder: str, name: str, counter: int,
+         subfolder: str) -> dict[str, str]:
     """Write the film to the output folder; its entry as ComfyUI's page shows it."""
-    folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
-        prefix, folder_paths.get_output_directory(), shape[2], shape[1])
     file = f"{name}_{counter:05}_.{suffix}"
     with written_whole(Path(folder, file)) as temporary:
         temporary.write_bytes(film)

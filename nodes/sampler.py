@@ -25,7 +25,8 @@ class Sampler(io.ComfyNode):
                 inputs.preview(), *inputs.schedule(), *inputs.sampling()],
             outputs=outcome.outputs(),
             hidden=previews.HIDDEN, **RESENT,
-            **found_by("ksampler", "autoregressive", "text to image", "janus", "generate"))
+            **found_by("ksampler", "speculative decoding", "autoregressive", "text to image",
+                       "janus", "generate"))
 
     @classmethod
     def validate_inputs(cls, prompt: str | None = None) -> bool | str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import folder_paths
 import numpy as np
 import torch
 from comfy.cli_args import args
@@ -14,6 +13,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
 from .errors import noted
+from .filenames import place_for
 from .newer import found_by
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 
@@ -36,7 +36,8 @@ class SaveImage(io.ComfyNode):
                                         "Without them only the workflow is saved."),
                 io.String.Input("filename_prefix", default="SSD",
                                 tooltip="Start of the file name. It may contain a folder and "
-                                        "ComfyUI's %year% %month% %day% patterns."),
+                                        "ComfyUI's patterns, such as %date:yyyy-MM-dd%, "
+                                        "%SSD_Sampler.seed% and %width%."),
             ],
             outputs=[io.Image.Output(display_name="images", tooltip="The same pictures, for the "
                                                                     "nodes that follow.")],
@@ -49,8 +50,8 @@ class SaveImage(io.ComfyNode):
                 ) -> io.NodeOutput:
         check_match(images, tokens, stats)
         height, width = images.shape[1:3]
-        folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
-            filename_prefix, folder_paths.get_output_directory(), width, height)
+        folder, name, counter, subfolder = place_for(filename_prefix, width, height,
+                                                     cls.hidden.prompt)
         saved = []
         for n, picture in enumerate(images[..., :3]):
             file = f"{name.replace('%batch_num%', str(n))}_{counter + n:05}_.png"

@@ -4,8 +4,11 @@ import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
 import { addFold, fold } from "./advanced.js";
+import { make } from "./elements.js";
 import { asPrompted, asSaved } from "./expansion.js";
+import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
+import { colorLinks, styleOf } from "./link_colors.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
@@ -43,6 +46,8 @@ app.registerExtension({
   name: "ssd.preview",
   setup() {
     api.addEventListener(EVENT, ({ detail }) => inOrder(() => take(detail)));
+    colorLinks(app.canvas.default_connection_color_byType, app.canvas.constructor.link_type_colors);
+    document.head.append(make("style", "", {}, [styleOf()]));
     app.ui?.settings?.addEventListener?.(`${VUE_NODES}.change`, () => setTimeout(tidyInputs));
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
@@ -57,6 +62,7 @@ app.registerExtension({
     if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
+    fillName(node, patternsFilled);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
@@ -255,6 +261,10 @@ function chain(node, name, first) {
     return then?.apply(this, args);
   };
 }
+
+/** A file name as the page's own function fills it in; it is no public part of every page. */
+const patternsFilled = (name) => globalThis.comfyAPI?.utils?.applyTextReplacements?.(app, name)
+  ?? name;
 
 const words = () => stringsFor(language());
 

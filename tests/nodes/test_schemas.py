@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-GOLDEN = Path(__file__).parent / "golden_inputs.json"
+HERE = Path(__file__).parent
+GOLDEN, ROOT = HERE / "golden_inputs.json", HERE.parents[1]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
@@ -157,3 +158,17 @@ def test_importing_the_pack_asks_for_nothing(pack):
     """No node, no torch, no host at the root: only the folder and a function."""
     assert pack.stubs.root.__all__ == ["WEB_DIRECTORY", "comfy_entrypoint"]
     assert not hasattr(pack.stubs.root, "NODE_CLASS_MAPPINGS")
+
+
+def test_links_of_every_type_have_a_colour(pack):
+    colours = (ROOT / "web" / "link_colors.js").read_text(encoding="utf-8")
+    used = {slot.io_type for schema in pack.schemas.values()
+            for slot in (*schema.inputs, *schema.outputs) if slot.io_type.startswith("SSD_")}
+    assert set(re.findall(r"^  (SSD_\w+): ", colours, re.MULTILINE)) == used
+
+
+def test_the_search_finds_the_sampler_by_what_it_does(pack, monkeypatch):
+    newer = pack.module("nodes.newer")
+    monkeypatch.setattr(newer, "_SCHEMA", {*newer._SCHEMA, "search_aliases"})
+    monkeypatch.setattr(pack.module("nodes.sampler").io, "Schema", dict)
+    assert "speculative decoding" in pack.nodes["SSD_Sampler"].define_schema()["search_aliases"]

@@ -1,0 +1,75 @@
+"""File names with the patterns of ComfyUI's own save nodes.
+
+ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run (web/filenames.js), and
+its server %width%, %height% and %year% to %second%. The page's patterns come here unfilled from
+programs that have no page, and in names that another node gives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import folder_paths
+
+PATTERN = re.compile(r"%([^%]+)%")
+DATE = re.compile(r"yyy?y?|dd?|MM?|hh?|mm?|ss?")
+YEARS = {"yy": "%y", "yyyy": "%Y"}
+PARTS = {"d": "day", "M": "month", "h": "hour", "m": "minute", "s": "second"}
+REFUSED = re.compile(r'[<>:"|?*\x00-\x1f\x7f]')  # by Windows, in names of files and folders
+SEPARATORS = re.compile(r"[/\\]")
+MOST_BYTES = 200  # of a name without its number and suffix; file systems take 255
+
+
+def place_for(prefix: str, width: int, height: int,
+              prompt: Mapping[str, Any] | None) -> tuple[str, str, int, str]:
+    """The folder, the name, the next number and the subfolder for a new file of the output folder.
+
+    prompt: the run's nodes in API form, whose widgets the prefix may name.
+    """
+    folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
+        filled_in(prefix, prompt or {}, datetime.now()), folder_paths.get_output_directory(),
+        width, height)
+    return folder, name, counter, subfolder
+
+
+def filled_in(prefix: str, prompt: Mapping[str, Any], now: datetime) -> str:
+    """The prefix with its dates and widgets, free of characters that Windows refuses."""
+    filled = PATTERN.sub(lambda match: value_of(match[1], prompt, now) or match[0], prefix)
+    drive, path = os.path.splitdrive(filled)  # of a whole path on Windows, with its colon
+    folder, name = os.path.split(REFUSED.sub("_", path))
+    return drive + os.path.join(folder, shortened(name))
+
+
+def value_of(pattern: str, prompt: Mapping[str, Any], now: datetime) -> str | None:
+    """What a pattern stands for; None for the server's own and for unknown ones."""
+    if pattern.startswith("date:"):
+        return DATE.sub(lambda match: dated(match[0], now), pattern.removeprefix("date:"))
+    node, dot, widget = pattern.partition(".")
+    return widget_of(prompt, node, widget) if dot else None
+
+
+def dated(part: str, now: datetime) -> str:
+    if part in YEARS:
+        return now.strftime(YEARS[part])
+    return str(getattr(now, PARTS[part[0]])).zfill(len(part)) if part[0] in PARTS else part
+
+
+def widget_of(prompt: Mapping[str, Any], node: str, widget: str) -> str | None:
+    """The value of a widget, as part of a name; None if there is none or if it is linked.
+
+    node: a type, or else a title, as the page looks for it.
+    """
+    named = ([one for one in prompt.values() if one.get("class_type") == node]
+             or [one for one in prompt.values() if one.get("_meta", {}).get("title") == node])
+    value = named[0]["inputs"].get(widget) if named else None
+    if value is None or isinstance(value, list):
+        return None
+    return SEPARATORS.sub("_", str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def shortened(name: str) -> str:
+    return name.encode()[:MOST_BYTES].decode(errors="ignore")

@@ -1,0 +1,45 @@
+"""Patterns in file names: what the server fills in where no page has, and what it never leaves."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+NOW = datetime(2026, 3, 4, 15, 6, 7)
+PROMPT = {
+    "3": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"},
+          "inputs": {"seed": 42, "prompt": 'a/b: "c"?\n', "expand": True, "method": ["1", 0]}},
+    "4": {"class_type": "SSD_Sampler", "_meta": {"title": "Mine"}, "inputs": {"seed": 43}}}
+
+
+@pytest.mark.parametrize(("prefix", "name"), [
+    ("%date:yyyy-MM-dd%/x", "2026-03-04/x"),
+    ("%date:yy_M_d hh:mm:ss%", "26_3_4 15_06_07"),
+    ("%date:yyy%", "yyy"),  # as ComfyUI's page has it
+    ("%SSD_Sampler.seed%-%Mine.expand%", "42-true"),
+    ("%Mine.prompt%", "a_b_ _c___"),
+    ("%width%x%height%_%year%", "%width%x%height%_%year%"),
+    ("%SSD_Sampler.method% %Nobody.seed%", "%SSD_Sampler.method% %Nobody.seed%"),
+    ("100% <|*> a\tb", "100% ____ a_b"),
+    ("x/" + "é" * 200, "x/" + "é" * 100)])
+def test_patterns_are_filled_in_and_nothing_is_left_that_windows_refuses(pack, prefix, name):
+    assert pack.module("nodes.filenames").filled_in(prefix, PROMPT, NOW) == name
+
+
+@pytest.mark.parametrize("node", ["SSD_SaveImage", "SSD_Replay"])
+def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
+    hidden = SimpleNamespace(prompt=PROMPT, extra_pnginfo={})
+    monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
+    images = torch.zeros(1, 8, 8, 3)
+    stats = SimpleNamespace(story=(), pictures=images.mul(255).byte().numpy(),
+                            acceptance=torch.zeros(1, 2, 2).numpy(), recipes=({"keep_rows": 0},))
+    values = {"SSD_SaveImage": {"images": images},
+              "SSD_Replay": {"stats": stats, "overlay": False, "seconds": 3.0, "format": "webp"}}
+    entry, = pack.nodes[node].execute(
+        filename_prefix="%SSD_Sampler.seed%/%date:hh:mm%", **values[node]).ui["images"]
+    assert entry["subfolder"] == "42" and ":" not in entry["filename"]
+    assert "date" not in entry["filename"]
+    assert (pack.stubs.folders.output / "42" / entry["filename"]).is_file()
