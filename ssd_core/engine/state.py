@@ -377,8 +377,7 @@ class DecodeState:
     def _require_numbers(self, rows: int) -> None:
         """Raise SSDError if the state that predicts the last cell of these rows is not finite."""
         if not self.hidden[:, self.grid.slot(rows * self.grid.columns - 1)].isfinite().all():
-            raise SSDError(f"the numbers overflowed in {str(self.backbone.dtype)[6:]}: load the "
-                           "backbone with dtype bf16, or fp32 where the card has no bf16")
+            raise SSDError(self.backbone.overflowed())
 
     def picture(self) -> torch.Tensor:
         """Tokens [B, R, C] int64 without row ends."""
