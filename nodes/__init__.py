@@ -8,7 +8,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import ComfyExtension, io
 
 from ..ssd_core.engine import pace, usual
-from . import previews, sizes
+from . import language, plans, previews, sizes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -17,6 +17,7 @@ from .doctor import Doctor
 from .encode_image import EncodeImage
 from .finish import Finish
 from .folders import own_folder, register_folders
+from .kept_rows import KeptRows
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
 from .pick import Pick
@@ -31,7 +32,7 @@ from .unfinished_run import UnfinishedRun
 NODES: list[type[io.ComfyNode]] = [
     LoadBackbone, LoadHeads, Schedule, BaselineMethod, Sampler, StartSeeds, Pick, Finish,
     UnfinishedRun, Race, CompareMethods, DecodeTokens, EncodeImage, SaveImage, Replay,
-    AcceptanceMap, Doctor,
+    AcceptanceMap, Doctor, KeptRows,
 ]
 
 
@@ -42,6 +43,8 @@ class SSDExtension(ComfyExtension):
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
         previews.register_route()
         sizes.register_route()
+        plans.register_route()
+        language.register_route()
         for record in (usual.OWN, pace.OWN):
             record.keep_in(own_folder())
         return NODES

@@ -9,6 +9,7 @@ from ..ssd_core.front.knobs import all_knobs
 from ..ssd_core.front.promises import method_help
 from . import inputs, schedules, weights
 from .errors import noted
+from .language import said
 from .newer import found_by
 from .schedule import plan_outputs
 from .types import CATEGORY
@@ -37,7 +38,7 @@ class BaselineMethod(io.ComfyNode):
         chosen = schedules.baseline(method, widgets)
         plan, text = schedules.plan_for(chosen, "postcard", backbone.module if backbone else None,
                                         mm.get_torch_device())
-        return io.NodeOutput(chosen, plan.passes or plan.passes_max, text)
+        return io.NodeOutput(chosen, plan.passes or plan.passes_max, said(text))
 
 
 def knob_inputs() -> list[io.Input]:

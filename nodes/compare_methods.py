@@ -15,6 +15,7 @@ from ..ssd_core.front.promises import method_help
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted
+from .language import said
 from .newer import RESENT, found_by
 from .types import CATEGORY, MethodType, image_of
 
@@ -71,12 +72,13 @@ class CompareMethods(io.ComfyNode):
         results = [run.result for run in runs]
         notes = [*left_out, *dict.fromkeys(note for run in runs
                                            for note in (*run.told, *run.notes))]
+        told = [said(note) for note in notes]
         missing = next((run.output for run in runs if run.images is None), None)
         if missing is not None:
-            return io.NodeOutput(missing, table_of(results, notes=notes), missing, ui=ui)
+            return io.NodeOutput(missing, table_of(results, notes=told), missing, ui=ui)
         images = [run.images for run in runs if run.images is not None]
         sheet = sheet_of(results, [to_bytes(image[0]) for image in images], notes=notes)
-        return io.NodeOutput(image_of([sheet]), table_of(results, notes=notes),
+        return io.NodeOutput(image_of([sheet]), table_of(results, notes=told),
                              torch.cat(images), ui=ui)
 
 

@@ -11,6 +11,7 @@ from ..ssd_core.weights.figures import figures_of
 from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
 from .errors import noted
+from .language import said
 from .newer import found_by
 from .requests import asked_size
 from .types import CATEGORY, TokenPictures, TokensType
@@ -59,8 +60,8 @@ class EncodeImage(io.ComfyNode):
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
         with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
             tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])
-        return io.NodeOutput(TokenPictures.of(module, tokens), rows, f"{report}; {rows} of "
-                             f"{module.grid.rows} rows of tokens are the picture's")
+        return io.NodeOutput(TokenPictures.of(module, tokens), rows, said(
+            f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"))
 
 
 def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,

@@ -8,6 +8,7 @@ from functools import wraps
 import comfy.model_management as mm
 
 from ..ssd_core.errors import SSDError
+from .language import said
 
 last_error: list[str] = []  # at most one
 
@@ -36,7 +37,7 @@ def noted(execute: Callable) -> Callable:
             if not isinstance(error, mm.InterruptProcessingException):
                 note(error)
             if isinstance(error, SSDError):
-                raise Refusal(str(error)) from error
+                raise Refusal(said(str(error))) from error
             raise
 
     return wrapper

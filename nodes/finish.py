@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
+from ..ssd_core.errors import SSDError
 from ..ssd_core.front.request import Request
-from . import inputs, outcome, previews, requests, running, weights
+from . import finished, inputs, outcome, previews, requests, running, weights
 from .errors import noted
 from .newer import RESENT, found_by
 from .types import CATEGORY, StartedPictures, StartedType
@@ -31,15 +34,30 @@ class Finish(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, started: StartedPictures, preview: str,
                 heads: weights.LoadedHeads | None = None) -> io.NodeOutput:
         requests.check_pairing(backbone, heads)
+        keys = [finished.key_of(recipe, backbone) for recipe in started.recipes]
         runs = [running.Run(rest_of(recipe, backbone, heads), backbone, heads,
-                            title=f"seed {recipe['seed']}") for recipe in started.recipes]
+                            title=f"seed {recipe['seed']}", earlier=finished.found(key))
+                for recipe, key in zip(started.recipes, keys, strict=True)]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        keep(keys, runs)
         return io.NodeOutput(*outcome.of(runs), ui=ui)
+
+
+def keep(keys: Sequence[str], runs: Sequence[running.Run]) -> None:
+    """Keep what was drawn now; what was drawn before keeps its own story."""
+    for panel, (key, run) in enumerate(zip(keys, runs, strict=True)):
+        if run.earlier is not None:
+            run.story = run.earlier.shown_in(panel)
+        elif (drawn := run.outcome) is not None:
+            finished.keep(key, drawn)
 
 
 def rest_of(recipe: dict, backbone: weights.LoadedBackbone,
             heads: weights.LoadedHeads | None) -> Request:
     """The request that draws the rows below those of a stopped run."""
+    if recipe["heads"] is not None and heads is None:
+        raise SSDError("these pictures were begun with draft heads: connect Load Draft Heads to "
+                       "'heads', with the heads that they were begun with")
     rows = min(recipe["stopped_rows"], recipe["tokens"]["shape"][0] - 1)
     return Request.of_recipe({**recipe, "keep_rows": rows}, backbone.module,
                              heads.module if heads else None, mm.get_torch_device())

@@ -18,6 +18,7 @@ from ..ssd_core.front.knobs import described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.weights.catalogue import CATALOGUE
+from .language import said_to_all
 from .newer import ADVANCED
 from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
 from .types import BackboneType, HeadsType, MethodType, TokensType
@@ -166,12 +167,23 @@ def keep() -> list[io.Input]:
     ]
 
 
-def complaint_about_prompt(prompt: str | None) -> str | None:
+def keep_picture() -> io.Input:
+    return io.Int.Input("keep_picture", default=0, min=0, max=64, optional=True, **ADVANCED,
+                        tooltip="Which picture of 'keep' to keep, by its number in the batch: 1 is "
+                                "the first. 0 = all: the only one, or one for each picture of "
+                                "batch_size.")
+
+
+def complaint_about_prompt(prompt: object) -> str | None:
     """What is wrong with a prompt; None if nothing is, or if it is linked.
 
     validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget it
-    takes. ComfyUI checks ranges and lists; combinations are checked when the node runs.
+    takes. ComfyUI checks ranges and lists; combinations are checked when the node runs. Programs
+    may send anything.
     """
+    if prompt is not None and not isinstance(prompt, str):
+        return said_to_all(f"it is of type {type(prompt).__name__}, not text: send one text, and a "
+                           "request for each prompt of a list")
     if prompt is not None and not prompt.strip():
-        return "it is empty: say what the picture should show"
+        return said_to_all("it is empty: say what the picture should show")
     return None

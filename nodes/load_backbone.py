@@ -7,6 +7,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import noted
+from .language import said_to_all
 from .newer import ADVANCED, found_by
 from .telling import tell
 from .types import CATEGORY, BackboneType
@@ -51,7 +52,7 @@ class LoadBackbone(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:
-        return folders.complaint_about_backbone(backbone) or True
+        return said_to_all(folders.complaint_about_backbone(backbone) or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, backbone: str | None = None, **_) -> str:

@@ -9,6 +9,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights
 from .errors import noted
+from .language import said_to_all
 from .newer import found_by
 from .schedules import FAITHFUL
 from .telling import tell
@@ -39,7 +40,7 @@ class LoadHeads(io.ComfyNode):
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
-        return folders.complaint_about_heads(heads) or True
+        return said_to_all(folders.complaint_about_heads(heads) or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, heads: str | None = None, **_) -> str:

@@ -11,6 +11,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.front.recipe import to_bytes
 from ..ssd_core.front.together import together
 from . import report, running
+from .language import said
 from .types import RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -24,6 +25,20 @@ def outputs() -> list[io.Output]:
                          tooltip="Forward passes, seconds, acceptance rate and notes.")]
 
 
+def typed() -> list[io.Output]:
+    """Outputs for file names and notes; they come after all others, as links count outputs."""
+    return [io.Int.Output(display_name="seed",
+                          tooltip="The seed that was used; of a batch the first picture's."),
+            io.String.Output(display_name="prompt",
+                             tooltip="The prompt that was used, as it was typed; the report has "
+                                     "the words that were filled in.")]
+
+
+def typed_of(run: running.Run) -> tuple[int, str]:
+    """The values of `typed`."""
+    return run.request.sampling.seed, run.request.prompt
+
+
 def of(runs: Sequence[running.Run]) -> tuple:
     """The values of `outputs` for finished runs of one backbone and size."""
     results = [run.result for run in runs]
@@ -34,10 +49,10 @@ def of(runs: Sequence[running.Run]) -> tuple:
     stats = RunStats(
         runs[0].request.label, together([result.measured for result in results]),
         recipes,
-        np.concatenate([run.count.share() for run in runs]),
+        np.concatenate([run.share for run in runs]),
         None if images is None else to_bytes(images),
         tuple(message for run in runs for message in run.story))
     tokens = TokenPictures.of(runs[0].request.backbone,
                               torch.cat([result.tokens for result in results]), recipes)
     return (missing if images is None else images, tokens, stats,
-            "\n\n".join(map(report.sampled, runs)))
+            said("\n\n".join(map(report.sampled, runs))))

@@ -10,8 +10,9 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.methods import AR, Method
 from ..ssd_core.front.contest import sheet_of
 from ..ssd_core.front.recipe import to_bytes
-from . import inputs, previews, report, requests, running, schedules, weights
+from . import inputs, outcome, previews, report, requests, running, schedules, weights
 from .errors import noted
+from .language import said
 from .newer import RESENT, found_by
 from .types import CATEGORY, MethodType, image_of
 
@@ -36,7 +37,8 @@ class Race(io.ComfyNode):
                 io.Image.Output(display_name="image_b", tooltip="The right picture."),
                 io.Image.Output(display_name="side_by_side",
                                 tooltip="Both, labelled with seconds, passes and verdict."),
-                io.String.Output(display_name="report", tooltip="What was measured.")],
+                io.String.Output(display_name="report", tooltip="What was measured."),
+                *outcome.typed()],
             hidden=previews.HIDDEN, **RESENT,
             **found_by("compare", "benchmark", "speed"))
 
@@ -58,7 +60,8 @@ class Race(io.ComfyNode):
                 for method in racing]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]
-        return io.NodeOutput(*(run.output for run in runs), sheet(runs), "\n\n".join(texts), ui=ui)
+        return io.NodeOutput(*(run.output for run in runs), sheet(runs), said("\n\n".join(texts)),
+                             *outcome.typed_of(runs[0]), ui=ui)
 
 
 def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:

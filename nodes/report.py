@@ -27,10 +27,11 @@ def sampled(run: running.Run) -> str:
         f"{stats['passes']} passes (AR takes {stats['ar_passes']}, "
         f"{stats['step_acceleration']:.2f} times as many), {stats['seconds']['total']:.2f} s "
         f"without pixels, {stats['tokens_per_second']:.0f} tokens/s",
-        f"knobs: {labels.knobs_of(request.method) or 'none'}",
+        f"knobs: {labels.knobs_of(request.method, run.heads is not None) or 'none'}",
         f"accepted by stage/round: {accepted}" if accepted else None,
         f"heads: {named(run.heads.path)}" if run.heads else None,
         f"seeds: {', '.join(map(str, request.seeds))}",
+        "drawn in an earlier run, not again" if run.earlier else None,
         *run.told,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
         f"verdict: {run.result.claim}",

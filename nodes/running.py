@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 import comfy.model_management as mm
+import numpy as np
 import torch
 from comfy.utils import ProgressBar
 from comfy_execution.graph_utils import ExecutionBlocker
@@ -23,7 +24,9 @@ from ..ssd_core.model.grid import Grid
 from ..ssd_core.weights.figures import figures_of
 from ..ssd_core.weights.memory import pixel_bytes
 from . import errors, previews, unfinished
+from .finished import Finished
 from .frames import Frame
+from .language import said
 from .screens import Screens
 from .telling import tell
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
@@ -40,7 +43,8 @@ class Run:
 
     heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
     title: what its preview is called, instead of its method. images: [B, H, W, 3], None if memory
-    was too small for the pixels; `problem` then says so. story: its preview's messages.
+    was too small for the pixels; `problem` then says so. story: its preview's messages. earlier:
+    the outcome, if the same was drawn before.
     """
 
     request: Request
@@ -48,6 +52,7 @@ class Run:
     heads: LoadedHeads | None = None
     node_notes: Sequence[str] = ()
     title: str = ""
+    earlier: Finished | None = None
     result: Result = field(init=False)
     count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
@@ -83,9 +88,30 @@ class Run:
         return shown(self.typed, self.request.words)
 
     @property
+    def outcome(self) -> Finished | None:
+        """What to keep of a finished run of one picture, for `earlier`; None without its pixels."""
+        if self.images is None or not self.result.finished:
+            return None
+        return Finished(self.result.tokens, self.result.measured, self.result.passes,
+                        self.result.seconds, self.share, self.images, self.story)
+
+    @property
+    def share(self) -> np.ndarray:
+        """[B, R, C]: how often each cell's draft stood."""
+        return self.count.share() if self.earlier is None else self.earlier.share
+
+    @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
         """The IMAGE output; if there are no images, it blocks only the nodes connected to it."""
-        return ExecutionBlocker(self.problem) if self.images is None else self.images
+        return ExecutionBlocker(said(self.problem or "")) if self.images is None else self.images
+
+    def events(self) -> Generator[Event, None, None]:
+        if self.earlier is None:
+            yield from self.request.events()
+            return
+        yield from self.earlier.events(self.request.plan)
+        self.earlier.restore(self.result)
+        self.images = self.earlier.images
 
     def take(self, event: Event, seconds: float) -> None:
         self.result.take(event, seconds)
@@ -93,6 +119,8 @@ class Run:
 
     def draw(self) -> None:
         """Decode tokens to pixels; if memory runs out, the tokens are kept."""
+        if self.images is not None:
+            return
         try:
             self.images = images_of(self.request.sized, self.result.tokens, self.result.rows)
         except Exception as error:
@@ -145,9 +173,10 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
     needs the memory of one. until: stop when that many rows of the one run are final. Returns the
     node's `ui`, None without a preview.
     """
-    needed = [run.request.bytes_needed for run in runs]
+    fresh = [run for run in runs if run.earlier is None]
+    needed = [run.request.bytes_needed for run in fresh] or [0]
     weights = list(dict.fromkeys(one for run in runs for one in run.weights))
-    for run in runs:
+    for run in fresh:
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
@@ -159,7 +188,7 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # a preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
-        for run in runs:
+        for run in fresh:
             run.request.learn()  # on a card the weights are not there sooner
         with kept_if_stopped(runs, place.node):
             follow(runs, race if together else in_turn, screens, bar, until)
@@ -175,10 +204,11 @@ def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar,
 
     order: `race` or `in_turn`. until: see `run_all`.
     """
-    steps = order([run.request.events() for run in runs])
+    steps = order([run.events() for run in runs])
     try:
         for panel, seconds, event in steps:
-            bar(event)
+            if runs[panel].earlier is None:
+                bar(event)
             runs[panel].take(event, seconds)  # first: sending a frame may raise an interrupt
             screens.take(panel, event, seconds)
             if until is not None and runs[panel].result.rows >= until:

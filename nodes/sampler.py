@@ -22,8 +22,9 @@ class Sampler(io.ComfyNode):
             inputs=[
                 inputs.backbone(), inputs.heads(), inputs.method(), keep,
                 *inputs.subject(), inputs.quality(), inputs.batch_size(), keep_rows,
-                inputs.preview(), *inputs.schedule(), *inputs.sampling()],
-            outputs=outcome.outputs(),
+                inputs.preview(), *inputs.schedule(), *inputs.sampling(),
+                inputs.keep_picture()],
+            outputs=[*outcome.outputs(), *outcome.typed()],
             hidden=previews.HIDDEN, **RESENT,
             **found_by("ksampler", "speculative decoding", "autoregressive", "text to image",
                        "janus", "generate"))
@@ -37,9 +38,10 @@ class Sampler(io.ComfyNode):
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, batch_size: int, keep_rows: int, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
-                keep: TokenPictures | None = None, expand: bool = False,
+                keep: TokenPictures | None = None, expand: bool = False, keep_picture: int = 0,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
+        keep = keep.picked(keep_picture) if keep is not None else None
         kept, rows, unused = requests.kept(keep, keep_rows, backbone)
         fixed, told = requests.words_of_kept(keep, rows, requests.typed_words(prompt, negative),
                                              batch_size)
@@ -50,4 +52,4 @@ class Sampler(io.ComfyNode):
         runs = [running.Run(part, backbone, heads, [*notes, *unused, *told])
                 for part in request.parts()]
         ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
-        return io.NodeOutput(*outcome.of(runs), ui=ui)
+        return io.NodeOutput(*outcome.of(runs), *outcome.typed_of(runs[0]), ui=ui)

@@ -7,6 +7,7 @@ from comfy_api.v0_0_2 import io
 
 from . import inputs, schedules, weights
 from .errors import noted
+from .language import said
 from .newer import found_by
 from .types import CATEGORY, MethodType
 
@@ -34,7 +35,7 @@ class Schedule(io.ComfyNode):
                                         mm.get_torch_device())
         idle = schedules.idle_knobs(preset, widgets)
         return io.NodeOutput(method, plan.passes or plan.passes_max,
-                             f"{text}\nnote: {idle}" if idle else text)
+                             said(f"{text}\nnote: {idle}" if idle else text))
 
 
 def plan_outputs() -> list[io.Output]:

@@ -17,6 +17,7 @@ from ..ssd_core.front.preview import Preview
 from ..ssd_core.front.request import Request, Result
 from . import previews
 from .frames import Frame, Frames
+from .language import said
 
 
 class Shown(Protocol):
@@ -57,7 +58,8 @@ class Screens:
         journal = previews.opened(place, to_page_and_programs)
         screens = cls([], journal)
         for panel, run in enumerate(runs):
-            screen = run.request.preview(journal, node=place.node, panel=panel, notes=run.notes)
+            screen = run.request.preview(journal, node=place.node, panel=panel,
+                                         notes=[said(note) for note in run.notes])
             screen.label = run.title or screen.label
             screen.words = run.words
             screens.panels.append(screen)

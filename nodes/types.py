@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,6 +43,16 @@ class TokenPictures:
     def of(cls, backbone: Backbone, tokens: torch.Tensor,
            recipes: tuple[dict, ...] = ()) -> TokenPictures:
         return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes)
+
+    def picked(self, number: int) -> TokenPictures:
+        """One picture of them, by its number from 1; 0: all of them."""
+        if number > len(self.tokens):
+            raise SSDError(f"keep_picture {number}: the batch of 'keep' ends at "
+                           f"{len(self.tokens)}: choose a number up to that, or 0 for all")
+        if number == 0:
+            return self
+        one = slice(number - 1, number)
+        return replace(self, tokens=self.tokens[one], recipes=self.recipes[one])
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
         """The tokens, or SSDError if they belong to another backbone."""

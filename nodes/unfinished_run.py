@@ -6,6 +6,7 @@ from comfy_api.v0_0_2 import io
 
 from . import unfinished
 from .errors import noted
+from .language import said
 from .newer import found_by
 from .types import CATEGORY, StartedPictures, StartedType
 
@@ -34,4 +35,4 @@ class UnfinishedRun(io.ComfyNode):
         lines = [f"{n}: {one['prompt']} (seed {one['seed']}, {one['method']} on "
                  f"{one['backbone']['name']}, {one['stopped_rows']} of "
                  f"{one['tokens']['shape'][0]} rows)" for n, one in enumerate(recipes, 1)]
-        return io.NodeOutput(StartedPictures(recipes), "\n".join(lines))
+        return io.NodeOutput(StartedPictures(recipes), said("\n".join(lines)))

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, events, random_heads, tokens
 
 from ssd_core import Finished, Grid, Pass, Sampling, SSDError, Started, generate, methods
+from ssd_core.backbones.reading.checksums import sum_of, write_sums
 from ssd_core.engine.state import DecodeState
 
 every_method = pytest.mark.parametrize("method", one_of_each(), ids=lambda m: m.name)
@@ -336,8 +338,21 @@ def test_hidden_prompt_slots_change_nothing_and_seen_ones_do():
         assert not one.equal(tokens(backbone, method, ["xyzdef"], sampling=sampling))
 
 
-def test_overflow_is_told_with_the_dtype_to_try():
+def test_numbers_that_are_not_finite_name_the_file_that_may_be_damaged():
     backbone = MockBackbone()
     backbone.decoder.layers[0].down.data[0, 0] = float("nan")
-    with pytest.raises(SSDError, match="overflowed in float32: .*bf16"):
+    backbone.files = (Path("mine.safetensors"),)
+    with pytest.raises(SSDError, match="in float32, so .* damaged: .*mine.safetensors") as told:
         tokens(backbone, methods.AR())
+    assert "bf16" not in str(told.value)
+    assert "load the backbone with dtype bf16" in backbone.half().overflowed()
+
+
+def test_a_file_without_its_known_checksum_is_named_as_damaged(tmp_path):
+    backbone, file = MockBackbone(), tmp_path / "model.safetensors"
+    file.write_bytes(b"weights")
+    write_sums(tmp_path, {file.name: sum_of(file)})
+    backbone.files = (file,)
+    assert "is damaged" not in backbone.overflowed()
+    file.write_bytes(b"weighty")
+    assert f"{file} is damaged" in backbone.overflowed()

@@ -1,5 +1,6 @@
 """Downloads against a Hub on loopback: whole or not at all, resumed, cancelled, refused by name."""
 
+import hashlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import pytest
 from support.fake_hub import FakeHub
 
 from ssd_core import SSDError
+from ssd_core.backbones.reading.checksums import SUMS, known_sum
 from ssd_core.cli import main
 from ssd_core.weights import hub, transfer
 from ssd_core.weights.catalogue import CATALOGUE
@@ -44,8 +46,9 @@ def refused(call, *arguments, **options) -> str:
 
 
 def assert_whole(folder: Path) -> None:
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir()} - {SUMS}
     assert names == {LARGE, SMALL, "tokenizer.json"}
+    assert known_sum(folder / LARGE) == hashlib.sha256(CONTENT[LARGE]).hexdigest()
     assert all((folder / name).read_bytes() == CONTENT[name] for name in names)
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 

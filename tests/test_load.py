@@ -1,6 +1,8 @@
 """Loading by name, file or folder; devices and types; and one line for whatever cannot work."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from ssd_core import SSDError, load_backbone, load_heads, methods
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import FORMAT
 from ssd_core.engine.heads import save_heads
-from ssd_core.files import read_safetensors, sha256_of
+from ssd_core.files import ASSETS, read_safetensors, sha256_of
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +123,29 @@ WIDE = json.dumps({"layers": 1, "hidden": 999, "heads": 2, "kv_heads": 2, "head_
 def test_damaged_metadata_or_tensors_are_refused(copy, change):
     rewrite(copy, **change)
     assert copy.name in refused(copy)
+
+
+def test_flipped_bytes_are_named_as_damage(copy):
+    content = bytearray(copy.read_bytes())
+    content[-50:-40] = bytes(byte ^ 0x40 for byte in content[-50:-40])
+    copy.write_bytes(content)
+    assert f"{copy}: damaged, its weights do not have the checksum" in refused(copy)
+
+
+def test_files_of_before_name_no_checksum_and_load(copy, saved):
+    with safe_open(copy, "pt") as file:
+        known = {key: value for key, value in file.metadata().items() if key != "sha256"}
+    save_file(load_file(copy), copy, known)
+    assert load_backbone(copy).sha256 == load_backbone(saved).sha256
+
+
+def test_one_backbone_in_two_types_is_checked_against_itself(tmp_path):
+    folder = Path(shutil.copytree(ASSETS / "postcard" / "int8", tmp_path / "int8")).parent
+    postcard.save(tiny_postcard(), path := folder / "backbone.safetensors")
+    with safe_open(path, "pt") as file:
+        known = {key: value for key, value in file.metadata().items() if key != "sha256"}
+    save_file(load_file(path), path, known)
+    assert "made from, so one of the two is damaged" in refused(path)
 
 
 def test_heads_are_no_backbone(copy, saved):

@@ -7,9 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from ssd_core import methods
+from ssd_core import SSDError, methods
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.front.recipe import save_png
+from ssd_core.front import kept_rows
+from ssd_core.front.recipe import pack, save_png
 from ssd_core.front.workflow import WIDGETS, node_of, workflow_of
 
 SSD = methods.SSD()
@@ -59,7 +60,7 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
     assert {key: told[key] for key in (
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
         "numerics", "size", "batch_size", "control_after_generate")} == {
-        "prompt": "a red house\nat night", "negative": "fog", "seed": 2**64 - 1, "cfg": 2.5,
+        "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": 2.5,
         "temperature": 0.9, "top_k": 7, "top_p": 0.8, "min_p": 0.1,
         "numerics": "fast", "size": "384x384", "batch_size": 1,
         "control_after_generate": "fixed"}
@@ -96,10 +97,34 @@ def test_other_methods_come_from_baseline_method(method, expected):
 
 def test_what_no_node_can_say_is_told_in_the_note():
     """Such as a knob of a newer version."""
-    made = recipe(methods.SSD(), keep_rows=12)
+    made = recipe(methods.SSD())
     text = widgets(workflow_of({**made, "knobs": {**made["knobs"], "tree": 3}}),
                    "MarkdownNote")["text"]
-    assert "tree = 3" in text and "top 12 rows" in text
+    assert "tree = 3" in text
+
+
+def test_kept_rows_come_along_and_are_kept_again():
+    tokens = torch.arange(12).view(4, 3)
+    made = recipe(methods.AR(), keep_rows=2, tokens=pack(tokens))
+    graph = whole(workflow_of(made))
+    assert widgets(graph, "SSD_Sampler")["keep_rows"] == 2
+    assert "top 2 rows" in widgets(graph, "MarkdownNote")["text"]
+    found = kept_rows.read(widgets(graph, kept_rows.NODE)["rows"])
+    assert found.rows == 2 and found.tokens[:2].equal(tokens[:2]) and not found.tokens[2:].any()
+    assert found.tokens.shape == (4, 3) and found.sha256 == made["backbone"]["sha256"]
+    sampler = node_of(graph, "SSD_Sampler")
+    assert all(slot["link"] for slot in sampler["inputs"] if slot["name"] in ("keep", "keep_rows"))
+
+
+@pytest.mark.parametrize("text", ["", "7", "{}", '{"shape": [1, 2], "backbone": {}, "rows": ""}'])
+def test_other_text_is_no_kept_rows(text):
+    with pytest.raises(SSDError, match="not the text of kept rows"):
+        kept_rows.read(text)
+
+
+@pytest.mark.parametrize(("seed", "saved"), [(7, 7), (2**53 - 1, 2**53 - 1), (2**53, str(2**53))])
+def test_a_seed_that_javascript_would_round_is_saved_as_text(seed, saved):
+    assert widgets(workflow_of(recipe(seed=seed)), "SSD_Sampler")["seed"] == saved
 
 
 @pytest.mark.parametrize("method", [

@@ -16,6 +16,16 @@ export function nodeAt(graph, id) {
   return node;
 }
 
+/** The execution id of a node, "12:5" inside the subgraph node 12; null if it is in no graph. */
+export function idOf(graph, node, before = "") {
+  for (const one of graph?._nodes ?? []) {
+    const id = `${before}${one.id}`;
+    const found = one === node ? id : one.subgraph && idOf(one.subgraph, node, `${id}:`);
+    if (found) return found;
+  }
+  return null;
+}
+
 function byId(graph, id) {
   return graph?.getNodeById(Number(id)) ?? graph?.getNodeById(id) ?? null;
 }

@@ -5,20 +5,24 @@ import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
 import { addFold, fold } from "./advanced.js";
 import { make } from "./elements.js";
+import { nameChoices } from "./choices.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
 import { colorLinks, styleOf } from "./link_colors.js";
 import { markPicked, pickByClick } from "./picking.js";
+import { PlanText } from "./plan.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
-import { nodeAt } from "./routing.js";
+import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "./strings.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
 const SIZES = "/ssd/sizes";
+const LANGUAGE = "/ssd/language";
+const PLAN = "/ssd/plan";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 380 },
@@ -29,6 +33,7 @@ const NODES = {
 };
 
 const LOADER = "SSD_LoadBackbone";
+const SCHEDULE = "SSD_Schedule";
 const STARTER = "SSD_StartSeeds";
 const PICKER = "SSD_Pick";
 const VUE_NODES = "Comfy.VueNodes.Enabled";
@@ -36,6 +41,7 @@ const MARGIN = 10; // px that classic nodes leave above and below a widget
 
 /** Previews by node; weak, since the frontend also makes nodes that it never puts in a graph. */
 const previews = new WeakMap();
+const plans = new WeakMap(); // texts of schedules by node
 const memory = new Memory();
 const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
@@ -49,6 +55,8 @@ app.registerExtension({
     colorLinks(app.canvas.default_connection_color_byType, app.canvas.constructor.link_type_colors);
     document.head.append(make("style", "", {}, [styleOf()]));
     app.ui?.settings?.addEventListener?.(`${VUE_NODES}.change`, () => setTimeout(tidyInputs));
+    app.ui?.settings?.addEventListener?.("Comfy.Locale.change", () => setTimeout(tellLanguage));
+    api.addEventListener("status", tellLanguage); // the page has an id by then
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
@@ -63,6 +71,8 @@ app.registerExtension({
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
     fillName(node, patternsFilled);
+    if (node.comfyClass?.startsWith("SSD_")) nameChoices(node, words().choices);
+    if (node.comfyClass === SCHEDULE) attachPlan(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
@@ -187,12 +197,16 @@ function fill(preview, { messages }) {
  * A node's `ui` output. Its run was watched, unless the result comes from ComfyUI's cache: then
  * the picture may be an older one, or one that was drawn in another tab.
  */
-async function restore(output) {
+async function restore(shown, output) {
   const messages = output?.ssd_preview?.at(-1)?.messages;
   if (!messages?.length) return;
-  const here = { ...messages[0], graph: workflow() };
-  if (memory.knows(here) || !(isHere(messages[0].graph) || cached.has(here.node))) return;
-  repaint(memory.replace(here.graph, here.node, await Promise.all(messages.map(withStrips))));
+  // The result may be that of another node with the same inputs, as before it went into a subgraph.
+  const node = idOf(app.graph, shown) ?? messages[0].node;
+  const graph = workflow();
+  if (memory.knows({ ...messages[0], graph, node })) repaint(memory.get(graph, node));
+  else if (isHere(messages[0].graph) || cached.has(node)) {
+    repaint(memory.replace(graph, node, await Promise.all(messages.map(withStrips))));
+  }
 }
 
 function attach(node) {
@@ -213,7 +227,7 @@ function attach(node) {
   const row = claimRow(preview.element);
   previews.set(node, preview);
   node.setSize([Math.max(node.size[0], width), node.size[1]]);
-  chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
+  chain(node, "onExecuted", (output) => inOrder(() => restore(node, output)));
   chain(node, "onConnectionsChange", () => setTimeout(() => {
     fold(node, words(), isClassic);
     sizes.refresh(node);
@@ -236,7 +250,39 @@ function tidyInputs(graph = app.graph) {
     if (!node.comfyClass?.startsWith("SSD_")) continue;
     fold(node, words(), isClassic);
     sizes.refresh(node);
+    plans.get(node)?.refresh();
   }
+}
+
+/** What a schedule will take, on the node before anything runs. */
+function attachPlan(node) {
+  const plan = new PlanText(node, askPlan);
+  const widget = node.addDOMWidget("ssd_plan", "ssd_plan", plan.element, {
+    serialize: false,
+    hideOnZoom: false,
+    getMinHeight: () => plan.height,
+    getMaxHeight: () => plan.height,
+  });
+  widget.serialize = false;
+  plans.set(node, plan);
+  for (const one of node.widgets) chain(one, "callback", () => setTimeout(() => plan.refresh()));
+  chain(node, "onConnectionsChange", () => setTimeout(() => plan.refresh()));
+  setTimeout(() => plan.refresh());
+}
+
+async function askPlan(query) {
+  const answer = await api.fetchApi(`${PLAN}?${new URLSearchParams(query)}`);
+  return answer.ok ? (await answer.json()).plan : "";
+}
+
+let told = "";
+
+/** Let the server know the page's language: its errors, notes and reports are in it. */
+function tellLanguage() {
+  const now = `${new URLSearchParams({ page: api.clientId ?? "", language: language() })}`;
+  if (!api.clientId || now === told) return;
+  told = now;
+  api.fetchApi(`${LANGUAGE}?${now}`).catch(() => { told = ""; });
 }
 
 async function askSizes(backbone) {

@@ -28,6 +28,7 @@ from ..postcards.expanded import Expanded
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
+from .reading.checksums import damaged
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -71,6 +72,7 @@ class Backbone(nn.Module):
     turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
+    files: tuple[Path, ...] = ()  # that the weights were read from
 
     @property
     def size(self) -> tuple[int, int]:
@@ -105,6 +107,19 @@ class Backbone(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         return self.norm.dtype
+
+    def overflowed(self) -> str:
+        """One line about numbers that are not finite; files with a known checksum are read again.
+        """
+        found = f"the numbers overflowed in {str(self.dtype)[6:]}"
+        if broken := damaged(self.files):
+            return (f"{found}: {broken[0]} is damaged, it does not have the checksum that its "
+                    "folder knows: get it again")
+        if self.dtype == torch.float16:
+            return (f"{found}: load the backbone with dtype bf16, or fp32 where the card has no "
+                    "bf16")
+        named = f" ({', '.join(map(str, self.files[:2]))})" if self.files else ""
+        return f"{found}, so the weights may be damaged: get the files of {self.name}{named} again"
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:

@@ -169,7 +169,8 @@ class Postcard(Backbone):
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write everything but the draft heads as one fp16 safetensors file."""
     tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
-    write_safetensors(tensors, path, {**described(backbone, FORMAT), **(metadata or {})})
+    write_safetensors(tensors, path, {**described(backbone, FORMAT), "sha256": sha256_of(tensors),
+                                      **(metadata or {})})
 
 
 def save_int8(backbone: Postcard, path: Path) -> None:
@@ -208,8 +209,11 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
     """Read a file that `save` or `save_int8` wrote; sizes are checked against the tensors."""
     path = checkpoint.files[0]
     tensors, metadata = read_safetensors(path, INT8_FORMAT if holds_int8(checkpoint) else FORMAT)
+    sha256 = sha256_of(tensors)
+    require_whole(path, metadata, sha256)
     try:
         backbone = built(tensors, metadata)
+        backbone.sha256 = metadata["source_sha256"] if holds_int8(checkpoint) else sha256
         matrices = taken_matrices(tensors) if holds_int8(checkpoint) else {}
         shapes = {name: torch.empty_like(values, device="meta", dtype=torch.float32)
                   for name, (values, _) in matrices.items()}
@@ -221,18 +225,27 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
 
 
 def built(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
-    """A postcard of a file's sizes and hash, without values."""
+    """A postcard of a file's sizes, without values."""
     shape = DecoderShape(**json.loads(metadata["shape"]))
     grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
     with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
-        backbone = Postcard(tuple(json.loads(metadata["words"])), len(tensors["code_embedding"]),
-                            shape, grid)
-    backbone.sha256 = sha256_of(tensors)
-    if metadata["format"] == INT8_FORMAT:
-        if metadata["sha256"] != backbone.sha256:
-            raise ValueError("its values are not those that were written")
-        backbone.sha256 = metadata["source_sha256"]
-    return backbone
+        return Postcard(tuple(json.loads(metadata["words"])), len(tensors["code_embedding"]),
+                        shape, grid)
+
+
+def require_whole(path: Path, metadata: dict[str, str], found: str) -> None:
+    """Raise SSDError if the tensors' hash is not the one in the file, or in the int8 file beside.
+
+    Files of earlier versions name none.
+    """
+    beside = path.parent / "int8" / path.name
+    if (known := metadata.get("sha256", found)) != found:
+        raise SSDError(f"{path}: damaged, its weights do not have the checksum that was saved with "
+                       "them: get it again")
+    if "sha256" not in metadata and beside.is_file() and Checkpoint((beside,)).metadata.get(
+            "source_sha256", known) != found:
+        raise SSDError(f"{path}: its weights are not those that {beside} was made from, so one of "
+                       "the two is damaged or of another model: get both again")
 
 
 def taken_matrices(tensors: dict[str, torch.Tensor]

@@ -15,12 +15,15 @@ from ..front.recipe import kept_tokens, opened, recipe_of, save_png, tokens_sha2
 from ..front.request import Request, Result
 from ..front.together import together
 from ..front.words import Words, inherited
+from .like import Like, Source, settled
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free_path
 from .session import decode, load, tell_notes
 
-Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
+Prompt = Annotated[str | None, typer.Argument(
+    help="What the picture should show; with --like the picture's own if left out.",
+    show_default=False)]
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,15 @@ class Keeping:
     def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
         """The Request's fields keep, keep_rows, and fixed where the prompt is the parent's."""
         if self.keep is None:
-            return {"keep_rows": self.keep_rows}
+            return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
         tokens, how = kept_tokens(self.keep, backbone)
         report.say(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
         with opened(self.keep) as image:
             parent = recipe_of(self.keep, image)
-        return {"keep": tokens, "keep_rows": self.keep_rows, "fixed": inherited(parent, typed)}
+        words = inherited(parent, typed)
+        return {"keep": tokens, "keep_rows": self.keep_rows, **({"fixed": words} if words else {})}
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,25 @@ class Saving:
                                   "Default: a new file named after backbone and seed.")
 
 
-def command(prompt: Prompt, knobs: Knobs, drawing: Drawing, picture: Picture, keeping: Keeping,
-            saving: Saving, loading: Loading, json: Json = False) -> None:
+def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Picture,
+            keeping: Keeping, saving: Saving, like: Like, loading: Loading,
+            prompt: Prompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
-    report, method, sampling = Reporter(json), knobs.chosen(), drawing.sampling()
+    report, source = Reporter(json), Source.of(like, context)
+    method, sampling = source.method(knobs), source.sampling(drawing)
+    text, picture, loading = (source.prompt(prompt), source.picture(picture),
+                              source.loading(loading))
     stem = Path(loading.backbone).stem
     out = saving.out or free_path(f"{stem}-{sampling.seed}", picture.batch)
     paths = batch_paths(out, picture.batch)
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
-    typed = Words(prompt, picture.negative or None)
-    request = Request(backbone, heads, method, sampling, prompt, picture.negative,
-                      pictures=picture.batch, fall_back=knobs.method is None,
-                      expand=picture.expand, **keeping.options(backbone, typed, report))
+    typed = Words(text, picture.negative or None)
+    request = Request(backbone, heads, settled(method, backbone, source.recipe is not None),
+                      sampling, text, picture.negative, pictures=picture.batch,
+                      fall_back=not source.names_method, expand=picture.expand,
+                      **{**source.options(backbone, heads),
+                         **keeping.options(backbone, typed, report)})
     tell_notes(request, picture.strict_words)
     tell_words(request, report)
     if request.told:

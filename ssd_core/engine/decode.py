@@ -141,8 +141,7 @@ def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
 def require_finite(state: DecodeState, rows: int) -> None:
     """SSDError if the state that predicts the last cell of these rows is not finite."""
     if not state.hidden[:, state.grid.slot(rows * state.grid.columns - 1)].isfinite().all():
-        raise SSDError(f"the numbers overflowed in {str(state.backbone.dtype)[6:]}: load the "
-                       "backbone with dtype bf16, or fp32 where the card has no bf16")
+        raise SSDError(state.backbone.overflowed())
 
 
 @contextmanager

@@ -28,8 +28,14 @@ def label(method: Method) -> str:
     return " ".join(words)
 
 
-def knobs_of(method: Method) -> str:
-    return ", ".join(f"{f.name} {getattr(method, f.name)}" for f in fields(method))
+def knobs_of(method: Method, heads: bool = False) -> str:
+    """Every knob that has a value. heads: whether draft heads are there; without any, nothing is
+    said of what drafts.
+    """
+    known = {f.name: getattr(method, f.name) for f in fields(method)}
+    idle = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
+    return ", ".join(f"{name} {value}" for name, value in known.items()
+                     if value is not None and name not in idle)
 
 
 def plan_text(method: Method, plan: Plan, where: str) -> str:

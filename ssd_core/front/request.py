@@ -122,8 +122,11 @@ class Request:
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):
             if there not in (here, None):
-                raise SSDError(f"the recipe was made with {what} {str(there)[:10]}, but "
-                               f"{str(here)[:10]} is loaded: load the recipe's own first")
+                raise SSDError(
+                    f"the recipe was made with {what} {there[:10]}, but {here[:10]} is loaded: "
+                    "load the recipe's own first" if here else
+                    f"the recipe was made with {what} {there[:10]}, and none are loaded: load the "
+                    "recipe's own first")
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
         size = tuple(recipe["size"])

@@ -132,11 +132,23 @@ class Shelf:
         return next((place for place in places if place.exists()), places[0])
 
     def how_to_get(self, name: str) -> str:
-        """One line about a missing backbone: how to download it, or what else to choose."""
+        """One line about a backbone that is missing or damaged: what to do about it."""
+        if damage := self.damage(name):
+            return damage
         if name in CATALOGUE:
             return how_to_get(CATALOGUE[name], self.folder_of(name), self.command(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
                 f"choose one of {', '.join(self.choices())}")
+
+    def damage(self, name: str) -> str | None:
+        """One line if a backbone is here but cannot be read; None if it is not, or lacks files."""
+        path = self.folder_of(name)
+        below = not Path(name).is_absolute() and not {"..", "."} & set(Path(name).parts)
+        if not name or not below or not path.exists() or (
+                name in CATALOGUE and missing_files(CATALOGUE[name], path)):
+            return None
+        why_not = family_of(path)[1]
+        return f"backbone {name!r} is here but cannot be read: {why_not}" if why_not else None
 
     def _found(self, name: str, family: str, path: Path, why_not: str = "") -> Found:
         licence = next((CATALOGUE[part].licence.name for part in name.split("/")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..files import ASSETS
+from . import kept_rows
 from .knobs import all_knobs, sampling_knobs
 from .words import drawn_words
 
@@ -24,6 +25,7 @@ BUNDLED = "postcard"  # the backbone that includes its heads
 CUSTOM = "custom"  # the preset and the quality that use every number as given
 WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
 GAP = 60  # px
+MOST_EXACT = 2**53 - 1  # the largest number that JavaScript reads without rounding it
 
 
 def workflow_of(recipe: Mapping) -> dict:
@@ -36,13 +38,31 @@ def workflow_of(recipe: Mapping) -> dict:
     sampler = node_of(graph, SAMPLER)
     words = drawn_words(recipe)
     drawn = {one.name: recipe[one.name] for one in sampling_knobs() if one.name in recipe}
+    drawn["seed"] = exact(drawn["seed"])
     fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
          batch_size=1, **known(sampler, {**drawn, "expand": False}))
     if recipe.get("heads") is None:
         remove(graph, node_of(graph, HEADS))
     lost = set_method(graph, recipe["method"], recipe["knobs"])
+    if recipe["keep_rows"]:
+        keep_rows(graph, recipe)
     fill(node_of(graph, NOTE), text=note(recipe, lost))
     return graph
+
+
+def exact(number: int) -> int | str:
+    """A whole number as ComfyUI's page keeps it: a large one as text, which the server reads too.
+    """
+    return number if number <= MOST_EXACT else str(number)
+
+
+def keep_rows(graph: dict, recipe: Mapping) -> None:
+    """Add a node with the rows that the picture took over, and let the sampler keep them."""
+    sampler = node_of(graph, SAMPLER)
+    node = add(graph, kept_rows.node_of(recipe))
+    connect(graph, node, "tokens", sampler, "keep")
+    connect(graph, node, "keep_rows", sampler, "keep_rows")
+    fill(sampler, keep_rows=recipe["keep_rows"])
 
 
 @cache
@@ -85,8 +105,8 @@ def note(recipe: Mapping, lost: list[str]) -> str:
     lines = [f"This picture was drawn outside ComfyUI, by `{recipe['method']}` on "
              f"**{recipe['backbone']['name']}**. Press **Run** to draw it again."]
     if recipe.get("keep_rows"):
-        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture; here "
-                     "all rows are drawn anew.")
+        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Kept "
+                     "Rows* holds them.")
     if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
         lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
     if lost:
@@ -123,8 +143,15 @@ def remove(graph: dict, gone: Mapping) -> None:
 
 
 def link_method(graph: dict, kind: str) -> dict:
-    """Add a node that sets the method, below the others on the left, and link it."""
-    node = copy.deepcopy(template()[kind])
+    """Add a node that sets the method, and link it."""
+    node = add(graph, copy.deepcopy(template()[kind]))
+    connect(graph, node_of(graph, LOADER), "backbone", node, "backbone")
+    connect(graph, node, "method", node_of(graph, SAMPLER), "method")
+    return node
+
+
+def add(graph: dict, node: dict) -> dict:
+    """Add a node below the others on the left."""
     node["id"] = graph["last_node_id"] = graph["last_node_id"] + 1
     loader = node_of(graph, LOADER)
     left = [other for other in graph["nodes"] if other["pos"][0] <= loader["pos"][0]]
@@ -132,8 +159,6 @@ def link_method(graph: dict, kind: str) -> dict:
                    max(other["pos"][1] + other["size"][1] for other in left) + GAP]
     node["order"] = len(graph["nodes"])
     graph["nodes"].append(node)
-    connect(graph, loader, "backbone", node, "backbone")
-    connect(graph, node, "method", node_of(graph, SAMPLER), "method")
     return node
 
 

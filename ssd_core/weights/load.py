@@ -53,7 +53,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
                        "leave it out, or choose another device")
     checkpoint, family = find_backbone(name_or_path, dtype)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
-    backbone.graphs = graphs
+    backbone.graphs, backbone.files = graphs, checkpoint.files
     if place.type == "cpu":
         with using_threads(1):  # a second thread may wait for a core that another program keeps
             backbone.rounding = rounding(backbone)

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
+from ..backbones.reading.checksums import write_sums
 from ..errors import SSDError, first_line
 from .hub_client import HubFile, body, explained, network_errors
 from .quotes import Quote, part_of, size_of
@@ -61,6 +62,8 @@ class Transfer:
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(self.asked.staging / file.staged, target)
+        write_sums(self.asked.destination, {file.target: file.digest for file in self.asked.files
+                                            if is_sha256(file)})
 
     def require_watcher(self) -> None:
         if self.stop.is_set():
@@ -135,9 +138,9 @@ class Transfer:
 
     def restart(self, file: HubFile) -> None:
         """Count from byte 0. Small files have git's checksum: SHA-1 of a header and the content."""
-        large = len(file.digest) == 64
         header = b"blob %d\0" % file.bytes
-        self.digest = hashlib.sha256() if large else hashlib.sha1(header, usedforsecurity=False)
+        self.digest = (hashlib.sha256() if is_sha256(file)
+                       else hashlib.sha1(header, usedforsecurity=False))
         self.within = 0
 
     def count_all(self, file: BinaryIO) -> None:
@@ -148,3 +151,8 @@ class Transfer:
         self.require_watcher()
         self.digest.update(chunk)
         self.within += len(chunk)
+
+
+def is_sha256(file: HubFile) -> bool:
+    """Whether the Hub names the SHA-256 of a file, as it does of large ones."""
+    return len(file.digest) == 64

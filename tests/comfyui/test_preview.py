@@ -109,16 +109,29 @@ def test_a_node_that_is_removed_while_it_runs_leaves_nothing_behind(tab):
     assert tab.page.locator(".ssd-preview").count() == 0
 
 
+INTO_SUBGRAPH = """() => {
+  const sampler = app.graph._nodes.find((node) => node.type === "SSD_Sampler");
+  if (!app.graph.convertToSubgraph) return null;
+  const { node, subgraph } = app.graph.convertToSubgraph(new Set([sampler]));
+  app.canvas.setGraph(subgraph);
+  return String(node.id);
+}"""
+
+
+def test_a_result_from_the_cache_fills_the_preview_inside_a_subgraph(tab):
+    drawn(tab)
+    first = tab.pixels()
+    if tab.page.evaluate(INTO_SUBGRAPH) is None:
+        pytest.skip("this frontend has no subgraphs")
+    tab.page.wait_for_selector(".ssd-preview:visible")
+    tab.queue()
+    tab.page.wait_for_function("(first) => ssdTest.pixels() === first", arg=first)
+    tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
+
+
 def test_a_sampler_inside_a_subgraph_is_reached(tab):
     tab.build(fresh())
-    inside = tab.page.evaluate("""() => {
-      const sampler = app.graph._nodes.find((node) => node.type === "SSD_Sampler");
-      if (!app.graph.convertToSubgraph) return null;
-      const { node, subgraph } = app.graph.convertToSubgraph(new Set([sampler]));
-      app.canvas.setGraph(subgraph);
-      return String(node.id);
-    }""")
-    if inside is None:
+    if tab.page.evaluate(INTO_SUBGRAPH) is None:
         pytest.skip("this frontend has no subgraphs")
     tab.page.wait_for_selector(".ssd-preview:visible")
     tab.queue()
@@ -359,7 +372,24 @@ def test_the_host_s_language_is_spoken(open_frontend):
     assert tab.page.locator(".ssd-toggle").inner_text() == "叠加层"
     assert tab.page.evaluate("() => app.graph._nodes.find((node) => "
                              "node.type === 'SSD_Sampler').title") == "SSD 采样器"
+    assert tab.change("(node) => node.widgets.find((one) => one.name === 'quality')"
+                      ".options.getOptionLabel('Faithful')") == "忠实"
+    tab.change("(node) => ssdTest.set(node, { keep_rows: 3 })")
+    tab.queue()
+    tab.page.wait_for_function("() => document.body.innerText.includes('没有使用 keep_rows 3')")
     tab.page.evaluate("() => app.extensionManager.setting.set('Comfy.Locale', 'en')")
+
+
+def test_a_schedule_shows_its_passes_before_anything_runs(tab):
+    tab.page.evaluate("""() => {
+      const schedule = LiteGraph.createNode("SSD_Schedule");
+      app.graph.add(schedule);
+      const preset = schedule.widgets.find((one) => one.name === "preset");
+      preset.value = "postcard";
+      preset.callback?.(preset.value);
+    }""")
+    tab.page.wait_for_function("() => [...document.querySelectorAll('.ssd-plan')].some("
+                               "(one) => /^\\d+ passes; AR takes 576/.test(one.textContent))")
 
 
 def test_help_and_locales_are_served(client):

@@ -232,7 +232,7 @@ def prompt(tmp_path):
 def test_a_family_draws_previews_and_decodes_again(pack, models, prompt, name):
     """The small ones; all of them draw in a real ComfyUI (tests/comfyui)."""
     backbone = load(pack, name)
-    images, tokens, stats, report = pack.run("SSD_Sampler", backbone=backbone,
+    images, tokens, stats, report, *_ = pack.run("SSD_Sampler", backbone=backbone,
                                              prompt=prompt.get(name.split("-")[0], "a red"), **FEW)
     width, height = backbone.module.size
     assert images.shape == (1, height, width, 3) and images.std() > 0

@@ -23,7 +23,7 @@ WIDGETS = {"k_h": 2, "k_v": 2, "r": 1, "prompt": "a blue tent at night", "negati
 def sample(pack, backbone, heads=None, **values):
     """(images, tokens, stats, report) of the sampler; few rounds, to be quick."""
     quick = {"quality": "custom", "k_h": 5, "k_v": 3, "r": 0, "i": 0, "cfg": 2.0}
-    return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})
+    return pack.run("SSD_Sampler", backbone=backbone, heads=heads, **{**quick, **values})[:4]
 
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
@@ -94,6 +94,29 @@ def test_kept_rows_stand_token_for_token(pack, backbone, heads):
     assert not torch.equal(redone[:, 9:], tokens.tokens[:, 9:])
 
 
+def test_one_picture_of_a_batch_is_kept(pack, backbone, heads):
+    tokens = sample(pack, backbone, heads, batch_size=3)[1]
+    redone = sample(pack, backbone, heads, seed=99, keep=tokens, keep_rows=9, keep_picture=2)[1]
+    assert torch.equal(redone.tokens[0, :9], tokens.tokens[1, :9])
+    with pytest.raises(pack.error, match="keep_picture 4: the batch of 'keep' ends at 3"):
+        sample(pack, backbone, heads, keep=tokens, keep_rows=9, keep_picture=4)
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race"])
+def test_the_used_seed_and_the_prompt_are_the_last_outputs(pack, backbone, node):
+    outputs = pack.run(node, backbone=backbone, seed=2**64 - 1, cfg=1.0, prompt="a tent")
+    assert outputs[-2:] == (2**64 - 1, "a tent")
+    assert [one.display_name for one in pack.schemas[node].outputs][-2:] == ["seed", "prompt"]
+
+
+def test_a_report_names_no_knob_without_a_value_and_no_heads_that_are_not_there(pack, backbone,
+                                                                                heads):
+    for drafting in (None, heads):
+        report = pack.run("SSD_Sampler", backbone=backbone, heads=drafting)[3]
+        assert "None" not in report and ("drafter heads" in report) == (drafting is not None)
+    assert "None" not in pack.run("SSD_BaselineMethod", method="exact")[2]
+
+
 def test_keep_without_keep_rows_and_the_reverse_are_told_and_not_refused(pack, backbone, heads):
     """Both are one click away from the node as it comes."""
     tokens, report = sample(pack, backbone, heads, keep_rows=3)[1::2]
@@ -113,7 +136,7 @@ def test_without_heads_the_schedule_runs_as_rows_and_says_so(pack, backbone):
 def test_a_connected_schedule_without_heads_runs_as_rows_too(pack, backbone, node):
     schedule = pack.run("SSD_Schedule", preset="custom", k_h=5, k_v=3)[0]
     link = "method" if node == "SSD_Sampler" else "method_b"
-    *_, report = pack.run(node, backbone=backbone, cfg=1.0, **{link: schedule})
+    report = pack.run(node, backbone=backbone, cfg=1.0, **{link: schedule})[3]
     assert "rows k_v=3" in report and "note: there are no draft heads" in report
 
 
@@ -246,7 +269,7 @@ def test_the_preview_goes_to_the_tab_that_asked(pack, backbone, heads, wish, cli
 
 def test_a_race_measures_and_stamps(pack, backbone, heads):
     exact = pack.run("SSD_BaselineMethod", method="exact")[0]
-    a, b, both, report = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
+    a, b, both, report, *_ = pack.run("SSD_Race", backbone=backbone, heads=heads, method_b=exact,
                                   cfg=1.0)
     assert torch.equal(a, b) and "100% of tokens equal (measured in this run)" in report
     assert "verdict: identical, 100% of tokens are AR's (measured, fp32)" in report
@@ -259,7 +282,7 @@ def test_a_race_measures_and_stamps(pack, backbone, heads):
 
 
 def test_a_race_without_methods_is_ar_against_the_default(pack, backbone, heads):
-    *_, report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)
+    report = pack.run("SSD_Race", backbone=backbone, heads=heads, cfg=1.0)[3]
     assert report.startswith("ar on postcard") and "exact against ar" in report
 
 

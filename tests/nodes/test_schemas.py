@@ -14,19 +14,19 @@ GOLDEN, ROOT = HERE / "golden_inputs.json", HERE.parents[1]
 IDS = ["SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler",
        "SSD_StartSeeds", "SSD_Pick", "SSD_Finish", "SSD_UnfinishedRun", "SSD_Race",
        "SSD_CompareMethods", "SSD_DecodeTokens", "SSD_EncodeImage", "SSD_SaveImage", "SSD_Replay",
-       "SSD_AcceptanceMap", "SSD_Doctor"]
+       "SSD_AcceptanceMap", "SSD_Doctor", "SSD_KeptRows"]
 OUTPUTS = {
     "SSD_LoadBackbone": ["SSD_BACKBONE"], "SSD_LoadHeads": ["SSD_HEADS"],
     "SSD_Schedule": ["SSD_METHOD", "INT", "STRING"],
     "SSD_BaselineMethod": ["SSD_METHOD", "INT", "STRING"],
-    "SSD_Sampler": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
+    "SSD_Sampler": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING", "INT", "STRING"],
     "SSD_StartSeeds": ["SSD_STARTED", "IMAGE", "IMAGE"], "SSD_Pick": ["SSD_STARTED"],
     "SSD_Finish": ["IMAGE", "SSD_TOKENS", "SSD_STATS", "STRING"],
     "SSD_UnfinishedRun": ["SSD_STARTED", "STRING"], "SSD_Replay": ["IMAGE", "FLOAT"],
-    "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING"],
+    "SSD_Race": ["IMAGE", "IMAGE", "IMAGE", "STRING", "INT", "STRING"],
     "SSD_CompareMethods": ["IMAGE", "STRING", "IMAGE"], "SSD_DecodeTokens": ["IMAGE"],
     "SSD_EncodeImage": ["SSD_TOKENS", "INT", "STRING"], "SSD_SaveImage": ["IMAGE"],
-    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"]}
+    "SSD_AcceptanceMap": ["IMAGE"], "SSD_Doctor": ["STRING"], "SSD_KeptRows": ["SSD_TOKENS", "INT"]}
 
 
 def test_the_nodes_are_those_of_the_contract(pack):

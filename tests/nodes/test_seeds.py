@@ -46,6 +46,32 @@ def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, backbone, s
     assert names == {0: "seed 22", 1: "seed 20"}
 
 
+def test_one_more_picked_leaves_the_finished_ones_alone(pack, backbone, started, monkeypatch):
+    drawn = []
+    request = pack.module("nodes.running").Request
+    events = request.events
+    monkeypatch.setattr(request, "events", lambda self: drawn.append(self.seeds) or events(self))
+
+    def finished(pictures):
+        picked, = pack.run("SSD_Pick", started=started[0], pictures=pictures)
+        drawn.clear()
+        return pack.run("SSD_Finish", backbone=backbone, started=picked)
+
+    images, tokens, stats, _ = finished("3")
+    both = finished("1, 3")
+    assert drawn and all(seeds == [20] for seeds in drawn)
+    assert torch.equal(both[0][1], images[0]) and torch.equal(both[1].tokens[1], tokens.tokens[0])
+    assert both[2].recipes[1] == stats.recipes[0] and "drawn in an earlier run" in both[3]
+    assert {message["panel"] for message in both[2].story} == {0, 1}
+
+
+def test_pictures_that_were_begun_with_heads_ask_for_them(pack, backbone, heads):
+    begun = pack.run("SSD_StartSeeds", backbone=backbone, heads=heads, count=2, part=1 / 3, cfg=1.0,
+                     quality="custom")[0]
+    with pytest.raises(pack.error, match="connect Load Draft Heads to 'heads'"):
+        pack.run("SSD_Finish", backbone=backbone, started=begun)
+
+
 def test_nothing_picked_makes_the_nodes_behind_wait(pack, started):
     waiting, = pack.run("SSD_Pick", started=started[0])
     assert isinstance(waiting, comfyui_stub.ExecutionBlocker) and waiting.message is None
@@ -139,6 +165,7 @@ def test_tokens_are_kept_if_the_run_is_stopped_while_they_become_pixels(pack, ba
 def test_what_a_stopped_node_had_finished_before_is_kept_with_the_rest(pack, backbone, started):
     before, (one,) = pack.manager.checks, pack.run("SSD_Pick", started=started[0], pictures="1")
     pack.run("SSD_Finish", backbone=backbone, started=one)
+    pack.module("nodes.finished").FINISHED.clear()  # as after a restart
     pack.manager.interrupt_at = 2 * pack.manager.checks - before + 1
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         pack.run("SSD_Finish", backbone=backbone, started=started[0])

@@ -138,6 +138,13 @@ def test_what_is_not_here_says_what_to_do_in_one_line(shelf, name, words):
     assert "\n" not in str(told.value)
 
 
+def test_a_damaged_backbone_is_here_and_its_file_is_named(pack, models):
+    said = pack.nodes["SSD_LoadBackbone"].validate_inputs("broken")
+    assert said.startswith("backbone 'broken' is here but cannot be read: ")
+    assert f"{models / 'ssd_backbones' / 'broken' / BACKBONE}: " in said and "damaged" in said
+    assert "\n" not in said
+
+
 def test_comfyui_lists_the_same(nodes, shelf):
     assert listed(nodes) == listed(shelf)
     assert set(nodes.heads()) == set(shelf.heads())

@@ -128,12 +128,30 @@ def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
     assert passes == 576 and "at most 576" in text
 
 
+def test_the_page_gets_a_schedule_s_passes_before_anything_runs(pack):
+    plan_of = pack.module("nodes.plans").plan_of
+    widgets = {"preset": "custom", "k_h": 5, "k_v": 1, "r": 1, "i": 0}
+    for backbone in ("", "postcard"):
+        passes = pack.run("SSD_Schedule", **widgets)[1]
+        assert plan_of(widgets, backbone).startswith(f"{passes} passes; AR takes 576")
+    assert "preset 'gone': choose one of" in plan_of({"preset": "gone"}, "postcard")
+    assert pack.manager.loads == []
+
+
 @pytest.mark.parametrize("node", [
     "SSD_Sampler", "SSD_Race", "SSD_CompareMethods", "SSD_LoadBackbone", "SSD_LoadHeads"])
 def test_a_complaint_can_land_on_one_widget_only(pack, node):
     """ComfyUI tells it once for every widget that validate_inputs names."""
     taken = inspect.getfullargspec(pack.nodes[node].validate_inputs)
     assert len(taken.args) == 2 and taken.varkw is None
+
+
+@pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
+def test_a_list_of_prompts_is_refused_in_one_line(pack, node):
+    """Programs may send one."""
+    said = pack.nodes[node].validate_inputs(prompt=["a tent", "a house", "a boat"])
+    assert said == ("it is of type list, not text: send one text, and a request for each prompt of "
+                    "a list")
 
 
 @pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
@@ -357,7 +375,7 @@ def save(pack, **values):
 
 
 def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbone):
-    images, tokens, stats, _ = drawn
+    images, tokens, stats, *_ = drawn
     paths, opened = save(pack, images=images, tokens=tokens, stats=stats)
     for n, (path, image) in enumerate(zip(paths, opened, strict=True)):
         assert json.loads(image.info["prompt"]) == {"5": {}}
@@ -368,7 +386,7 @@ def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbo
 
 
 def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, backbone):
-    images, _, stats, _ = drawn
+    images, _, stats, *_ = drawn
     paths, _ = save(pack, images=1 - images, stats=stats)
     _, how = pack.module("ssd_core.front.recipe").kept_tokens(paths[0], backbone.module)
     assert "changed" in how

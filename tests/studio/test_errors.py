@@ -8,8 +8,9 @@ from support.error_lines import templates
 
 from ssd_core import Sampling, SSDError
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.chinese import catalogue, report_in_chinese, says_something
 from ssd_core.model.knobs import declared
-from studio.errors import catalogue, in_language, says_something
+from studio.errors import in_language
 from studio.jobs import fault
 from studio.words import CHINESE, ENGLISH
 
@@ -21,21 +22,21 @@ SLOTS = re.compile(r"\{(\d+)\}")
 
 
 def raised() -> set[str]:
-    """Templates of all that the engine and the app raise."""
+    """Templates of all that the engine, the nodes and the app raise."""
     core = ROOT / "ssd_core"
     files = [path for path in core.rglob("*.py")
              if not path.relative_to(core).as_posix().startswith(TERMINAL)]
-    return {line for path in [*files, *(ROOT / "studio").rglob("*.py")]
-            for line in templates(path)}
+    files += [*(ROOT / "studio").rglob("*.py"), *(ROOT / "nodes").glob("*.py")]
+    return {line for path in files for line in templates(path)}
 
 
 def test_every_error_line_has_its_chinese_and_the_catalogue_has_no_other():
-    assert sorted(raised() - set(LINES)) == [], "add these to studio/errors_zh.json"
+    assert sorted(raised() - set(LINES)) == [], "add these to ssd_core/assets/chinese.json"
     assert sorted(set(LINES) - raised()) == [], "nothing raises these: remove them"
 
 
 def test_chinese_lines_hold_the_same_values():
-    for english, chinese in {**LINES, **PHRASES}.items():
+    for english, chinese in [pair for kind in catalogue().values() for pair in kind.items()]:
         assert sorted(SLOTS.findall(chinese)) == sorted(SLOTS.findall(english)), english
 
 
@@ -65,6 +66,12 @@ def test_the_legal_range_of_every_knob_is_told_in_chinese():
 @pytest.mark.parametrize("line", ["something: that nobody raises", "", "two\nlines: of it"])
 def test_what_the_catalogue_does_not_know_stays_as_it_is(line):
     assert in_language(CHINESE, line) == line
+
+
+def test_a_report_is_told_line_by_line():
+    told = report_in_chinese("note: 'no boat' was moved to the negative prompt\n"
+                             "verdict: relaxed\n?")
+    assert told == "提示：“no boat”已移到负面提示词\n结论：放宽\n?"
 
 
 def test_english_pages_keep_the_line():

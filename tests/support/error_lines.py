@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RAISERS = {"SSDError", "refusal"}  # what takes a whole line, or one to put behind a path
-TELLERS = {"fault", "how_to_get", "misfit", "no_heads"}  # what returns a line for others to raise
+# What returns a line for others to raise.
+TELLERS = {"fault", "how_to_get", "misfit", "no_heads", "damage", "overflowed"}
 
 
 def templates(path: Path) -> Iterator[str]:

@@ -1,0 +1,34 @@
+"""Kept Rows."""
+
+from __future__ import annotations
+
+from comfy_api.v0_0_2 import io
+
+from ..ssd_core.front import kept_rows
+from .errors import noted
+from .newer import found_by
+from .types import CATEGORY, TokenPictures, TokensType
+
+
+class KeptRows(io.ComfyNode):
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        return io.Schema(
+            node_id="SSD_KeptRows", display_name="Kept Rows (SSD)", category=CATEGORY,
+            description="Holds the rows that a picture took over from another one. It comes with "
+                        "a picture that was drawn outside ComfyUI and dropped onto the page, so "
+                        "that it is drawn again with the same rows.",
+            inputs=[io.String.Input("rows", multiline=True, default="",
+                                    tooltip="The rows of tokens, as text. They are written by the "
+                                            "program that drew the picture.")],
+            outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' of SSD Sampler."),
+                     io.Int.Output(display_name="keep_rows",
+                                   tooltip="How many rows there are; connect it to keep_rows.")],
+            **found_by("keep", "tokens"))
+
+    @classmethod
+    @noted
+    def execute(cls, rows: str) -> io.NodeOutput:
+        found = kept_rows.read(rows)
+        tokens = TokenPictures(found.tokens[None], found.backbone, found.sha256)
+        return io.NodeOutput(tokens, found.rows)

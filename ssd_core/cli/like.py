@@ -1,0 +1,127 @@
+"""`--like PICTURE.png`: the settings of a recipe; flags on the command line overrule them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+
+import typer
+
+from ..backbones.base import Backbone
+from ..engine.choice import filled
+from ..engine.heads import DraftHeads
+from ..engine.methods import Method
+from ..errors import SSDError
+from ..front.recipe import method_of, other_dtype, read_recipe, recipe_tokens, sampling_of
+from ..front.words import drawn_words
+from ..model.sampling import Sampling
+from .options import Drawing, Knobs, Loading, Picture, flag
+from .specs import build_method
+
+NO_HEADS = "none"
+NO_PROMPT = "no prompt: write what the picture should show, or name a picture with --like"
+
+
+@dataclass(frozen=True)
+class Like:
+    """Settings of another picture."""
+
+    like: Path | None = flag(None, "PNG whose settings are used, from the prompt to the dtype; "
+                                   "flags that are given overrule them.")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a run's settings come from: the flags, and a recipe behind them if there is one.
+
+    given: names of the parameters on the command line.
+    """
+
+    recipe: Mapping | None = None
+    given: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, like: Like, context: typer.Context) -> Source:
+        named = {name for name in context.params
+                 if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
+        return cls(None if like.like is None else read_recipe(like.like), named)
+
+    def loading(self, flags: Loading) -> Loading:
+        if self.recipe is None:
+            return flags
+        own = {"backbone": self.recipe["backbone"]["name"], "dtype": self.recipe["dtype"],
+               **({"heads": NO_HEADS} if self.recipe["heads"] is None else {})}
+        return replace(flags, **self._silent(own))
+
+    def picture(self, flags: Picture) -> Picture:
+        if self.recipe is None:
+            return flags
+        width, height = self.recipe["size"]
+        own = {"negative": self.recipe["negative"], "size": f"{width}x{height}"}
+        return replace(flags, **self._silent(own))
+
+    def prompt(self, typed: str | None) -> str:
+        if typed is None and self.recipe is None:
+            raise SSDError(NO_PROMPT)
+        return self.recipe["prompt"] if typed is None and self.recipe is not None else str(typed)
+
+    def sampling(self, flags: Drawing) -> Sampling:
+        named = flags.sampling()
+        if self.recipe is None:
+            return named
+        return replace(sampling_of(self.recipe), **{
+            f.name: getattr(named, f.name) for f in fields(named) if f.name in self.given})
+
+    def method(self, flags: Knobs) -> Method:
+        """The recipe's method, with knobs that are given; a method that is given takes only those.
+        """
+        if self.recipe is None or flags.method not in (None, self.recipe["method"]):
+            return flags.chosen()
+        own = method_of(self.recipe)
+        knobs = {name: value for name, value in asdict(flags).items()
+                 if value is not None and name != "method"}
+        return build_method(own.name, {**asdict(own), **knobs})
+
+    @property
+    def names_method(self) -> bool:
+        """Whether this very method is wanted, so that none takes its place."""
+        return self.recipe is not None or "method" in self.given
+
+    def options(self, backbone: Backbone, heads: DraftHeads | None) -> dict:
+        """Further fields of the Request: the words that were drawn, and the rows that were kept.
+
+        Raises SSDError if backbone or heads are others, unless they are named by flags.
+        """
+        if self.recipe is None:
+            return {}
+        self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
+        self._require_same("heads", heads and heads.sha256, self.recipe["heads"])
+        typed = {"prompt", "negative", "expand"} & self.given
+        return {**({} if typed else {"fixed": (drawn_words(self.recipe),)}), **self._kept(backbone),
+                "drawn_before": other_dtype(self.recipe, backbone)}
+
+    def _kept(self, backbone: Backbone) -> dict:
+        rows = self.recipe["keep_rows"] if self.recipe else 0
+        if not rows or self.recipe is None or {"keep", "keep_rows"} & self.given:
+            return {}
+        if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.given:
+            raise SSDError(f"the picture's top {rows} rows were kept from another one, which needs "
+                           "its own backbone and size: leave --backbone and --size out, or draw "
+                           "all rows with --keep-rows 0")
+        return {"keep": recipe_tokens(self.recipe)[None], "keep_rows": rows}
+
+    def _require_same(self, flag_name: str, here: str | None, there: str | None) -> None:
+        if flag_name not in self.given and there not in (here, None):
+            raise SSDError(f"the picture was drawn with {flag_name} {there[:10]}, but "
+                           f"{here[:10] if here else 'none'} was found: name the picture's own "
+                           f"with --{flag_name}, or another one to draw with")
+
+    def _silent(self, own: Mapping[str, object]) -> dict:
+        """Those settings for which no flag is given."""
+        return {name: value for name, value in own.items() if name not in self.given}
+
+
+def settled(method: Method, backbone: Backbone, named: bool) -> Method:
+    """A recipe's method: a window that an older one left open is the device's usual one."""
+    return filled(method, backbone.grid, backbone.device.type) if named else method

@@ -1,0 +1,60 @@
+"""What the engine and the hosts say, in Chinese.
+
+They write English. assets/chinese.json maps the English template of each text, in which {0}, {1}
+... stand for values, to Chinese; a test compares its `lines`, the errors, with the source. `notes`
+are sentences beside a picture, `report` are lines of reports, `phrases` are texts that may appear
+as a value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from ..files import ASSETS
+
+CATALOGUE = ASSETS / "chinese.json"
+SLOT, ANY = re.compile(r"\{\d+\}"), "(.*?)"
+ANYWHERE = ("phrases", "notes", "lines")
+
+
+def in_chinese(text: str) -> str:
+    """A line or a phrase in Chinese; unchanged if there is no translation."""
+    return next((chinese for kind in ANYWHERE if (chinese := _chinese(text, kind))), text)
+
+
+def report_in_chinese(text: str) -> str:
+    """A text of several lines in Chinese; lines without a translation stay as they are."""
+    return "\n".join(_chinese(line, "report") or in_chinese(line) for line in text.split("\n"))
+
+
+def _chinese(text: str, kind: str) -> str | None:
+    """The Chinese of a text of this kind; None if there is no translation."""
+    for english, pattern, chinese in _templates(kind):
+        if found := pattern.fullmatch(text):
+            values = [in_chinese(value) for value in found.groups()]
+            if says_something(english) or values != list(found.groups()):
+                return chinese.format(*values)
+    return None
+
+
+def says_something(english: str) -> bool:
+    """Whether a template has words. "{0}: {1}" has none and matches nearly every line."""
+    return re.search("[a-z]{2}", SLOT.sub("", english)) is not None
+
+
+@cache
+def catalogue() -> dict[str, dict[str, str]]:
+    return json.loads(CATALOGUE.read_text(encoding="utf-8"))
+
+
+@cache
+def _templates(kind: str) -> list[tuple[str, re.Pattern, str]]:
+    """(English template, its pattern, Chinese template), longest English first."""
+    ordered = sorted(catalogue()[kind].items(), key=lambda pair: -len(SLOT.sub("", pair[0])))
+    return [(english, _pattern(english), chinese) for english, chinese in ordered]
+
+
+def _pattern(english: str) -> re.Pattern:
+    return re.compile(ANY.join(map(re.escape, SLOT.split(english))), re.DOTALL)

@@ -1,0 +1,66 @@
+"""The kept rows of a picture as one text, for the node that brings them into a workflow.
+
+A workflow inside a PNG can name no file that is there too, so it carries the tokens themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..errors import SSDError
+from ..model.grid import LONGEST_SIDE
+
+NODE = "SSD_KeptRows"
+KIND, WIDTH = "<i4", 4  # of a token in a recipe, and its bytes
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """tokens [R, C], zeros below the first `rows`; name and hash of their backbone."""
+
+    tokens: torch.Tensor
+    rows: int
+    backbone: str
+    sha256: str
+
+
+def written(recipe: Mapping) -> str:
+    """The rows that a checked recipe's picture took over from another one."""
+    shape = recipe["tokens"]["shape"]
+    top = base64.b64decode(recipe["tokens"]["data"])[: WIDTH * shape[1] * recipe["keep_rows"]]
+    return json.dumps({"backbone": recipe["backbone"], "shape": shape,
+                       "rows": base64.b64encode(top).decode("ascii")}, separators=(",", ":"))
+
+
+def read(text: str) -> KeptRows:
+    """What `written` wrote; SSDError for anything else."""
+    try:
+        found = json.loads(text)
+        (rows, columns), backbone = found["shape"], found["backbone"]
+        codes = np.frombuffer(base64.b64decode(found["rows"], validate=True), KIND)
+        top = torch.from_numpy(codes.astype(np.int64)).view(-1, columns)
+        tokens = torch.zeros(min(rows, LONGEST_SIDE), columns, dtype=torch.long)
+        tokens[: len(top)] = top
+        return KeptRows(tokens, len(top), str(backbone["name"]), str(backbone["sha256"]))
+    except (ValueError, TypeError, KeyError, RuntimeError, RecursionError) as error:
+        raise SSDError("rows: this is not the text of kept rows: drop a picture whose rows were "
+                       "kept onto the page, which makes this node") from error
+
+
+def node_of(recipe: Mapping) -> dict:
+    """The node that brings a recipe's kept rows, as ComfyUI saves it; without id and place."""
+    text = written(recipe)
+    return {
+        "type": NODE, "size": [340, 130], "flags": {}, "mode": 0,
+        "inputs": [{"localized_name": "rows", "name": "rows", "type": "STRING",
+                    "widget": {"name": "rows"}, "link": None}],
+        "outputs": [{"localized_name": name, "name": name, "type": kind, "links": None}
+                    for name, kind in (("tokens", "SSD_TOKENS"), ("keep_rows", "INT"))],
+        "properties": {"Node name for S&R": NODE, "cnr_id": "ssd-decoding"},
+        "widgets_values": [text], "widgets_values_named": {"rows": text}}

@@ -1,0 +1,45 @@
+/**
+ * What a schedule will take, as a text on its node before anything runs.
+ *
+ * Nothing runs on import; the text asks for itself when its node's inputs change.
+ */
+
+import { addStyleSheet, make, setText } from "./elements.js";
+import { sourceOf, widgetOf } from "./graph.js";
+
+const HEIGHT = 48; // px: three lines
+
+/** What the server must know of a node's inputs to plan it. */
+export function queryOf(node) {
+  const widgets = (node.widgets ?? []).filter((one) => one.serialize !== false);
+  const source = sourceOf(node, "backbone");
+  return {
+    widgets: JSON.stringify(Object.fromEntries(widgets.map(({ name, value }) => [name, value]))),
+    backbone: (source && widgetOf(source, "backbone")?.value) ?? "",
+  };
+}
+
+export class PlanText {
+  #node;
+  #ask;
+  #asked = "";
+
+  /** ask: from a query to the text. */
+  constructor(node, ask) {
+    this.#node = node;
+    this.#ask = ask;
+    this.height = HEIGHT;
+    addStyleSheet();
+    this.element = make("div", "ssd-plan", { role: "status" });
+  }
+
+  /** Show what the node's inputs take now. */
+  async refresh() {
+    const query = queryOf(this.#node);
+    const key = JSON.stringify(query);
+    if (key === this.#asked) return;
+    this.#asked = key;
+    const text = await this.#ask(query).catch(() => "");
+    if (this.#asked === key) setText(this.element, text); // else a later one was asked for
+  }
+}
