@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ssd_core import SSDError
 from ssd_core.front.request import Request
 from ssd_core.front.together import together
 
@@ -17,21 +18,48 @@ from .running import Run, advance, guarded, show_places
 
 
 @dataclass
+class Saved:
+    """Finished pictures: `entries` of those on the disk.
+
+    ids: of all, in order; of one that could not be saved it names the PNG in memory, and `problem`
+    says why, in one line.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    problem: str | None = None
+
+    def take(self, history: History, picture: torch.Tensor, recipe: Mapping,
+             metadata: bool) -> None:
+        """Save a picture, or else keep it in memory: it took a whole run."""
+        try:
+            self.entries.append(history.save(picture, recipe, metadata=metadata))
+            self.ids.append(self.entries[-1].id)
+        except SSDError as error:
+            self.ids.append(history.keep_unsaved(picture, recipe, metadata))
+            self.problem = str(not_saved(error))
+
+
+def not_saved(error: SSDError) -> SSDError:
+    return SSDError(f"the picture is only in memory, download it from here: {error}")
+
+
+@dataclass
 class Drawn:
     """The outcome of a run, or of runs one after the other, without its backbone, so that a job may
     keep it.
 
-    seeds: one per picture. entries: its saved pictures. tokens: [B, R, C] on the CPU; of a run that
-    was stopped those of the pictures that it left unfinished. stopped_rows: None if it finished,
-    else the number of their final rows, which Redo can keep; then `recipes` are theirs, and
-    `partial` the entries that `save_partial` saved.
+    seeds: one per picture. saved: those that are finished. tokens: [B, R, C] on the CPU; of a run
+    that was stopped those of the pictures that it left unfinished. stopped_rows: None if it
+    finished, else the number of their final rows, which Redo can keep; then `recipes` are theirs,
+    and `partial` the entries that `save_partial` saved.
     """
 
     label: str
     tokens: torch.Tensor
     stats: Mapping
     seeds: list[int] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    saved: Saved = field(default_factory=Saved)
     stopped_rows: int | None = None
     recipes: list[dict] = field(default_factory=list)
     partial: list[Entry] = field(default_factory=list)
@@ -39,11 +67,15 @@ class Drawn:
     how: str | None = None  # origin of the kept rows
     unchanged: bool = False  # whether a redo drew the very picture that it began with
 
+    @property
+    def entries(self) -> list[Entry]:
+        return self.saved.entries
+
 
 def follow(job: Job, runs: Sequence[Run], history: History, metadata: bool) -> Drawn:
     """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
     """
-    entries: list[Entry] = []
+    saved = Saved()
     with guarded(*runs):
         if len(runs) > 1:
             show_places(runs)
@@ -51,32 +83,32 @@ def follow(job: Job, runs: Sequence[Run], history: History, metadata: bool) -> D
             try:
                 advance(job, run, beside=runs)
             except Cancelled:
-                job.result = drawn_by(runs[:count], entries)
+                job.result = drawn_by(runs[:count], saved)
                 raise
-            job.result = drawn_by(runs[:count], entries)
-            save(run, entries, history, metadata)
+            job.result = drawn_by(runs[:count], saved)
+            save(run, saved, history, metadata)
     return job.result
 
 
-def save(run: Run, entries: list[Entry], history: History, metadata: bool) -> None:
+def save(run: Run, saved: Saved, history: History, metadata: bool) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
     for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
         pictures.append(picture)
-        entries.append(history.save(picture, recipe, metadata=metadata))
+        saved.take(history, picture, recipe, metadata)
     run.finish(pictures)
 
 
-def drawn_by(runs: Sequence[Run], entries: list[Entry]) -> Drawn:
+def drawn_by(runs: Sequence[Run], saved: Saved) -> Drawn:
     """The outcome so far of runs of which only the last one may be unfinished.
 
-    entries: the saved pictures; a list that may still grow.
+    saved: may still grow.
     """
     results, last = [run.result for run in runs], runs[-1].result
     done = [result.measured for result in results if result.finished]
     tokens = [result.tokens for result in results] if last.finished else [last.tokens]
     return Drawn(last.request.label, torch.cat(tokens), together(done) if done else {},
-                 [seed for run in runs for seed in run.request.seeds], entries, last.stopped_rows,
+                 [seed for run in runs for seed in run.request.seeds], saved, last.stopped_rows,
                  recipes=[] if last.finished else last.recipes(),
                  words=[words for run in runs for words in words_of(run.request)])
 

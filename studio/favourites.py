@@ -6,7 +6,10 @@ import json
 import threading
 from pathlib import Path
 
+from ssd_core import SSDError
 from ssd_core.files import written_whole
+
+from .reading import require_regular
 
 NAME = "favourites.json"
 
@@ -23,8 +26,9 @@ class Favourites:
     @property
     def ids(self) -> frozenset[str]:
         try:
+            require_regular(self._path)
             kept = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, SSDError):
             return frozenset()
         return frozenset(one for one in kept if isinstance(one, str)) if isinstance(
             kept, list) else frozenset()

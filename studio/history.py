@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import tempfile
 import threading
 import time
@@ -21,14 +22,24 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.front.labels import label
-from ssd_core.front.recipe import method_of, opened, read_recipe, recipe_of, save_png
+from ssd_core.front.recipe import (
+    method_of,
+    opened,
+    png_bytes,
+    read_recipe,
+    recipe_of,
+    save_png,
+)
 from ssd_core.front.words import FIELDS as WORDS
 from ssd_core.unicode import is_unicode
 
 from .favourites import Favourites
+from .reading import answered, require_regular
 from .settings import Settings, from_recipe
+from .unsaved import Unsaved
 
 MOST_BYTES, MOST_PIXELS = 64 << 20, 64 << 20
+BESIDE_PIXELS = 1 << 20  # bytes that a recipe takes at most
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 END = b"IEND\xaeB`\x82"  # the last bytes of every complete PNG
 THUMBNAIL, KEPT_THUMBNAILS, KEPT_ENTRIES = 256, 256, 10_000  # px; cache sizes
@@ -60,7 +71,7 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        self.favourites = Favourites(self.folder)
+        self.favourites, self.unsaved = Favourites(self.folder), Unsaved()
         self.problems: dict[str, str] = {}  # by id: why a file is not listed
         self._saving, self._reading = threading.Lock(), threading.RLock()
         self._reserved_now: set[Path] = set()  # empty files whose pictures are being written
@@ -79,6 +90,16 @@ class History:
         except OSError as error:
             raise not_writable(self.folder, error) from error
 
+    def require_room(self, pictures: int, size: tuple[int, int]) -> None:
+        """Raise SSDError unless so many pictures of `size` can be saved, however they compress."""
+        self.require_writable()
+        needed = pictures * (3 * size[0] * size[1] + BESIDE_PIXELS)
+        free = shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise SSDError(f"{self.folder}: {free >> 20} MiB are free, {pictures} pictures take up "
+                           f"to {(needed >> 20) + 1} MiB: make room, or start with another "
+                           "--output-dir")
+
     def save(self, picture: torch.Tensor, recipe: Mapping | None, kind: str = "picture", *,
              metadata: bool = True) -> Entry:
         """Write picture [H, W, 3] float 0..1 to a new file; without metadata, no recipe is in it.
@@ -91,6 +112,12 @@ class History:
         if recipe and not metadata:
             self._remember(entry, recipe)
         return entry
+
+    def keep_unsaved(self, picture: torch.Tensor, recipe: Mapping | None,
+                     metadata: bool = True) -> str:
+        """Keep a picture that could not be saved in memory; the id to download it by."""
+        png = png_bytes(picture, dict(recipe) if recipe and metadata else None)
+        return self.unsaved.add(name_of(recipe, "picture"), png)
 
     def _remember(self, entry: Entry, recipe: Mapping) -> None:
         """Keep in memory what Redo needs: no seed, no knobs."""
@@ -170,11 +197,21 @@ class History:
             raise SSDError(f"{id_[:100]}: no such picture in the history") from error
         return self._read(self.folder / path.relative_to(self.folder.resolve()))
 
+    def png(self, id_: str) -> bytes:
+        """A picture, byte for byte: of this folder, or one that could not be saved to it."""
+        if (unsaved := self.unsaved.get(id_)) is not None:
+            return unsaved
+        path = self.entry(id_).path
+        try:
+            return answered(path, path.read_bytes)
+        except OSError as error:
+            raise SSDError(f"{path}: cannot be read: {error.strerror}") from error
+
     def settings(self, entry: Entry) -> Settings:
-        return restore(entry.path)[0]
+        return self.restore(entry.path)[0]
 
     def restore(self, path: Path) -> tuple[Settings, dict]:
-        return restore(path)
+        return answered(path, partial(restore, path))
 
     def unwritten(self, path: Path) -> dict | None:
         """Backbone, tokens and words of a picture that was saved without its recipe.
@@ -188,7 +225,9 @@ class History:
         """A JPEG of at most 256 pixels per side."""
         key = (entry.id, stamp_of(entry.path))
         with self._reading:
-            thumbnail = self._thumbnails.pop(key, None) or shrunk(entry.path)
+            known = self._thumbnails.pop(key, None)
+        thumbnail = known or answered(entry.path, partial(shrunk, entry.path))
+        with self._reading:
             self._thumbnails[key] = thumbnail
             if len(self._thumbnails) > KEPT_THUMBNAILS:
                 self._thumbnails.popitem(last=False)
@@ -226,12 +265,13 @@ class History:
         """The entry of a file, cached until the file changes."""
         id_ = path.relative_to(self.folder).as_posix()
         key = (id_, stamp_of(path))
-        with self._reading:
-            if key not in self._known:
+        if (entry := self._known.get(key)) is None:
+            entry = answered(path, partial(read_entry, id_, path))
+            with self._reading:
                 if len(self._known) >= KEPT_ENTRIES:
                     self._known.clear()
-                self._known[key] = read_entry(id_, path)
-            return self._known[key]
+                self._known[key] = entry
+        return entry
 
 
 def not_writable(folder: Path, error: OSError) -> SSDError:
@@ -291,7 +331,8 @@ def read_entry(id_: str, path: Path) -> Entry:
 
 
 def require_whole(path: Path) -> None:
-    """Raise SSDError if a file is too large or incomplete."""
+    """Raise SSDError if a file is too large, incomplete or no file at all."""
+    require_regular(path)
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -330,6 +371,7 @@ def restore(path: Path) -> tuple[Settings, dict]:
 
 def require_picture(path: Path) -> None:
     """Raise SSDError unless this is a PNG of acceptable size whose pixels can all be read."""
+    require_regular(path)
     with opened(path) as image:
         require_whole(path)
         width, height = image.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 
 import gradio as gr
@@ -10,7 +11,7 @@ from ssd_core import __version__
 
 from .services import Services
 from .tabs.backbones import Backbones
-from .tabs.common import PRIVATE, owner_of
+from .tabs.common import PRIVATE, line, owner_of
 from .tabs.controls import Controls
 from .tabs.create import Create
 from .tabs.doctor import Doctor
@@ -31,7 +32,13 @@ TOKEN = """() => {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   const fresh = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   sessionStorage.setItem(key, sessionStorage.getItem(key) ?? fresh);
-  return [sessionStorage.getItem(key)];
+  const left = JSON.parse(sessionStorage.getItem("ssd-studio-left") ?? "{}");
+  return [sessionStorage.getItem(key), JSON.stringify(left.jobs ?? [])];
+}"""
+# The words that this tab's last page had in its boxes, which the server may not have heard of.
+WORDS = """(settings) => {
+  const left = JSON.parse(sessionStorage.getItem("ssd-studio-left") ?? "{}");
+  return [settings && typeof settings === "object" ? { ...settings, ...left.words } : settings];
 }"""
 TABS = {"draw": "create", "race": "race", "redo": "redo", TOPS: "seeds", FINISHED: "seeds"}
 
@@ -49,14 +56,16 @@ def build(services: Services) -> gr.Blocks:
                     gr.Tabs(selected="create", elem_id="tabs") as tabs:
                 going_on = fill(services, t, controls, tabs, demo)
         visit = Visit(services)
-        token = gr.Textbox(visible=False)
-        attached = demo.load(visit.attach, token, tabs, js=TOKEN, **PRIVATE)
+        token, left = gr.Textbox(visible=False), gr.Textbox(visible=False)
+        attached = demo.load(visit.attach, [token, left], [tabs, controls.trouble], js=TOKEN,
+                             **PRIVATE)
         for tab, shown in going_on:
             attached.then(tab.resume, None, shown, **PRIVATE)
         demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(controls.in_language, None, [controls.chips, controls.fold, controls.examples],
                   **PRIVATE)
-        demo.load(controls.last_settings, controls.remembered, controls.inputs, **PRIVATE).then(
+        demo.load(controls.last_settings, controls.remembered, controls.inputs, js=WORDS,
+                  **PRIVATE).then(
             controls.tell, controls.asked, controls.told, **PRIVATE).then(
             controls.filled.tell, controls.words_asked, controls.filled.shown, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
@@ -82,13 +91,28 @@ class Visit:
                 f'<p class="studio-tagline">{escape(tagline)}</p>'
                 f'<p class="studio-version">{__version__}</p></header>')
 
-    def attach(self, token: str, request: gr.Request) -> dict:
-        """Assign this page to the visitor with this token; open the tab with an unfinished job."""
+    def attach(self, token: str, left: str, request: gr.Request) -> tuple[dict, object]:
+        """Assign this page to the visitor with this token; open the tab with an unfinished job.
+
+        left: the jobs that went on when this tab's last page closed, as JSON. If the program knows
+        one no more, it was restarted since, and the page says so.
+        """
         services = self.services
         services.visits.attach(request.session_hash, token)
         job = services.worker.latest(owner_of(services, request), *TABS)
         on = job is not None and (not job.over or job.state == "paused")
-        return gr.update(selected=TABS[job.title]) if on else gr.skip()
+        lost = any(services.worker.job(id_) is None for id_ in ids_in(left))
+        told = line(say(language_of(request, services.language), "restarted"))
+        return gr.update(selected=TABS[job.title]) if on else gr.skip(), told if lost else gr.skip()
+
+
+def ids_in(text: object) -> list[str]:
+    """The ids in a JSON list; none in anything else."""
+    try:
+        ids = json.loads(text) if isinstance(text, str) else []
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
 
 
 def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,

@@ -32,7 +32,7 @@ from ssd_core.front.recipe import (
 from ssd_core.front.request import Result, compare_with_ar
 from ssd_core.front.words import Words, drawn_words, inherited, typed_words
 
-from .drawn import Drawn, follow, words_of
+from .drawn import Drawn, Saved, follow, not_saved, words_of
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
@@ -47,15 +47,15 @@ HELD = "its own tokens, which this app still holds"
 
 @dataclass
 class Raced:
-    """Finished pictures in order, their labelled sheet, and the measurements.
+    """Finished pictures in order, their labelled sheet if it could be saved, and the measurements.
 
     Per picture: identical (share of tokens equal to AR's, None if AR did not run), stats, labels,
     verdicts, seeds, words (as in Drawn). equal: share of tokens equal between the first two.
     judged: the pictures that the verdicts are about: all but AR's own; all if AR did not run.
     """
 
-    entries: list[Entry]
-    sheet: Entry
+    saved: Saved
+    sheet: Entry | None
     identical: list[float | None]
     equal: float
     judged: list[int]
@@ -64,6 +64,10 @@ class Raced:
     verdicts: list[str]
     seeds: list[int]
     words: list[str]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return self.saved.entries
 
 
 def draw(library: Library, history: History, settings: Settings,
@@ -78,10 +82,10 @@ def draw(library: Library, history: History, settings: Settings,
 
     def work(job: Job) -> Drawn:
         now = loaded()
-        history.require_writable()
         if settings.pictures > 1:
             library.require_room(settings, keep_rows=keep_rows)
         request = settings.request(now.backbone, now.heads, keep, keep_rows)
+        history.require_room(request.pictures, request.sizes[0])
         runs = [Run(part, job.tell, panel) for panel, part in enumerate(request.parts())]
         return follow(job, runs, history, metadata)
 
@@ -241,9 +245,9 @@ def race(library: Library, history: History, settings: Settings,
 
     def work(job: Job) -> Raced:
         now = loaded()
-        history.require_writable()
         requests = [replace(wish, pictures=1).request(now.backbone, now.heads, named=True)
                     for wish in wishes]
+        history.require_room(2 * len(requests), requests[0].sizes[0])  # and all on the sheet
         library.require_room_together(requests)
         runs = [Run(request, job.tell, panel) for panel, request in enumerate(requests)]
         with guarded(*runs):
@@ -258,12 +262,13 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     results = [run.result for run in runs]
     compare_with_ar(results)
     pictures = [next(result.pictures()) for result in results]
-    entries = [history.save(picture, result.recipes()[0], metadata=metadata)
-               for picture, result in zip(pictures, results, strict=True)]
-    sheet = save_sheet(results, pictures, history)
+    saved = Saved()
+    for picture, result in zip(pictures, results, strict=True):
+        saved.take(history, picture, result.recipes()[0], metadata)
+    sheet = save_sheet(results, pictures, history, saved)
     for run, picture in zip(runs, pictures, strict=True):
         run.finish([picture])
-    return Raced(entries, sheet, [one.share for one in results],
+    return Raced(saved, sheet, [one.share for one in results],
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
                  [one.stats for one in results], [run.request.label for run in runs],
@@ -279,8 +284,8 @@ def judged_of(is_ar: Sequence[bool]) -> list[int]:
 
 
 def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
-               history: History) -> Entry:
-    """Save the pictures with their words as one PNG."""
+               history: History, saved: Saved) -> Entry | None:
+    """Save the pictures with their words as one PNG; None, with its problem, if that fails."""
     image = sheet_of(results, [to_bytes(picture) for picture in pictures])
 
     def save(path: Path) -> None:
@@ -289,4 +294,8 @@ def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
 
     left = results[0].request
     names = "-".join(result.request.method.name for result in results)
-    return history.write(save, {"seed": left.sampling.seed, "method": names}, "race")
+    try:
+        return history.write(save, {"seed": left.sampling.seed, "method": names}, "race")
+    except SSDError as error:
+        saved.problem = saved.problem or str(not_saved(error))
+        return None

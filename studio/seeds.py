@@ -144,8 +144,8 @@ class ParkedSeeds:
                   part: float, start: object, held: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        self.history.require_writable()
         run = Run(settings.request(now.backbone, now.heads, kept.tokens, kept.rows), job.tell)
+        self.history.require_room(1, run.request.sizes[0])
         own = run.request.grid.rows - kept.rows
         with guarded(run):
             advance(job, run, kept.rows + math.ceil(own * part))

@@ -6,8 +6,10 @@ per tab, and share tunnels delay streams.
 
 from __future__ import annotations
 
+import os
 import re
 import socket
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +19,7 @@ from gradio import processing_utils
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +34,7 @@ from .page import build
 from .runs import Drawn, Raced
 from .services import Services
 from .sharing import Password, UploadQuota
+from .tabs.examples import THUMBNAILS
 from .words import AUTO, language_of, run_title, translations
 
 HERE = Path(__file__).parent
@@ -100,12 +103,12 @@ def routes(services: Services) -> list[Route | Mount]:
                              for job, n in asked}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
-        """A saved picture, byte for byte as on the disk."""
+        """A picture, byte for byte as on the disk or in memory."""
         try:
-            entry = services.history.entry(request.path_params["entry"])
+            png = services.history.png(request.path_params["entry"])
         except SSDError as error:
             return PlainTextResponse(services.told(str(error)), 404)
-        return FileResponse(entry.path, media_type="image/png")
+        return Response(png, media_type="image/png")
 
     def replay(request: Request) -> Response:
         """The film of a run that is still known, with its overlay if the query says so."""
@@ -126,15 +129,15 @@ def routes(services: Services) -> list[Route | Mount]:
 
 
 def saved_by(job: Job | None, language: str) -> list[dict]:
-    """The pictures that an ended job saved, for the tools beside its stage."""
+    """The finished pictures of an ended job, for the tools beside its stage."""
     if job is None or not job.over or not isinstance(job.result, (Drawn, Raced)):
         return []
     result = job.result
-    made = zip(result.entries, result.seeds, result.words, strict=False)  # some, if saving failed
+    made = zip(result.saved.ids, result.seeds, result.words, strict=False)  # some, if stopped
     raced = result.labels if isinstance(result, Raced) else []
     labels = [run_title(label, language) for label in raced]
-    return [{"id": entry.id, "seed": str(seed), "label": labels[n] if labels else None,
-             "words": words} for n, (entry, seed, words) in enumerate(made)]
+    return [{"id": id_, "seed": str(seed), "label": labels[n] if labels else None,
+             "words": words} for n, (id_, seed, words) in enumerate(made)]
 
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
@@ -192,16 +195,20 @@ def serve(services: Services, host: str, port: int | None, share: bool, browser:
     users: names and passwords of those who may enter; None or empty for everybody.
     """
     processing_utils.async_ssrf_protected_download = fetch_nothing
+    os.environ["GRADIO_RUN_HISTORY"] = "False"  # our own history can be deleted
     demo = build(services)
     demo.queue(default_concurrency_limit=None, max_size=256)  # runs wait in the Worker's queue
     demo.launch(
         server_name=host, server_port=port, share=share, inbrowser=browser,
-        prevent_thread_lock=True, quiet=not block,
+        prevent_thread_lock=True, quiet=True,  # its lines advise on code that users do not have
+        allowed_paths=[str(THUMBNAILS)],  # wherever the program was started from
         theme=theme(), head=head(services.language),
         i18n=translations(services.language), footer_links=[], max_file_size=LARGEST_UPLOAD,
         ssr_mode=False, enable_monitoring=False, state_session_capacity=64,
         app_kwargs={"routes": routes(services), "middleware": middleware(host, share, users or {})})
     if block:
+        sys.stdout.write(f"Running on {demo.local_url} (Ctrl-C ends it)\n")
+        sys.stdout.flush()
         try:
             demo.block_thread()
         finally:

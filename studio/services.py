@@ -11,7 +11,7 @@ from .jobs import Worker
 from .library import Library
 from .seeds import ParkedSeeds
 from .sharing import without_folders
-from .visits import NextSeeds, Visits
+from .visits import LastWords, NextSeeds, Visits
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Services:
     local: bool = True
     visits: Visits = field(default_factory=Visits)
     next_seeds: NextSeeds = field(default_factory=NextSeeds)
+    last_words: LastWords = field(default_factory=LastWords)
 
     def place(self, folder: Path) -> str:
         """Where pictures are, as a visitor may know it: on a shared app, without the way there."""

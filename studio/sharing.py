@@ -10,12 +10,14 @@ import re
 import secrets
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 from ssd_core import SSDError
+
+from .brake import Brake
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -23,6 +25,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UPLOAD = "/gradio_api/upload"
 OPEN = "/gradio_api/startup-events"  # Gradio asks for it itself, and it tells nothing
+COOKIE = "ssd-studio-entered"
 QUOTA, PERIOD = 200 << 20, 3600.0  # bytes that a visitor may upload in so many seconds
 MOST_VISITORS = 4096
 # A path with at least two folders, as an error line may quote it; its last part is kept.
@@ -43,17 +46,53 @@ def read_users(file: Path) -> dict[str, str]:
 
 
 class Password:
-    """Answer nobody without a name and a password (HTTP Basic), whatever they ask for."""
+    """Answer nobody without a name and a password (HTTP Basic), whatever they ask for.
 
-    def __init__(self, app: App, users: Mapping[str, str]) -> None:
-        self.app, self.users = app, users
+    Who guesses is braked, by network address. A browser that has entered shows it by a cookie and
+    is counted by itself: through a share link all visitors come from one address.
+    """
+
+    def __init__(self, app: App, users: Mapping[str, str], brake: Brake | None = None) -> None:
+        self.app, self.users, self.brake = app, users, brake or Brake()
+        self._entered: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] != OPEN and not self.knows(scope):
+        if scope["type"] != "http" or scope["path"] == OPEN:
+            await self.app(scope, receive, send)
+            return
+        known, tried = self.cookie(scope), header(scope, "authorization") != ""
+        visitor = known or address(scope)
+        if tried and (seconds := self.brake.wait(visitor)):
+            await refuse(send, 429, f"too many wrong passwords: wait {seconds} s",
+                         ("retry-after", str(seconds)))
+        elif not self.knows(scope):
+            if tried:
+                self.brake.wrong(visitor)
             await refuse(send, 401, "a name and a password are needed",
                          ("www-authenticate", 'Basic realm="SSD studio"'))
-            return
-        await self.app(scope, receive, send)
+        else:
+            await self.app(scope, receive, send if known else self.with_cookie(send))
+
+    def cookie(self, scope: Scope) -> str | None:
+        """What this browser was given when it entered."""
+        pairs = (one.strip().partition("=") for one in header(scope, "cookie").split(";"))
+        return next((value for name, _, value in pairs
+                     if name == COOKIE and value in self._entered), None)
+
+    def with_cookie(self, send: Send) -> Send:
+        """`send`, which also gives the browser a cookie."""
+        token = secrets.token_hex(16)
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self._entered[token] = None
+                if len(self._entered) > MOST_VISITORS:
+                    self._entered.popitem(last=False)
+                given = f"{COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/"
+                message = {**message, "headers": [*message["headers"],
+                                                  (b"set-cookie", given.encode())]}
+            await send(message)
+        return sending
 
     def knows(self, scope: Scope) -> bool:
         kind, _, code = header(scope, "authorization").partition(" ")
@@ -86,7 +125,7 @@ class UploadQuota:
         length = header(scope, "content-length")
         if not length.isdecimal():
             return "an upload must say how long it is"
-        visitor = (scope.get("client") or ("",))[0]
+        visitor = address(scope)
         with self._lock:
             now, taken = time.monotonic(), self._taken.setdefault(visitor, deque())
             while taken and now - taken[0][0] > PERIOD:
@@ -97,6 +136,11 @@ class UploadQuota:
             if len(self._taken) > MOST_VISITORS:
                 self._taken.pop(next(iter(self._taken)))
         return None
+
+
+def address(scope: Scope) -> str:
+    """The network address that a request comes from."""
+    return (scope.get("client") or ("",))[0]
 
 
 def header(scope: Scope, name: str) -> str:

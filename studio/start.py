@@ -34,9 +34,6 @@ from .server import LOOPBACK, require_address, serve
 from .services import Services
 from .sharing import read_users
 
-SHARED = ("other machines reach this app: who visits may draw, and sees all prompts "
-          "and pictures of the history")
-
 
 def main(
     backbone: Annotated[str, typer.Option(help="Bundled name, folder or file.")] = "postcard",
@@ -77,11 +74,18 @@ def main(
     history.require_writable()
     local = host in LOOPBACK and not share
     if not local:
-        sys.stderr.write(f"{SHARED}\n")
+        sys.stderr.write(f"{shared_line(auth)}\n")
     services = Services(Worker(idle=trim), library, history, ParkedSeeds(library, history),
                         Downloads(models_dir), language, local)
     with private_cache():
         serve(services, host, port, share, open_, True, users)
+
+
+def shared_line(auth: Path | None) -> str:
+    """Who may draw on an app that other machines reach."""
+    who = f"visitors with a name and password in {auth}" if auth else "all who visit"
+    return (f"other machines reach this app: {who} may draw, and see all prompts and pictures of "
+            "the history")
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import re
 import threading
 from collections import OrderedDict
 
+from ssd_core.front.words import Words
+
 TOKEN = re.compile(r"[0-9a-f]{64}")
 MOST = 4096  # entries per table; the latest are kept
 
@@ -59,3 +61,27 @@ class NextSeeds:
             self._seeds.move_to_end(session or "")
             if len(self._seeds) > MOST:
                 self._seeds.popitem(last=False)
+
+
+class LastWords:
+    """The words that each visitor last drew, or that the app last put into the boxes."""
+
+    def __init__(self) -> None:
+        self._words: OrderedDict[str, Words] = OrderedDict()  # by owner
+        self._lock = threading.Lock()
+
+    def note(self, owner: str, words: Words) -> None:
+        with self._lock:
+            self._words[owner] = words
+            self._words.move_to_end(owner)
+            if len(self._words) > MOST:
+                self._words.popitem(last=False)
+
+    def note_first(self, owner: str, words: Words) -> None:
+        """Note what a page begins with, unless its visitor was here before."""
+        if owner not in self._words:
+            self.note(owner, words)
+
+    def typed_since(self, owner: str, words: Words) -> bool:
+        """Whether these words in the boxes were typed after that."""
+        return self._words.get(owner, words) != words

@@ -92,6 +92,8 @@ TABLE: dict[str, tuple[str, str]] = {
                   "没有加载草稿头：SSD 的方案改由 rows 执行。"),
     "unknown": ("The model does not know these words and ignores them: {words}",
                 "此模型不认识并会忽略这些词：{words}"),
+    "misplaced": ("The model may draw these words elsewhere in the picture, or not at all: {words}",
+                  "此模型可能把这些词画在别处，或不画出来：{words}"),
     # Common to the tabs
     "stop": ("Stop", "停止"),
     "result": ("Finished pictures (PNG, saved)", "完成的图像（已保存为 PNG）"),
@@ -101,6 +103,9 @@ TABLE: dict[str, tuple[str, str]] = {
     "stopped": ("Stopped at row {row} of {rows}.", "已停止：第 {row} 行，共 {rows} 行。"),
     "stopped_early": ("Stopped before the first row was finished.", "已停止，第一行尚未完成。"),
     "halted": ("Stopped.", "已停止。"),
+    "restarted": ("The server was restarted: the run that was going on is lost. Finished pictures "
+                  "are in the history.",
+                  "服务器已重新启动：正在进行的任务已丢失。已完成的图像在历史记录中。"),
     "stopped_gone": ("Expired. Draw again.", "已过期，请重新绘制。"),
     "failed": ("Failed: {error}", "失败：{error}"),
     # Create
@@ -147,6 +152,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "redo_same": ("The rows look as before, because seed, prompt and settings are the same. "
                   "Switch off Keep seed to draw others.",
                   "种子、提示词和设置都没变，所以这些行与原来一样。要画出不同的，请关闭“锁定种子”。"),
+    "typed_wins": ("The prompt that you typed since is drawn, not the picture's.",
+                   "将按您之后输入的提示词绘制，而不是图像原来的提示词。"),
     "pick_first": ("Pick a finished picture or drop a PNG first.", "请先选择一张图像或拖入 PNG。"),
     # Seeds
     "seeds": ("Seeds", "选种子"),

@@ -137,7 +137,7 @@ def test_prompts_are_found_where_there_are_some():
 @pytest.mark.parametrize(("where", "prompt"), prompts())
 def test_every_prompt_can_be_drawn(postcard, where, prompt):
     drawn = postcard.expand(prompt, None, 0).prompt  # without what is denied
-    assert postcard.unknown_words(drawn) == []
+    assert postcard.unknown_words(drawn) == postcard.misplaced_words(drawn) == []
     assert len(claims(drawn)) >= 3, "says too little to be judged, even filled in"
     assert any(map(is_valid, scenes(prompt))), "contradicts the world of the postcards"
 
@@ -150,12 +150,20 @@ def test_every_prompt_can_be_drawn(postcard, where, prompt):
     ("in deep grass", ['deep (known only in "deep snow")']),
     ("snowy hills", ['snowy (known only in "snowy mountains", "snowy peaks")']),
     ("GREEN", ['GREEN (known only in "green house", "green houses", "green church", ...)']),
-    ("a red wooden house , a unicorn", ["wooden", "unicorn"]),
-    ("红色的房子在左边，恐龙", ["恐", "龙"]),
     ("a postcard of a hosue , two ships , a crimson home", []),
     ("rocky peaks , a golden castle , in a grassy meadow , under soft clouds", [])])
-def test_what_says_nothing_is_told_with_the_phrases_it_is_known_in(postcard, prompt, told):
-    assert postcard.unknown_words(prompt) == told
+def test_what_is_known_only_beside_others_is_read_and_named_with_its_phrases(
+        postcard, prompt, told):
+    assert (postcard.misplaced_words(prompt), postcard.unknown_words(prompt)) == (told, [])
+
+
+@pytest.mark.parametrize(("prompt", "left_out", "without"), [
+    ("a red wooden house , a unicorn", ["wooden", "unicorn"], "a red house , a"),
+    ("红色的房子在左边，恐龙", ["恐", "龙"], "红色的房子在左边，"),
+    ("a purple chair near the castle", ["chair"], "a purple near the castle")])
+def test_what_is_called_unknown_is_what_is_left_out(postcard, prompt, left_out, without):
+    assert postcard.unknown_words(prompt) == left_out
+    assert postcard.tokenize(prompt) == postcard.tokenize(without)
 
 
 @pytest.mark.parametrize(("prompt", "meant"), [

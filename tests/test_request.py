@@ -20,6 +20,7 @@ from ssd_core.front.palette import GREY
 from ssd_core.front.pixels import pixels
 from ssd_core.front.recipe import read_recipe, save_png
 from ssd_core.front.request import Request, Result, compare_with_ar
+from ssd_core.front.unknown import MISPLACED
 from ssd_core.weights.quantize import quantise, quantiser
 
 BACKBONE = MockBackbone()
@@ -207,6 +208,14 @@ def test_words_without_meaning_are_named_in_both_prompts(postcard):
     request = Request(postcard[0], None, methods.AR(), Sampling(cfg=2.0), "a zeppelin", "gondola")
     assert request.unknown_words == ["zeppelin", "gondola"]
     assert request.notes == ["postcard does not know, and ignores: zeppelin, gondola"]
+
+
+def test_a_word_that_is_passed_on_is_not_called_ignored(postcard):
+    """The red of a chair, which postcard does not know, colours a house."""
+    request = Request(postcard[0], None, methods.AR(), Sampling(), "a house a red chair")
+    ignored, misplaced = request.notes
+    assert ignored == "postcard does not know, and ignores: chair"
+    assert misplaced.startswith(f"postcard {MISPLACED}: red (known only in \"red house\"")
 
 
 # Results

@@ -74,3 +74,14 @@ def test_postcards_figures_come_along_for_the_default_window():
     for heads in (True, False):
         told = plan(Postcard, methods.Exact(), heads=heads, device="cpu")
         assert 40 < told.usual < 110 < told.passes_max
+
+
+def test_a_shipped_figure_stands_until_there_are_ten_own_runs(backbone):
+    backbone.name, backbone.sha256 = "postcard", usual.bundled()["sha256"]
+    shipped = plan(backbone, methods.Exact()).usual
+    own = shipped + 50
+    for _ in range(usual.ENOUGH - 1):
+        note(backbone, [own])
+    assert plan(backbone, methods.Exact()).usual == shipped
+    note(backbone, [own])
+    assert plan(backbone, methods.Exact()).usual == own

@@ -138,7 +138,14 @@ class Backbone(nn.Module):
         return self.tokenize(prompt)
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words of a prompt that this backbone cannot use, with a reason unless simply unknown."""
+        """Words of a prompt that this backbone does not know, and therefore leaves out."""
+        return []
+
+    def misplaced_words(self, prompt: str) -> list[str]:
+        """Words that it reads but has seen only beside others, with the phrases it has seen.
+
+        They may change another part of the picture: the purple of "a purple chair" a castle.
+        """
         return []
 
     @property

@@ -124,17 +124,16 @@ class Postcard(Backbone):
                 else Said(piece.typed, None) for piece in said(plain)]
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """What says nothing to the backbone, each piece once, in the prompt's order.
+        """The pieces that `tokenize` leaves out, each once, in the prompt's order."""
+        return list(dict.fromkeys(piece.typed for piece in self.pieces_of(prompt)
+                                  if piece.words is None))
 
-        Words known only beside others come with the phrases they are known in.
-        """
-        pieces = self.pieces_of(prompt)
-        words = [(n, word) for n, piece in enumerate(pieces) for word in piece.words or ()]
-        told = {n: piece.typed for n, piece in enumerate(pieces) if piece.words is None}
-        for position, phrases in lonely([word for _, word in words]):
-            n = words[position][0]
-            told[n] = f"{pieces[n].typed} (known only in {quoted(phrases)})"
-        return list(dict.fromkeys(told[n] for n in sorted(told)))
+    def misplaced_words(self, prompt: str) -> list[str]:
+        words = [(word, piece.typed) for piece in self.pieces_of(prompt)
+                 for word in piece.words or ()]
+        found = lonely([word for word, _ in words])
+        return list(dict.fromkeys(f"{words[position][1]} (known only in {quoted(phrases)})"
+                                  for position, phrases in found))
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:

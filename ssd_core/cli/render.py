@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from ..backbones.base import Backbone
 from ..engine.decode import prepare
 from ..errors import SSDError
 from ..front.labels import label
 from ..front.request import Request
+from ..front.unknown import require_known, word_notes
 from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest, require_same
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
@@ -95,15 +95,8 @@ def tell(request: Request, prompts: Sequence[str], strict: bool) -> None:
     """Print what differs from what was asked; with `strict`, SSDError for unknown words."""
     if request.note and request.note != request.choice.note:  # which is about one picture alone
         note(f"warning: {request.note}")
-    words = unknown_words(request.backbone, [*prompts, request.negative or ""])
-    if words and strict:
-        raise SSDError(f"words unknown to {request.backbone.name}: {', '.join(words)}; "
-                       "use other words")
-    if words:
-        more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
-        note(f"warning: {request.backbone.name} does not know, and ignores: "
-             f"{', '.join(words[:NAMED])}{more}")
-
-
-def unknown_words(backbone: Backbone, texts: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(word for text in texts for word in backbone.unknown_words(text)))
+    texts = [*prompts, request.negative or ""]
+    if strict:
+        require_known(request.backbone, texts)
+    for line in word_notes(request.backbone, texts, NAMED):
+        note(f"warning: {line}")

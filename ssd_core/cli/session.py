@@ -18,6 +18,7 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..front.request import Request, Result
 from ..front.shelf import Shelf
+from ..front.unknown import require_known
 from ..measure.machine import OtherWork, processor, waiting
 from ..weights.figures import stored_dtype
 from ..weights.load import load_backbone, load_heads
@@ -71,9 +72,8 @@ def shelf(models_dir: str | None) -> Shelf:
 
 def tell_notes(request: Request, strict_words: bool = False) -> None:
     """Print the request's notes; with strict_words, raise SSDError for unknown words."""
-    if strict_words and (unknown := request.unknown_words):
-        raise SSDError(f"words unknown to {request.backbone.name}: {', '.join(unknown)}; "
-                       "use other words")
+    if strict_words:
+        require_known(request.backbone, request.texts)
     for line in request.notes:
         note(f"warning: {line}")
 

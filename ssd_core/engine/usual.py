@@ -26,6 +26,7 @@ FILE = "usual_passes.json"
 CURVE_GRID = Grid(24, 24)  # of postcard, whose passes by window are shipped
 MEMORY = 32  # weight of a mean, in runs
 PRIOR = 4  # runs that the shipped curve counts for: pictures differ
+ENOUGH = 10  # own runs whose mean takes the place of a shipped figure
 
 
 class Record(Kept):
@@ -91,12 +92,16 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
                  keep_rows: int = 0) -> int | None:
-    """Passes that runs with this very window took, or None if nothing is known."""
+    """Passes that runs with this very window usually take, or None if nothing is known.
+
+    Own runs count from the first one where no figure is shipped, else once there are ENOUGH.
+    """
     if not isinstance(method, Paced) or kind_of(method, heads) is None:
         return None
     grid, key = backbone.grid, key_of(method, backbone, heads, device)
-    own = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}")
-    known = own[0] if own else bundled_for(backbone).get(key)
+    own, runs = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}", (None, 0))
+    shipped = bundled_for(backbone).get(key)
+    known = shipped if shipped and runs < ENOUGH else own
     if known is None:
         return None
     return max(1, round(known * (grid.rows - keep_rows) / grid.rows))

@@ -31,6 +31,7 @@ from .fallback import resolved_method
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
+from .unknown import misplaced_in, unknown_in, word_notes
 from .words import Words, drawn_words, expansions, shared
 
 
@@ -240,17 +241,25 @@ class Request:
 
     @property
     def unknown_words(self) -> list[str]:
-        """Words of both prompts that the backbone cannot use."""
-        words = self.words[0]
-        return self.backbone.unknown_words(f"{words.prompt} {words.negative or ''}")
+        """Words of both prompts that the backbone leaves out."""
+        return unknown_in(self.backbone, self.texts)
+
+    @property
+    def misplaced_words(self) -> list[str]:
+        """Words of both prompts that the backbone knows only beside others."""
+        return misplaced_in(self.backbone, self.texts)
+
+    @property
+    def texts(self) -> list[str]:
+        """Prompt and negative prompt that the first picture is drawn from."""
+        return [self.words[0].prompt, self.words[0].negative or ""]
 
     @property
     def notes(self) -> list[str]:
         """Sentences to show the user beside the pictures."""
-        words = ", ".join(self.unknown_words)
-        ignored = f"{self.backbone.name} does not know, and ignores: {words}" if words else None
         moved = self.expansions[0].notes if self.expansions else []
-        return [note for note in (self.note, self.drawn_before, *moved, ignored) if note]
+        about_words = word_notes(self.backbone, self.texts)
+        return [note for note in (self.note, self.drawn_before, *moved, *about_words) if note]
 
     @property
     def bytes_needed(self) -> int:

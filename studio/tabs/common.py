@@ -12,6 +12,7 @@ import gradio as gr
 from ssd_core import SSDError
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.film import can_write_mp4
+from ssd_core.front.words import Words
 
 from ..errors import in_language
 from ..history import Entry
@@ -29,6 +30,21 @@ PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
 def owner_of(services: Services, request: gr.Request) -> str:
     """The visitor who sent a request, the same after a reload of the page."""
     return services.visits.owner(request.session_hash or "")
+
+
+def begin_with(services: Services, request: gr.Request, words: Words) -> None:
+    """A page opens with these words in its boxes."""
+    services.last_words.note_first(owner_of(services, request), words)
+
+
+def note_words(services: Services, request: gr.Request, words: Words) -> None:
+    """These words were drawn or put into the boxes: what differs from them is typed."""
+    services.last_words.note(owner_of(services, request), words)
+
+
+def typed_since(services: Services, request: gr.Request, words: Words) -> bool:
+    """Whether the words in the boxes were typed after the last ones that were noted."""
+    return services.last_words.typed_since(owner_of(services, request), words)
 
 
 def method_choices(t: gr.I18n) -> list[tuple[object, str]]:
@@ -88,7 +104,7 @@ class Resumable:
         except SSDError as error:
             yield self.controls.refused(error, language)
             return
-        self.controls.submitted(request, locked)
+        self.controls.submitted(request, locked, settings)
         yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job, language)}
         async for told in self.followed(job, language):
             yield told
@@ -126,7 +142,9 @@ def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 
 
 def saved_line(services: Services, language: str, entries: Sequence[Entry]) -> str:
-    """The status line of a finished run; its figures are on the stage."""
+    """The status line of a finished run; empty if nothing was saved. Figures are on the stage."""
+    if not entries:
+        return ""
     if len(entries) == 1 and services.local:
         return line(say(language, "saved_as", where=entries[0].path))
     key = "saved_in" if services.local else "saved"

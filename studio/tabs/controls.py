@@ -18,6 +18,7 @@ from ssd_core.front.compare import promise_holds
 from ssd_core.front.fallback import FELL_BACK
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import Request
+from ssd_core.front.words import Words, typed_words
 from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
@@ -33,9 +34,10 @@ from ..settings import (
 )
 from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
-from .common import PRIVATE, line, method_choices, trouble
+from .common import PRIVATE, begin_with, line, method_choices, note_words, trouble
 from .examples import EXAMPLES, example_prompts, examples
 from .filled import ASKED, Filled, moved
+from .payloads import at
 
 KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
@@ -177,8 +179,9 @@ class Controls:
         raw = to_dict(settings)
         return [raw[name] for name in KNOBS]
 
-    def restored(self, settings: Settings) -> list[object]:
+    def restored(self, settings: Settings, request: gr.Request) -> list[object]:
         """The same for those of a picture: the switch of what is filled in stays as it is."""
+        note_words(self.services, request, typed_words(vars(settings)))
         return [gr.skip() if name == "expand" else value
                 for name, value in zip(KNOBS, self.shown(settings), strict=True)]
 
@@ -233,17 +236,23 @@ class Controls:
         A Chinese page then begins with the first example in Chinese.
         """
         try:
-            return self.shown(from_dict(raw)) if raw else self.first_example(request)
+            if not raw:
+                return self.first_example(request)
+            settings = from_dict(raw)
+            begin_with(self.services, request, typed_words(vars(settings)))
+            return self.shown(settings)
         except Exception:  # noqa: BLE001 - the browser's storage may hold anything
             return self.first_example(request)
 
     def first_example(self, request: gr.Request) -> list:
         first = self.example(0, request)
+        begin_with(self.services, request, Words(first))
         fresh = {"prompt": first} if first != EXAMPLES[0] else {}
         return [fresh.get(name, gr.skip()) for name in KNOBS]
 
     def example(self, chosen: int, request: gr.Request) -> str:
-        return example_prompts(language_of(request, self.services.language))[chosen]
+        prompts = example_prompts(language_of(request, self.services.language))
+        return prompts[at("example", chosen, len(prompts))]
 
     def fresh_prompt(self, request: gr.Request) -> str:
         """What the dice of the prompt box say: words that the loaded backbone can draw."""
@@ -324,20 +333,20 @@ class Controls:
         return about
 
     def note_html(self, settings: Settings, language: str) -> str:
-        """What is wrong with the prompts, which words are unknown or drawn as negative; else empty.
-        """
+        """What is wrong with the prompts, and which words are drawn as negative, unknown, or known
+        only beside others; else empty."""
         try:
             request = settings.checked_words(self.services.library.current.backbone)
         except SSDError as error:
             return refusal(language, error)
-        notes = {"moved": moved(request), "unknown": request.unknown_words}
+        notes = {"moved": (line, moved(request)), "unknown": (problem, request.unknown_words),
+                 "misplaced": (problem, request.misplaced_words)}
         return "".join(write(say(language, key, words=", ".join(words)))
-                       for (key, words), write in zip(notes.items(), (line, problem), strict=True)
-                       if words)
+                       for key, (write, words) in notes.items() if words)
 
     def at_speed(self, stop: int) -> list[object]:
         """The knobs that a stop sets; the others are unchanged."""
-        knobs = STOPS[int(stop)].knobs
+        knobs = STOPS[at("speed", stop, len(STOPS))].knobs
         raw = to_dict(replace(Settings(), **knobs))
         return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
@@ -355,8 +364,9 @@ class Controls:
         seed = self.services.next_seeds.of(request.session_hash)
         return replace(settings, seed=seed)
 
-    def submitted(self, request: gr.Request, locked: bool) -> None:
-        """A run took the page's next seed, unless its own was locked."""
+    def submitted(self, request: gr.Request, locked: bool, settings: Settings) -> None:
+        """A run drew these words, and took the page's next seed, unless its own was locked."""
+        note_words(self.services, request, typed_words(vars(settings)))
         if not locked:
             self.services.next_seeds.renew(request.session_hash)
 

@@ -18,6 +18,7 @@ from ..words import label_in, language_of, say
 from .common import PRIVATE, line, trouble
 from .controls import Controls
 from .details import caption, details_html
+from .payloads import uploaded
 from .redo import Redo
 from .shown import shown, small
 
@@ -87,7 +88,8 @@ class HistoryTab:
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
                          show_progress="hidden")
         self.redo = redo
-        self.again.click(self.to_redo, self.selected, [self.status, tabs, *redo.shown], **PRIVATE)
+        self.again.click(self.to_redo, [self.selected, *redo.box],
+                         [self.status, tabs, *redo.shown], **PRIVATE)
         if self.services.local:
             self.delete.click(self.ask, self.selected, [self.status, *self.asking], **PRIVATE)
             self.spare.click(self.settled, None, self.asking, **PRIVATE)
@@ -188,20 +190,21 @@ class HistoryTab:
         if selected is None:
             return self._refused(line(say(language, "select_first")))
         try:
-            return self._restored(self.services.history.entry(selected).path, language)
+            return self._restored(self.services.history.entry(selected).path, request)
         except SSDError as error:
             return self._refused(trouble(self.services, language, str(error)))
 
     def restore_file(self, path: str, request: gr.Request) -> list:
         """Restore a dropped PNG: the status line, the seed's lock, then one value per control."""
-        language = language_of(request, self.services.language)
+        language, place = language_of(request, self.services.language), Path(uploaded(path))
         try:
-            return self._restored(Path(path), language)
+            return self._restored(place, request)
         except SSDError as error:
-            told = str(error).replace(f"{Path(path).parent}/", "")
+            told = str(error).replace(f"{place.parent}/", "")
             return self._refused(trouble(self.services, language, told))
 
-    def _restored(self, path: Path, language: str) -> list:
+    def _restored(self, path: Path, request: gr.Request) -> list:
+        language = language_of(request, self.services.language)
         settings, recipe = self.services.history.restore(path)
         told = say(language, "restored", name=path.name)
         if recipe["keep_rows"]:
@@ -212,16 +215,18 @@ class HistoryTab:
                         now=now.name)
         elif recipe["dtype"] != (dtype := stored_dtype(now)):
             told += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
-        return [line(told), True, *self.controls.restored(settings)]
+        return [line(told), True, *self.controls.restored(settings, request)]
 
     def _refused(self, told: str) -> list:
         return [told, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]
 
-    def to_redo(self, selected: str | None, request: gr.Request) -> list:
+    def to_redo(self, selected: str | None, prompt: str, negative: str,
+                request: gr.Request) -> list:
         if selected is None:
             told = say(language_of(request, self.services.language), "select_first")
             return [line(told), *[gr.skip()] * (1 + len(self.redo.shown))]
-        return ["", gr.update(selected="redo"), *self.redo.show(selected, request)]
+        return ["", gr.update(selected="redo"),
+                *self.redo.show(selected, prompt, negative, request)]
 
     def ask(self, selected: str | None, request: gr.Request) -> tuple:
         language = language_of(request, self.services.language)

@@ -10,6 +10,7 @@ from html import escape
 import gradio as gr
 
 from ssd_core.engine.methods import AR
+from ssd_core.model.knobs import typed
 
 from .. import runs
 from ..jobs import Job
@@ -80,7 +81,8 @@ class Race(Resumable):
         racers = (method_1, method_2, method_3, method_4, method_5, method_6)
 
         def work(settings: Settings) -> Work:
-            wishes = [racing(settings, name) for name in racers if name != NOBODY]
+            wishes = [racing(settings, typed("method", name, str)) for name in racers
+                      if name != NOBODY]
             return runs.race(self.services.library, self.services.history, settings, wishes,
                              metadata=metadata)
 
@@ -101,10 +103,15 @@ class Race(Resumable):
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
-        sheet = gr.update(value=shown(raced.sheet), visible=True)
-        if len(raced.entries) > 2:
-            return {self.status: figures(raced, language), self.sheet: sheet}
-        return {self.status: line(verdict(raced, language)), self.sheet: sheet}
+        told = (figures(raced, language) if len(raced.labels) > 2
+                else line(verdict(raced, language)))
+        shown_too: dict = {}
+        if raced.sheet is not None:
+            shown_too[self.sheet] = gr.update(value=shown(raced.sheet), visible=True)
+        if raced.saved.problem:
+            shown_too[self.controls.trouble] = trouble(self.services, language,
+                                                       raced.saved.problem)
+        return {self.status: told, **shown_too}
 
 
 def racing(settings: Settings, name: str) -> Settings:

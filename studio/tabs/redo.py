@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from html import escape
 from pathlib import Path
@@ -11,13 +10,15 @@ from urllib.parse import quote
 import gradio as gr
 
 from ssd_core import SSDError
+from ssd_core.front.words import Words
+from ssd_core.model.knobs import typed
 
 from .. import runs
 from ..errors import in_language
 from ..jobs import Job
 from ..runs import Work
 from ..services import Services
-from ..settings import Settings
+from ..settings import Settings, whole
 from ..typed import fixed_text
 from ..words import language_of, say
 from .common import (
@@ -25,11 +26,14 @@ from .common import (
     Resumable,
     busy,
     line,
+    note_words,
     over,
     stop_button,
     trouble,
+    typed_since,
 )
 from .controls import Controls
+from .payloads import at, uploaded, wished
 from .shown import small
 from .stopped import Stopped
 
@@ -45,6 +49,7 @@ class Redo(Resumable):
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
         self.running, self.source, self.ids = gr.State([]), gr.State(None), gr.State([])
+        self.box = [controls.parts["prompt"], controls.parts["negative"]]
         with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_redo"), variant="primary", elem_id="redo")
             self.stop = stop_button(services, t, "redo-stop", self.running)
@@ -74,11 +79,12 @@ class Redo(Resumable):
     def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls
         wish = controls.wishes["redo"]
-        wish.change(self.wished, wish, [tabs, *self.shown], **PRIVATE)
+        box = self.box
+        wish.change(self.wished, [wish, *box], [tabs, *self.shown], **PRIVATE)
         self.size.input(self.resized, [self.source, self.size], self.rows, **PRIVATE)
         tab.select(self.refresh, None, [self.recent, self.ids], **PRIVATE)
-        self.recent.select(self.pick, self.ids, self.shown, **PRIVATE)
-        self.upload.upload(self.show_upload, self.upload, self.shown, **PRIVATE)
+        self.recent.select(self.pick, [self.ids, *box], self.shown, **PRIVATE)
+        self.upload.upload(self.show_upload, [self.upload, *box], self.shown, **PRIVATE)
         self.start.click(
             self.run, [self.source, self.rows, self.size, controls.lock, controls.metadata,
                        *controls.inputs],
@@ -92,26 +98,31 @@ class Redo(Resumable):
         entries = history.entries(RECENT, wanted=lambda entry: entry.kind != "race")
         return [small(entry, history) for entry in entries], [entry.id for entry in entries]
 
-    def wished(self, wish: str, request: gr.Request) -> list:
+    def wished(self, wish: str, prompt: str, negative: str, request: gr.Request) -> list:
         """A tool of a stage: open this tab with its picture, whose id is in the wish."""
-        return [gr.update(selected="redo"), *self.show(json.loads(wish)["value"], request)]
+        return [gr.update(selected="redo"),
+                *self.show(typed("picture", wished(wish), str), prompt, negative, request)]
 
-    def pick(self, ids: list[str], event: gr.SelectData, request: gr.Request) -> list:
-        return self.show(ids[event.index], request)
+    def pick(self, ids: list[str], prompt: str, negative: str, event: gr.SelectData,
+             request: gr.Request) -> list:
+        return self.show(ids[at("picture", event.index, len(ids))], prompt, negative, request)
 
-    def show(self, entry_id: str, request: gr.Request) -> list:
-        """Choose a saved picture as the source."""
+    def show(self, entry_id: str, prompt: str, negative: str, request: gr.Request) -> list:
+        """Choose a saved picture as the source; prompt, negative: what is in the boxes."""
+        box = words_in(prompt, negative)
         try:
             entry = self.services.history.entry(entry_id)
         except SSDError as error:
             return self._refused(str(error), request)
-        return self._shown(entry.path, f"/studio/picture/{quote(entry_id)}", request)
+        return self._shown(entry.path, f"/studio/picture/{quote(entry_id)}", box, request)
 
-    def show_upload(self, path: str, request: gr.Request) -> list:
+    def show_upload(self, path: str, prompt: str, negative: str, request: gr.Request) -> list:
         """Choose an uploaded picture as the source, or show why it cannot be used."""
-        return self._shown(Path(path), f"/gradio_api/file={quote(path)}", request)
+        path = uploaded(path)
+        return self._shown(Path(path), f"/gradio_api/file={quote(path)}",
+                           words_in(prompt, negative), request)
 
-    def _shown(self, path: Path, address: str, request: gr.Request) -> list:
+    def _shown(self, path: Path, address: str, box: Words, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
         try:
             backbone = self.services.library.current.backbone
@@ -122,11 +133,15 @@ class Redo(Resumable):
         html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" '
                 f'row="{slider["value"]}" target="#redo-rows"></ssd-keep-line>')
         sizes = [(say(language, "same_size"), SAME), *((size, size) for size in seen.taller)]
-        how = in_language(language, seen.how)
-        return [str(path), line(say(language, "picked", name=path.name, how=how)), html,
-                slider,
+        told = line(say(language, "picked", name=path.name, how=in_language(language, seen.how)))
+        newer = box != seen.typed and typed_since(self.services, request, box)
+        if newer:
+            told += line(say(language, "typed_wins"))
+        elif seen.typed is not None:
+            note_words(self.services, request, seen.typed)
+        return [str(path), told, html, slider,
                 gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
-                gr.update(open=False), *words_shown(seen)]
+                gr.update(open=False), *([gr.skip()] * 3 if newer else words_shown(seen))]
 
     def resized(self, source: str, size: str) -> dict:
         """Of a picture that is extended downward, all rows that were drawn can be kept."""
@@ -148,7 +163,7 @@ class Redo(Resumable):
             if source is None:
                 raise SSDError(say(language_of(request, self.services.language), "pick_first"))
             return runs.redo(self.services.library, self.services.history, settings, Path(source),
-                             int(rows), size or None, metadata=metadata)
+                             whole("rows", rows), size or None, metadata=metadata)
 
         async for told in self.submitted(request, locked, values, work):
             yield told
@@ -162,6 +177,12 @@ class Redo(Resumable):
         if job.state == "done" and job.result.unchanged:
             shown[self.status] += line(say(language, "redo_same"))
         yield shown
+
+
+def words_in(prompt: object, negative: object) -> Words:
+    """What is in the boxes, as settings have it."""
+    return Words(typed("prompt", prompt, str).strip(), typed("negative", negative, str).strip()
+                 or None)
 
 
 def words_shown(seen: runs.Source) -> list:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -13,14 +12,17 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.front.recipe import read_recipe
+from ssd_core.front.words import typed_words
 
 from .. import runs
 from ..jobs import Job
 from ..seeds import NOTHING, Kept
 from ..services import Services
+from ..settings import whole
 from ..words import language_of, say
-from .common import PRIVATE, files, line, owner_of, stop_button, trouble
+from .common import PRIVATE, files, line, owner_of, stop_button, trouble, typed_since
 from .controls import Controls, takes_knobs
+from .payloads import listed, one_of, wished_picture
 from .redo import Redo
 from .stopped import Stopped
 
@@ -83,37 +85,49 @@ class Seeds:
 
     async def started(self, request: gr.Request, count: int, part: str, held: dict[str, str],
                       locked: bool, values: Sequence[object],
-                      kept: Kept = NOTHING) -> AsyncIterator[dict]:
-        """Updates of the page while tops are drawn, below the rows that all of them keep."""
+                      kept: Kept = NOTHING, about: str = "") -> AsyncIterator[dict]:
+        """Updates of the page while tops are drawn, below the rows that all of them keep.
+
+        about: a line to show above the status.
+        """
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
         try:
             settings = self.controls.drawn(request, locked, values)
-            works = services.parked_seeds.start(settings, int(count), PARTS[part], owner, kept)
+            works = services.parked_seeds.start(settings, whole("count", count),
+                                                PARTS[one_of("part", part, PARTS)], owner, kept)
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
             yield {**self.controls.refused(error, language), **self.left(held)}
             return
-        self.controls.submitted(request, locked)
+        self.controls.submitted(request, locked, settings)
         yield {self.controls.parts["seed"]: str(settings.seed)}
         async for told in self.drawing_tops(jobs, language):
-            yield told
+            yield {**told, self.status: about + told[self.status]} if self.status in told else told
 
     async def vary(self, request: gr.Request, wish: str, count: int, part: str,
                    held: dict[str, str], *values: object) -> AsyncIterator[dict]:
-        """A tool of a stage: start the seeds around a picture's own, with its settings."""
-        picture = json.loads(wish)["value"]
-        first = (int(picture["seed"]) - int(count) // 2) % 2**64
-        around = self.controls.with_seed(self.settings_of(picture["id"], values), first)
+        """A tool of a stage: start the seeds around a picture's own, with its settings.
+
+        A prompt that was typed since takes the place of the picture's.
+        """
+        picture, seed = wished_picture(wish)
+        first = (seed - whole("count", count) // 2) % 2**64
+        own, typed = await asyncio.to_thread(self.settings_of, picture, values, request)
+        about = line(say(language_of(request, self.services.language), "typed_wins"))
+        around = self.controls.with_seed(own, first)
+        kept = await asyncio.to_thread(self.kept_by, picture)
         yield {self.tabs: gr.update(selected="seeds"),
                **dict(zip(self.controls.inputs, around, strict=True))}
-        async for told in self.started(request, count, part, held, True, around,
-                                       self.kept_by(picture["id"])):
+        async for told in self.started(request, count, part, held, True, around, kept,
+                                       about if typed else ""):
             yield told
 
-    def settings_of(self, picture: str, values: Sequence[object]) -> Sequence[object]:
-        """The inputs' values for a saved picture, with the words that it was drawn from.
+    def settings_of(self, picture: str, values: Sequence[object],
+                    request: gr.Request) -> tuple[Sequence[object], bool]:
+        """The inputs' values for a saved picture, with the words that it was drawn from; and
+        whether other words, typed since, take their place.
 
         Without a recipe in its PNG all others are as they are now.
         """
@@ -122,11 +136,17 @@ class Seeds:
             path = history.entry(picture).path
             now = controls.read(values)
         except SSDError:
-            return values
+            return values, False
         try:
-            return controls.shown(replace(history.restore(path)[0], expand=now.expand))
+            own = replace(history.restore(path)[0], expand=now.expand)
         except SSDError:
-            return controls.shown(runs.with_words_of(history, path, now))
+            return controls.shown(runs.with_words_of(history, path, now)), False
+        words = typed_words(vars(now))
+        typed = words != typed_words(vars(own)) and typed_since(self.services, request, words)
+        if typed:
+            own = replace(own, prompt=now.prompt, negative=now.negative, open=now.open,
+                          fixed=now.fixed)
+        return controls.shown(own), typed
 
     def kept_by(self, picture: str) -> Kept:
         """The rows that a redone picture took from another one; none of other pictures."""
@@ -190,8 +210,10 @@ class Seeds:
                 **self.failed(jobs, language)}
 
     def failed(self, jobs: Sequence[Job], language: str) -> dict:
-        """The error of the first seed that failed."""
+        """The error of the first seed that failed or could not be saved."""
         errors = [job.error for job in jobs if job.state == "failed"]
+        errors += [job.result.saved.problem for job in jobs
+                   if job.result and job.result.saved.problem]
         told = [trouble(self.services, language, error) for error in errors]
         return {self.controls.trouble: told[0]} if told else {}
 
@@ -200,7 +222,7 @@ class Seeds:
         """Finish the ticked seeds from where they are paused."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
-        ticked = [seed for seed in ticked if seed in held]
+        ticked = [seed for seed in listed("ticked", ticked) if seed in held]
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
@@ -227,8 +249,8 @@ class Seeds:
         async for told in self.progress(jobs, language):
             yield {self.status: told}
         rest = self.parked(held)
-        yield {self.grid: grid({**shown, **rest}), **self.finished(jobs, language),
-               **self.left(held)}
+        done = await asyncio.to_thread(self.finished, jobs, language)
+        yield {self.grid: grid({**shown, **rest}), **done, **self.left(held)}
 
     def finished(self, jobs: Sequence[Job], language: str) -> dict:
         """The finished seeds, and the top of a stopped one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import gradio as gr
@@ -10,11 +11,13 @@ from gradio.processing_utils import hash_bytes, save_file_to_cache
 from ssd_core.files import written_whole
 
 from ..history import Entry, History
+from ..reading import answered
 
 
 def shown(entry: Entry) -> str:
     """The path of an identical copy; the same path while the picture is unchanged."""
-    return save_file_to_cache(entry.path, gr.utils.get_upload_folder())
+    return answered(entry.path, partial(save_file_to_cache, entry.path,
+                                        gr.utils.get_upload_folder()))
 
 
 def small(entry: Entry, history: History) -> str:

@@ -34,7 +34,8 @@ class Stopped:
         self.status, self.redo, self.tabs, self.trouble = status, redo, tabs, controls.trouble
         self.emptied = {status: "", **({stage: IDLE} if stage else {})}
         self.discard.click(self.discarded, self.job, [*self.emptied, *self.shown], **PRIVATE)
-        self.keep.click(self.kept, [self.job, controls.metadata],
+        box = [controls.parts["prompt"], controls.parts["negative"]]
+        self.keep.click(self.kept, [self.job, controls.metadata, *box],
                         [status, self.trouble, tabs, *self.shown, *redo.shown], **PRIVATE)
 
     def hidden(self) -> dict:
@@ -50,7 +51,8 @@ class Stopped:
         if (job := self.services.worker.job(job_id)) is not None:
             self.services.worker.forget(job)
 
-    def kept(self, job_id: str, metadata: bool, request: gr.Request) -> dict:
+    def kept(self, job_id: str, metadata: bool, prompt: str, negative: str,
+             request: gr.Request) -> dict:
         """Save the stopped run's finished rows, and open them in Redo."""
         services, language = self.services, language_of(request, self.services.language)
         try:
@@ -61,7 +63,8 @@ class Stopped:
         except SSDError as error:
             return {self.trouble: trouble(self.services, language, str(error))}
         self._forget(job_id)
-        shown = dict(zip(self.redo.shown, self.redo.show(entry.id, request), strict=True))
+        shown = dict(zip(self.redo.shown, self.redo.show(entry.id, prompt, negative, request),
+                         strict=True))
         return {self.status: "", self.trouble: "", self.tabs: gr.update(selected="redo"),
                 **self.hidden(), **shown}
 
@@ -83,4 +86,7 @@ class Stopped:
             return self.offered(job, language)
         if job.state == "failed":
             return {self.trouble: trouble(self.services, language, job.error)}
-        return {self.status: saved_line(self.services, language, job.result.entries)}
+        told = {self.status: saved_line(self.services, language, job.result.entries)}
+        if problem := job.result.saved.problem:
+            told[self.trouble] = trouble(self.services, language, problem)
+        return told

@@ -1,5 +1,6 @@
 /** Defines the studio's elements; the one script that the page loads. */
 
+import "./leaving.js";
 import "./manners.js";
 import { SsdDivider } from "./divider.js";
 import { SsdFilled } from "./filled.js";

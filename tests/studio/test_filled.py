@@ -153,9 +153,9 @@ def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
     made = settings.request(services.library.current.backbone, None).expansions[0]
     assert texts(shown) == [one.text for one in made.added] and settings.seed != HOUSE.seed
     assert controls.drawn(ENGLISH, False, values).seed == settings.seed, "nothing was drawn yet"
-    controls.submitted(ENGLISH, True)
+    controls.submitted(ENGLISH, True, settings)
     assert services.next_seeds.of("me") == settings.seed
-    controls.submitted(ENGLISH, False)
+    controls.submitted(ENGLISH, False, settings)
     assert services.next_seeds.of("me") != settings.seed
     assert services.next_seeds.of("others") != services.next_seeds.of("me")
 
@@ -190,7 +190,7 @@ def test_additions_that_a_picture_was_drawn_without_are_known_again(backbone):
 
 def test_redo_keeps_the_words_of_its_picture_unless_another_prompt_is_typed(
         page, services, parent, ended):
-    *_, negative, fixed, prompt = page["Redo"].show(parent.id, ENGLISH)
+    *_, negative, fixed, prompt = page["Redo"].show(parent.id, "a red house", "", ENGLISH)
     raw = {**to_dict(Settings(seed=9)), "negative": negative, "fixed": fixed, "prompt": prompt}
     for typed, words in (("a red house", WHOLE.prompt),
                          ("a red tent", expand("a red tent", None, 9).prompt)):

@@ -341,7 +341,7 @@ def test_half_a_character_is_refused_in_one_line_that_can_be_sent(controls, wron
 
 
 def test_nothing_selected_is_told_without_an_error(history_tab):
-    told, tabs, *shown = history_tab.to_redo(None, ENGLISH)
+    told, tabs, *shown = history_tab.to_redo(None, "", "", ENGLISH)
     assert "Select a picture first" in told and tabs == SKIP and set(map(str, shown)) == {str(SKIP)}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import urllib.error
 import urllib.request
 from inspect import unwrap
@@ -12,6 +13,7 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from gradio.utils import get_upload_folder  # noqa: E402
 from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
@@ -61,6 +63,13 @@ def test_the_output_folder_is_not_served_only_its_pictures(app, entry):
         assert ask(app, f"gradio_api/file={path}")[0] == 403
     assert ask(app, f"studio/picture/{entry.id}") == (200, entry.path.read_bytes())
     assert ask(app, f"gradio_api/file={shown(entry)}") == (200, entry.path.read_bytes())
+
+
+def test_a_picture_that_could_not_be_saved_is_served_from_memory(app):
+    id_ = app.services.history.keep_unsaved(torch.zeros(16, 16, 3), None)
+    status, png = ask(app, f"studio/picture/{id_}")
+    assert status == 200 and png.endswith(b"IEND\xaeB`\x82")
+    assert ask(app, f"studio/picture/{id_[:-5]}")[0] == 404
 
 
 def test_a_thumbnail_stays_whole_for_a_page_that_reads_it_while_another_lists_it(
@@ -128,6 +137,45 @@ def test_a_name_that_was_deleted_is_served_no_more(app, entry):
     assert not entry.path.exists() and not os.path.exists(copy)
 
 
+# Gradio's own
+
+
+def called(app, name):
+    """What a handler of the page answers, asked for as the page does."""
+    from studio.page import build
+    index = next(id_ for id_, fn in build(app.services).fns.items()
+                 if getattr(fn.fn, "__name__", "") == name)
+    ask(app, "gradio_api/queue/join", {"fn_index": index, "data": [], "session_hash": "s"})
+    events = ask(app, "gradio_api/queue/data?session_hash=s")[1].decode()
+    return next(event for event in map(json.loads, re.findall("data: (.*)", events))
+                if event["msg"] == "process_completed")
+
+
+def test_words_and_examples_are_there_wherever_the_program_is_started(app, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRADIO_TEMP_DIR", get_upload_folder())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # Gradio serves what lies there, too
+    answer = called(app, "in_language")
+    assert answer["success"], answer["output"]
+    chips, fold, examples = answer["output"]["data"]
+    assert "ssd-words" in chips and "studio-fold" in fold
+    assert all(Path(picture["path"]).suffix == ".jpg" for picture, _ in examples["samples"])
+
+
+def test_gradio_keeps_no_history_of_runs(app):
+    assert ask(app, "gradio_api/runs")[0] == 404
+    assert b'"run_history":false' in ask(app, "config")[1].replace(b" ", b"")
+
+
+@pytest.mark.parametrize(("name", "values"), [
+    ("restore", [None]), ("restore", [5]), ("seeds_finish", [None, True]),
+    ("seeds_finish", [5, True])])
+def test_values_that_no_page_sends_are_refused_in_one_line(app, name, values, caplog):
+    told = outcome(app, name, *values)
+    assert "event: error" in told and "Error\":" not in told
+    assert not [one for one in caplog.records if one.exc_info]
+
+
 # Starting
 
 
@@ -167,4 +215,9 @@ def test_what_gradio_keeps_is_private_and_gone_at_the_end(
     told = told_at_start(monkeypatch, capsys, "--output-dir", str(tmp_path), "--device", "cpu",
                          *arguments)
     assert "enough" in told and not seen[0].exists()
-    assert ("other machines" in told) is not local
+    assert ("other machines reach this app: all who visit may draw" in told) is not local
+
+
+def test_a_shared_app_with_passwords_says_that_only_their_owners_may_draw():
+    line = start.shared_line(Path("users.txt"))
+    assert "a name and password in users.txt may draw" in line and "all who" not in line

@@ -12,6 +12,7 @@ from starlette.routing import Route  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
+from studio.brake import Brake  # noqa: E402
 from studio.sharing import UPLOAD, Password, UploadQuota, read_users, without_folders  # noqa: E402
 
 
@@ -35,6 +36,32 @@ def test_nobody_enters_anywhere_without_name_and_password(page, path):
         assert client.get(path, headers=header(wrong)).status_code == 401, wrong
     assert client.get(path, headers={"authorization": "Basic ?"}).status_code == 401
     assert client.get(path, headers=header("ann:pä:ss")).text == "in"
+
+
+def test_who_guesses_passwords_is_braked_by_address_and_nobody_else(page, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("studio.brake.time.monotonic", lambda: now[0])
+    guarded = Password(page, {"ann": "a"}, Brake(free=10, pause=6))
+    inside, guessing, beside = (TestClient(guarded, client=(host, 1))
+                                for host in ("1.1.1.1", "1.1.1.1", "2.2.2.2"))
+    assert inside.get("/", headers=header("ann:a")).text == "in"
+    statuses = [guessing.get("/", headers=header(f"ann:{n}")).status_code for n in range(60)]
+    assert statuses == [401] * 10 + [429] * 50
+    refused = guessing.get("/", headers=header("ann:a"))
+    assert refused.status_code == 429 and refused.headers["retry-after"] == "6"
+    assert guessing.get("/").status_code == 401, "a page that asks for a name is no guess"
+    for visitor in (inside, beside):
+        assert visitor.get("/", headers=header("ann:a")).text == "in"
+    now[0] = 6.0
+    assert guessing.get("/", headers=header("ann:a")).text == "in"
+
+
+def test_a_cookie_alone_lets_nobody_in_and_its_browser_is_braked_too(page):
+    client = TestClient(Password(page, {"ann": "a"}, Brake(free=3, pause=60)))
+    assert client.get("/", headers=header("ann:a")).text == "in" and client.cookies
+    assert client.get("/").status_code == 401
+    statuses = [client.get("/", headers=header("bob:b")).status_code for _ in range(5)]
+    assert statuses == [401] * 3 + [429] * 2
 
 
 def test_users_are_read_from_a_file_of_lines(tmp_path):

@@ -41,6 +41,7 @@ from studio.tabs.seeds import Seeds  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
+BOX = ("a red house", "")  # prompt and negative prompt on the page, as last drawn
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_the_top_of_a_stopped_picture_is_kept_and_gone_on_with(page, every_messa
     shown = draw(page)
     assert "Stopped at row" in shown[create.status]
     assert shown[create.stopped.row]["visible"] and shown[create.stop]["interactive"] is False
-    kept = create.stopped.kept(shown[create.stopped.job], True, REQUEST)
+    kept = create.stopped.kept(shown[create.stopped.job], True, *BOX, REQUEST)
     entry, = page.services.history.entries()
     assert kept[redo.source] == str(entry.path) and kept[page.tabs]["selected"] == "redo"
     assert kept[create.stopped.row]["visible"] is False and kept[create.stopped.job] is None
@@ -126,7 +127,7 @@ def test_a_kept_top_has_a_recipe_only_where_that_is_wanted(page, every_message, 
                                                            metadata, how):
     stopped_at(5)
     shown = draw(page)
-    kept = page.create.stopped.kept(shown[page.create.stopped.job], metadata, REQUEST)
+    kept = page.create.stopped.kept(shown[page.create.stopped.job], metadata, *BOX, REQUEST)
     with Image.open(kept[page.redo.source]) as image:
         assert ("ssd_recipe" in image.info) is metadata
     assert how in kept[page.redo.told]
@@ -140,7 +141,7 @@ def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_mes
     stopped_at(5)
     shown = draw(page)
     harm(page)
-    kept = page.create.stopped.kept(shown[page.create.stopped.job], True, REQUEST)
+    kept = page.create.stopped.kept(shown[page.create.stopped.job], True, *BOX, REQUEST)
     trouble = page.controls.trouble
     assert list(kept) == [trouble] and line in kept[trouble]
 
@@ -152,7 +153,7 @@ def test_a_redo_that_is_stopped_offers_its_top_too(page, every_message, stopped_
     redo = page.redo
     shown = told(redo.run, REQUEST, source, 3, "", True, True, *values(page, seed=8))
     assert "Stopped at row" in shown[redo.status] and shown[redo.stopped.row]["visible"]
-    kept = redo.stopped.kept(shown[redo.stopped.job], True, REQUEST)
+    kept = redo.stopped.kept(shown[redo.stopped.job], True, *BOX, REQUEST)
     assert "partial" in kept[redo.source]
 
 
@@ -165,7 +166,7 @@ def test_a_redo_stopped_before_its_first_new_row_offers_nothing(page, every_mess
     assert shown[page.redo.stopped.row]["visible"] is False
 
 
-def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
+def test_pictures_that_were_not_saved_are_offered_from_memory(page, monkeypatch):
     save, number = History.save, iter(range(9))
 
     def full(*args, **options):
@@ -177,7 +178,10 @@ def test_pictures_saved_before_a_run_failed_are_shown(page, monkeypatch):
     shown = told(page.create.run, REQUEST, True, True, *values(page, pictures=3))
     assert "the disk is full" in shown[page.controls.trouble]
     job = page.services.worker.latest("me", "draw")
-    assert [one["seed"] for one in saved_by(job, "en")] == ["7"], "its tools are offered"
+    assert [one["seed"] for one in saved_by(job, "en")] == ["7", "8", "9"], "tools are offered"
+    for one in saved_by(job, "en"):
+        assert page.services.history.png(one["id"]).startswith(b"\x89PNG")
+    assert len(page.services.history.entries()) == 1 and job.state == "done"
 
 
 def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
@@ -195,7 +199,7 @@ def test_a_run_is_refused_in_one_line_while_a_backbone_loads(page):
 def test_the_line_has_the_rows_of_the_pictures_size(page, tmp_path, monkeypatch):
     Image.new("RGB", (384, 384)).save(tmp_path / "x.png")
     monkeypatch.setattr(runs, "look", lambda *args: runs.Source("encoded", None, 48))
-    _, _, html, slider, *_ = page.redo.show_upload(str(tmp_path / "x.png"), REQUEST)
+    _, _, html, slider, *_ = page.redo.show_upload(str(tmp_path / "x.png"), *BOX, REQUEST)
     assert 'rows="48" row="24"' in html and slider["maximum"] == 47
 
 
@@ -210,7 +214,7 @@ def test_rows_that_were_not_drawn_are_never_kept(page, tmp_path, monkeypatch, si
 def test_where_a_pictures_tokens_come_from_is_told_in_chinese(page, tmp_path):
     Image.new("RGB", (384, 384)).save(tmp_path / "x.png")
     chinese = SimpleNamespace(session_hash="me", headers={"accept-language": "zh"})
-    told = page.redo.show_upload(str(tmp_path / "x.png"), chinese)[1]
+    told = page.redo.show_upload(str(tmp_path / "x.png"), *BOX, chinese)[1]
     assert "重新编码：它不带配方" in told
 
 
@@ -260,7 +264,7 @@ def test_a_batch_stopped_in_its_second_picture_tells_what_was_saved_before(
     assert str(entry.path) in shown[create.status] and "Stopped at row" in shown[create.status]
     job = page.services.worker.job(shown[create.stopped.job])
     assert [one["id"] for one in saved_by(job, "en")] == [entry.id]
-    create.stopped.kept(job.id, True, REQUEST)
+    create.stopped.kept(job.id, True, *BOX, REQUEST)
     assert sorted(one.seed for one in page.services.history.entries()) == [7, 8]
 
 
@@ -310,7 +314,7 @@ def test_a_stage_s_tool_opens_its_picture_in_redo_with_its_prompt(page):
     told(page.create.run, REQUEST, True, True, *values(page, pictures=2))
     job = page.services.worker.latest("me", "draw")
     second = saved_by(job, "en")[1]
-    shown = page.redo.wished(json.dumps({"value": second["id"], "wish": 1}), REQUEST)
+    shown = page.redo.wished(json.dumps({"value": second["id"], "wish": 1}), *BOX, REQUEST)
     tab, source, _, html, *_, prompt = shown
     assert tab["selected"] == "redo" and second["id"] in html and prompt == "a red house"
     assert source == str(page.services.history.entry(second["id"]).path)
@@ -336,8 +340,7 @@ def test_variations_of_a_saved_picture_have_its_settings(page):
     draw(page)
     picture = {"id": page.services.history.entries(1)[0].id, "seed": "7"}
     wish = json.dumps({"value": picture, "wish": 1})
-    shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {},
-                 *values(page, prompt="a tent", rounds=3))
+    shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page, rounds=3))
     assert list(shown[page.seeds.held]) == ["5", "6", "7", "8"]
     own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
     assert own == ["a red house", values(page)[KNOBS.index("rounds")], "5"]
@@ -540,7 +543,7 @@ def test_stop_while_finishing_keeps_the_others_and_offers_the_top(page, hanging)
     require_rest(page, done, ["8", "9", "10"])
     assert "Stopped at row 12 of 24" in done[page.seeds.status]
     assert done[page.seeds.stopped.row]["visible"] and done[page.seeds.result] == []
-    assert page.seeds.stopped.kept(done[page.seeds.stopped.job], True, REQUEST)
+    assert page.seeds.stopped.kept(done[page.seeds.stopped.job], True, *BOX, REQUEST)
 
 
 def test_seeds_that_another_visitor_freed_are_told_as_gone(page, hanging):
