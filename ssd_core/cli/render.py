@@ -16,7 +16,8 @@ from ..engine.decode import check
 from ..errors import SSDError
 from ..front.labels import label
 from ..front.request import Request
-from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest, require_same
+from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest
+from ..workers.finished import named_as, require_same, there_already
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
@@ -31,7 +32,7 @@ NAMED = 20  # unknown words in a warning
 File = Annotated[Path, typer.Argument(
     metavar="PROMPTS.txt", show_default=False,
     help="Text file in UTF-8, one prompt a line. Blank lines and lines that begin with # do not "
-         "count.")]
+         "count. Or a .jsonl file, with a prompt or an object with the key prompt on every line.")]
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,10 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     check(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
-    how = as_begun(how, first.asked, pictures, out)
-    require_same(pictures, replace(how, either=knobs.method is None), loaded, out)
+    there = there_already(pictures, how.sampling, out)
+    how = as_begun(how, first.asked, there, out)
+    require_same(there, replace(how, either=knobs.method is None), loaded, out)
+    pictures = named_as(there, pictures)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
         most = min(batch, len(pictures))
