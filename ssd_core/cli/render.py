@@ -14,6 +14,7 @@ import typer
 from ..backbones.base import Backbone
 from ..engine.decode import check
 from ..errors import SSDError
+from ..front.knobs import check_pictures
 from ..front.labels import label
 from ..front.request import Request
 from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest
@@ -44,8 +45,10 @@ class Rendering:
     batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
 
     def __post_init__(self) -> None:
-        if self.each < 1 or self.batch < 0:
-            raise SSDError("each must be at least 1, and batch at least 0")
+        if self.each < 1:
+            raise SSDError("each must be at least 1")
+        if self.batch:
+            check_pictures(self.batch, "batch")
 
 
 def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,

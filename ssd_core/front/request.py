@@ -30,6 +30,7 @@ from ..weights.fit import run_bytes
 from . import labels
 from .compare import identical_share, promise_holds, verdict
 from .fallback import resolved_method
+from .knobs import check_pictures
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
@@ -157,8 +158,7 @@ class Request:
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
-        if self.pictures < 1:
-            raise SSDError(f"pictures {self.pictures}: must be at least 1")
+        check_pictures(self.pictures)
         words = self.words
         run = generate(self.sized, [one.prompt for one in words], self.method, self.heads,
                        self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,
