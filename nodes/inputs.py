@@ -14,7 +14,7 @@ from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
-from ..ssd_core.front.knobs import described, sampling_knobs
+from ..ssd_core.front.knobs import MOST_PICTURES, described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.weights.catalogue import CATALOGUE
@@ -144,7 +144,7 @@ def size(auto: str = "the backbone's own", optional: bool = False) -> io.Input:
 
 
 def batch_size() -> io.Input:
-    return io.Int.Input("batch_size", default=1, min=1, max=64, **ADVANCED,
+    return io.Int.Input("batch_size", default=1, min=1, max=MOST_PICTURES, **ADVANCED,
                         tooltip="Pictures drawn together, with seeds seed, seed + 1 ...")
 
 

@@ -1,17 +1,41 @@
-"""Spatially Speculative Decoding: draft whole rows of a picture, verify them in a few passes."""
+"""Spatially Speculative Decoding: draft whole rows of a picture, verify them in a few passes.
+
+The public names are imported when they are first used: torch takes a second or two, and until then
+the command line must be able to end quietly (`__main__.py`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from . import openmp  # noqa: F401  before torch
-from .engine import methods
-from .engine.decode import generate, plan
-from .engine.events import Finished, Pass, Rows, Started
-from .engine.plan import Plan
 from .errors import SSDError
-from .front.contest import compare
-from .model.grid import Grid
-from .model.sampling import Sampling
 from .version import version
-from .weights.load import load_backbone, load_heads
+
+if TYPE_CHECKING:
+    from .engine import methods
+    from .engine.decode import generate, plan
+    from .engine.events import Finished, Pass, Rows, Started
+    from .engine.plan import Plan
+    from .front.contest import compare
+    from .model.grid import Grid
+    from .model.sampling import Sampling
+    from .weights.load import load_backbone, load_heads
 
 __version__ = version()
 __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "Started",
            "compare", "generate", "load_backbone", "load_heads", "methods", "plan"]
+_HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
+          **dict.fromkeys(("Finished", "Pass", "Rows", "Started"), ".engine.events"),
+          "Plan": ".engine.plan", "compare": ".front.contest", "Grid": ".model.grid",
+          "Sampling": ".model.sampling",
+          **dict.fromkeys(("load_backbone", "load_heads"), ".weights.load")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "methods":
+        return import_module(".engine.methods", __name__)
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -22,6 +22,7 @@ from ssd_core.front.knobs import (
     OWN_NUMBER,
     Described,
     all_knobs,
+    check_pictures,
     from_number,
     sampling_knobs,
 )
@@ -35,7 +36,7 @@ from ssd_core.unicode import require_unicode
 
 from .typed import fixed_of, fixed_text, open_of, open_text
 
-MOST_PICTURES, LONGEST_TEXT = 64, 4000
+LONGEST_TEXT = 4000
 
 
 KNOBS = {**all_knobs(), **{one.name: one for one in sampling_knobs()}}
@@ -230,8 +231,7 @@ def check(settings: Settings) -> None:
         if len(getattr(settings, name)) > LONGEST_TEXT:
             raise SSDError(f"{name}: {len(getattr(settings, name)):,} characters are too many, "
                            f"at most {LONGEST_TEXT:,}")
-    if not 1 <= settings.pictures <= MOST_PICTURES:
-        raise SSDError(f"pictures {settings.pictures}: must lie in 1 .. {MOST_PICTURES}")
+    check_pictures(settings.pictures)
 
 
 def from_recipe(recipe: Mapping[str, Any]) -> Settings:

@@ -14,9 +14,10 @@ from PIL import Image
 
 from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.cli import main
+from ssd_core.cli import main, session
 from ssd_core.cli.options import NO_NUMERICS
 from ssd_core.cli.specs import parse_method, parse_methods
+from ssd_core.engine.events import RowsDone
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
@@ -116,6 +117,15 @@ def test_compare_measures_what_is_identical(ssd):
     assert 0.5 <= run.json["identical_tokens"] < 1
     assert Image.open(run.json["image"]).width > 3 * 384
     assert len(list(Path("c").glob("*.png"))) == 4
+
+
+def test_a_second_comparison_overwrites_nothing(ssd):
+    runs = [ssd("compare", "a boat", "--methods", "ar", "--out", "c", "--json") for _ in range(3)]
+    names = sorted(path.name for path in Path("c").glob("*.png"))
+    assert names == sorted(f"{stem}-0{ending}.png" for stem in ("ar", "compare")
+                           for ending in ("", "_2", "_3"))
+    assert [Path(run.json["image"]).name for run in runs] == names[3:]
+    assert Path(runs[2].json["results"][0]["images"][0]).name == "ar-0_3.png"
 
 
 def test_compare_says_what_fp32_makes_sure_and_no_share_that_was_not_measured(ssd):
@@ -266,6 +276,8 @@ BAD = {
     "seed of 2^64": ["generate", "a boat", "--seed", str(1 << 64)],
     "seed below 0": ["generate", "a boat", "--seed", "-1"],
     "batch 0": ["generate", "a boat", "--batch", "0"],
+    "batch beyond the limit": ["generate", "a boat", "--batch", "100000"],
+    "batch of a file beyond it": ["render", "p.txt", "--batch", "100000"],
     "illegal size": ["generate", "a boat", "--size", "64x64"],
     "size in words": ["generate", "a boat", "--size", "big"],
     "keep without rows": ["generate", "a boat", "--keep", "x.png"],
@@ -386,6 +398,69 @@ def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"steps": 3}
     assert main(["train", "tokenizer", "--out", str(tmp_path), "--stops", "3"]) == 2
     assert main(["train", "nothing"]) == 2
+
+
+class Interrupted(session.Bars):
+    """Ctrl-C as soon as the fourth row of the run `label` is done."""
+
+    label = "ar"
+
+    def __call__(self, label, event):
+        if isinstance(event, RowsDone) and event.last > 3 and label == self.label:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_keeps_the_rows_of_a_picture_that_was_begun(ssd, monkeypatch):
+    ssd("generate", "a boat", "--method", "ar", "--batch", 2, "--no-expand", "--out", "whole.png")
+    monkeypatch.setattr(session, "Bars", Interrupted)
+    run = ssd("generate", "a boat", "--method", "ar", "--batch", 2, "--no-expand", "--out", "x.png")
+    assert run.code == 130 and run.out == "" and "Traceback" not in run.err
+    assert "x-1.png has the first 3 of 24 rows: --keep x-1.png --keep-rows 3" in run.err
+    for number in range(2):
+        kept, whole = (read_recipe(f"{name}-{number}.png") for name in ("x", "whole"))
+        assert kept["stopped_rows"] == 3 and kept["seconds"]["total"] > 0
+        assert torch.equal(recipe_tokens(kept)[:3], recipe_tokens(whole)[:3])
+    monkeypatch.undo()
+
+
+def test_ctrl_c_keeps_what_a_comparison_has_drawn(ssd, monkeypatch):
+    monkeypatch.setattr(session, "Bars", Interrupted)
+    run = ssd("compare", "a boat", "--methods", "rows:rounds=0,ar,exact", "--out", "c")
+    assert run.code == 130 and "rows-rounds=0-0.png is whole" in run.err
+    assert sorted(path.name for path in Path("c").iterdir()) == ["ar-0.png", "rows-rounds=0-0.png"]
+    assert "stopped_rows" not in read_recipe(Path("c/rows-rounds=0-0.png"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [["methods", "--json"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(monkeypatch, capsys, arguments):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(arguments) == 2
+        monkeypatch.undo()
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("error: the output cannot be written (No space left")
+
+
+def test_a_models_folder_that_download_has_not_made_yet_is_empty(ssd):
+    run = ssd("backbones", "--models-dir", "models", "--json", backbone=None)
+    assert run.code == 0 and [one["name"] for one in run.json["results"]] == ["postcard"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
+def test_ctrl_c_before_anything_has_begun_is_one_line():
+    script = ("import os, signal, sys\n"
+              "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+              "import ssd_core.__main__ as program\n"
+              "assert 'torch' not in sys.modules\n"
+              "with program.stopping_at_once():\n"
+              "    try:\n"
+              "        os.kill(os.getpid(), signal.SIGINT)\n"
+              "    except KeyboardInterrupt:\n"
+              "        pass\n")
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.slow

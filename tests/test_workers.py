@@ -27,6 +27,7 @@ from ssd_core.workers.claims import Claims
 from ssd_core.workers.crew import InProcess
 from ssd_core.workers.draw import DrawTask, How, ToDraw, draw_tasks
 from ssd_core.workers.open import Wanted
+from ssd_core.workers.prompts import read_prompts
 from ssd_core.workers.ray_crew import share
 from ssd_core.workers.task import Loaded, batches
 from ssd_core.workers.work import missing, work
@@ -239,6 +240,65 @@ def test_what_cannot_be_rendered_is_one_line(tiny, tmp_path, capsys, text, flags
     line = capsys.readouterr().err.strip()
     assert line.startswith("error: ") and said in line and "\n" not in line
     assert not (tmp_path / "out").exists()
+
+
+def numbered(folder):
+    return sorted(path.name for path in (folder / "out").glob("*.png"))
+
+
+@pytest.mark.parametrize(("lines", "said"), [
+    ("a boat\na red house\na sun\n", "000000-a-red-house.png, picture 0: drawn with prompt "
+     "a red house, now it is a boat: the list of prompts has changed: add new ones at its end"),
+    ("a red house\n", ""), ("a red house\na sun\nred\n", "")])
+def test_a_list_that_has_changed_draws_no_number_twice(tiny, tmp_path, capsys, lines, said):
+    command = render(tiny, tmp_path)
+    (tmp_path / "p.txt").write_text("a red house\na sun\n", encoding="utf-8")
+    assert main(command) == 0
+    before = numbered(tmp_path)
+    (tmp_path / "p.txt").write_text(lines, encoding="utf-8")
+    assert main(command) == (2 if said else 0)
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert said in line
+    new = ["000002-red.png"] if "red\n" in lines.splitlines(keepends=True) else []
+    assert numbered(tmp_path) == before + new
+
+
+@pytest.mark.parametrize("name", ["000001-favourite.png", "favourite.png"])
+def test_a_picture_that_was_renamed_is_still_known(tiny, tmp_path, capsys, name):
+    command, out = render(tiny, tmp_path, "--json"), tmp_path / "out"
+    assert main(command) == 0
+    (out / "000001-a-sun.png").rename(out / name)
+    Image.new("RGB", (4, 4)).save(out / "of another program.png")
+    capsys.readouterr()
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["drawn_now"] == 0
+    assert len(numbered(tmp_path)) == 4
+    assert main([*command, "--cfg", "3", "--temperature", "0.5"]) == 2
+    told = capsys.readouterr().err
+    assert "drawn with cfg " in told and "; with temperature 1.0, now it is 0.5: choose" in told
+
+
+def prompts_in(path, text):
+    path.write_text(text, encoding="utf-8")
+    return read_prompts(path, tiny_postcard())
+
+
+def test_prompts_are_read_from_json_lines(tmp_path):
+    text = '{"tag": "x", "prompt": "a red house"}\n\n"a sun"\n{"prompt": "#1 red"}\n'
+    assert prompts_in(tmp_path / "p.jsonl", text) == ["a red house", "a sun", "#1 red"]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("p.jsonl", "a red house\n", "line 1: not JSON"),
+    ("p.jsonl", '"red"\n{"text": "red"}\n', "line 2: has no text under the key prompt"),
+    ("p.jsonl", '{"prompt": " "}', "line 1: has no text"),
+    ("p.jsonl", "[1]", "line 1: has no text"),
+    ("p.jsonl", '"\\ud800"', "line 1: prompt"), ("p.json", '["red"]', "not read from .json files"),
+    ("p.csv", "red", "not read from .csv files")])
+def test_what_holds_no_prompts_is_not_drawn_as_words(tmp_path, name, text, said):
+    with pytest.raises(SSDError, match=said) as told:
+        prompts_in(tmp_path / name, text)
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.slow

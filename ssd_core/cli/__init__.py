@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, cast
 
 import typer
@@ -31,6 +32,7 @@ from . import (
     train,
 )
 from .options import takes_groups
+from .output import give_up_output, is_of_output
 
 WRONG_INPUT, INTERRUPTED = 2, 130
 # Raised for a wrong command line: click's class, or that of a typer with its own copy of click.
@@ -81,6 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         message = error.format_message().rstrip(".")
         return complain(f"error: {message} (--help lists what there is)", WRONG_INPUT)
+    except OSError as error:
+        if not is_of_output(error):
+            raise
+        give_up_output()
+        return complain(f"error: the output cannot be written ({error.strerror}): send it to "
+                        "another place", WRONG_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     return complain("interrupted", code) if code == INTERRUPTED else code
@@ -90,10 +98,6 @@ def complain(message: str, code: int) -> int:
     """Print the message as one line on stderr; of processes started together, the first one does.
     """
     if is_first():
-        typer.echo(" ".join(message.split()), err=True)
+        with suppress(OSError):  # there is nowhere else to say it
+            typer.echo(" ".join(message.split()), err=True)
     return code
-
-
-def run() -> None:
-    """Entry point of the console script `ssd`."""
-    sys.exit(main())

@@ -9,13 +9,14 @@ from pathlib import Path
 from ..engine.methods import Method
 from ..files import written_whole
 from ..front.contest import HEAD, Contest, able, is_ar
-from ..front.request import Request
+from ..front.request import Request, Result
 from .generate import Prompt, result_of, save_all, summary, tell_words
 from .options import Drawing, Json, Loading, Picture, flag
 from .output import Reporter, note
-from .paths import check_writable
+from .paths import check_writable, free
 from .session import decode, load, tell_notes
 from .specs import ALL, parse_methods
+from .stopped import kept_when_stopped
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
     """Draw a prompt with the same seed by several methods and show the differences."""
     report, sampling = Reporter(json), drawing.sampling()
     methods = parse_methods(trial.methods)
-    sheet = trial.out / f"compare-{sampling.seed}.png"
-    files = picture_files(trial.out, methods, sampling.seeds(picture.batch))
-    check_writable([sheet, *(path for paths in files.values() for path in paths)])
+    files, sheet = files_of(trial.out, [label for label, _ in methods],
+                            sampling.seeds(picture.batch))
     backbone, heads = load(loading, [method for _, method in methods], picture.pixels())
 
     def request_of(method: Method) -> Request:
@@ -48,10 +48,7 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
     tell_words(first, report)
     for line in left_out:
         note(line)
-    contest = Contest({label: decode(request, label) for label, request in requests.items()},
-                      left_out)
-    for label, run in contest.results.items():
-        save_all([run], files[label])
+    contest = draw(requests, left_out, files)
     save_sheet(contest, sheet)
     tell(report, contest, files, sheet)
 
@@ -67,11 +64,30 @@ def chosen(methods: dict[str, Method], request_of: Callable[[Method], Request],
     return requests, []
 
 
-def picture_files(folder: Path, methods: list[tuple[str, Method]],
-                  seeds: list[int]) -> dict[str, list[Path]]:
-    """METHOD-SEED.png, by label."""
-    return {label: [folder / f"{file_name(label)}-{seed}.png" for seed in seeds]
-            for label, _ in methods}
+def draw(requests: dict[str, Request], left_out: list[str],
+         files: dict[str, list[Path]]) -> Contest:
+    """Draw and save the pictures of every method."""
+    results = {label: Result(request) for label, request in requests.items()}
+    with kept_when_stopped([(result, files[label]) for label, result in results.items()]):
+        for label, result in results.items():
+            decode(result, label)
+        contest = Contest(results, left_out)
+        for label, result in results.items():
+            save_all([result], files[label])
+    return contest
+
+
+def files_of(folder: Path, labels: list[str],
+             seeds: list[int]) -> tuple[dict[str, list[Path]], Path]:
+    """METHOD-SEED.png by label, and the sheet; numbered where earlier ones are there."""
+    def named(ending: str) -> list[Path]:
+        stems = [f"{file_name(label)}-{seed}" for label in labels for seed in seeds]
+        return [folder / f"{stem}{ending}.png" for stem in (*stems, f"compare-{seeds[0]}")]
+
+    *drawn, sheet = free(named)
+    check_writable([*drawn, sheet])
+    each = len(seeds)
+    return {label: drawn[n * each : (n + 1) * each] for n, label in enumerate(labels)}, sheet
 
 
 def tell(report: Reporter, contest: Contest, files: dict[str, list[Path]], sheet: Path) -> None:

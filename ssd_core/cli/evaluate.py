@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from ..errors import SSDError
+from ..front.knobs import check_pictures
 from ..workers.open import crew_of
 from . import score, suite
 from .options import Drawing, Json, Knobs, Loading, Workers, flag, takes_groups
@@ -37,8 +38,8 @@ class Trial:
                                   "only what is missing. Default: nothing is kept.")
 
     def __post_init__(self) -> None:
-        if self.batch is not None and self.batch < 1:
-            raise SSDError(f"batch {self.batch}: must be at least 1")
+        if self.batch is not None:
+            check_pictures(self.batch, "batch")
 
     @property
     def count(self) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..engine.methods import AR, SSD
 from ..errors import SSDError
+from ..front.knobs import check_pictures
 from ..workers.open import crew_of
 from .options import Drawing, Json, Loading, Workers, flag
 from .output import Reporter, note
@@ -44,6 +45,7 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
     report, sampling = Reporter(json), drawing.sampling()
     if sweep.prompts < 1 or sweep.batch < 1 or sweep.repeats < 0:
         raise SSDError("prompts and batch must be at least 1 and repeats at least 0")
+    check_pictures(sweep.batch, "batch")
     if sweep.plots:
         require_matplotlib()  # before hours of decoding
     loaded, models = load_for(workers, loading, [SSD()])

@@ -18,8 +18,9 @@ from ..front.words import Words, inherited
 from .like import Like, Source, settled
 from .options import Drawing, Json, Knobs, Loading, Picture, flag
 from .output import Reporter, note
-from .paths import batch_paths, check_writable, free_path
+from .paths import batch_paths, check_writable, free
 from .session import decode, load, tell_notes
+from .stopped import kept_when_stopped
 
 Prompt = Annotated[str | None, typer.Argument(
     help="What the picture should show; with --like the picture's own if left out.",
@@ -64,8 +65,8 @@ def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Pic
     text, picture, loading = (source.prompt(prompt), source.picture(picture),
                               source.loading(loading))
     stem = Path(loading.backbone).stem
-    out = saving.out or free_path(f"{stem}-{sampling.seed}", picture.batch)
-    paths = batch_paths(out, picture.batch)
+    paths = batch_paths(saving.out, picture.batch) if saving.out else free(
+        lambda ending: batch_paths(Path(f"{stem}-{sampling.seed}{ending}.png"), picture.batch))
     check_writable(paths)
     backbone, heads = load(loading, [method], picture.pixels())
     typed = Words(text, picture.negative or None)
@@ -78,11 +79,21 @@ def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Pic
     tell_words(request, report)
     if request.told:
         note(request.told)
-    done = [decode(part, part.method.name) for part in request.parts()]
-    save_all(done, paths)
+    done = draw(request.parts(), paths)
     result = result_of(done, paths, done[0].request.method.name)
     report.say(summary(result))
     report.result(result)
+
+
+def draw(parts: Sequence[Request], paths: list[Path]) -> list[Result]:
+    """Draw and save all pictures; each part draws as many as the others."""
+    done, each = [Result(part) for part in parts], len(paths) // len(parts)
+    runs = [(result, paths[n * each : (n + 1) * each]) for n, result in enumerate(done)]
+    with kept_when_stopped(runs):
+        for result in done:
+            decode(result, result.request.method.name)
+        save_all(done, paths)
+    return done
 
 
 def tell_words(request: Request, report: Reporter) -> None:

@@ -15,8 +15,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..engine.methods import SSD, Method, default_method
-from ..errors import SSDError
-from ..front.knobs import Described, all_knobs, sampling_knobs
+from ..front.knobs import Described, all_knobs, check_pictures, sampling_knobs
 from ..front.promises import listed
 from ..model.grid import size_of
 from ..model.sampling import Sampling
@@ -78,8 +77,7 @@ class Picture(Canvas):
     expand: bool = flag(True, EXPAND)
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise SSDError(f"batch {self.batch}: must be at least 1")
+        check_pictures(self.batch, "batch")
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+LOST = ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF")
 WIDTH = 160  # characters; wide enough not to break lines, the terminal may wrap them
 
 
@@ -43,6 +46,29 @@ class Reporter:
     def result(self, result: Mapping[str, Any]) -> None:
         if self.json:
             typer.echo(json.dumps(result))
+
+
+def is_of_output(error: OSError) -> bool:
+    """Whether writing to stdout or stderr raised it, for example into a file on a full disk.
+
+    Errors of files name their file.
+    """
+    return error.filename is None and errno.errorcode.get(error.errno or 0) in LOST
+
+
+def give_up_output() -> None:
+    """Drop what the streams still hold and cannot write: Python would try again at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        if cannot_flush(stream):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def cannot_flush(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except OSError:
+        return True
+    return False
 
 
 def note(text: str) -> None:

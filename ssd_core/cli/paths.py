@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import SSDError
@@ -19,12 +19,11 @@ def batch_paths(out: Path, count: int) -> list[Path]:
     return [out.with_name(f"{out.stem}-{i}{out.suffix}") for i in range(count)]
 
 
-def free_path(stem: str, count: int) -> Path:
-    """STEM.png in this folder, or the first STEM_2.png, ... that overwrites nothing."""
-    names = itertools.chain([stem], (f"{stem}_{n}" for n in itertools.count(2)))
-    candidates = (Path(f"{name}.png") for name in names)
-    return next(path for path in candidates
-                if not any(p.exists() for p in batch_paths(path, count)))
+def free(named: Callable[[str], list[Path]]) -> list[Path]:
+    """Files that overwrite nothing: by the first ending of "", "_2", "_3", ... where all are free.
+    """
+    endings = itertools.chain([""], (f"_{n}" for n in itertools.count(2)))
+    return next(paths for paths in map(named, endings) if not any(p.exists() for p in paths))
 
 
 def check_writable(paths: Sequence[Path]) -> None:

@@ -13,10 +13,12 @@ import typer
 
 from ..engine.decode import prepare
 from ..errors import SSDError
+from ..front.knobs import check_pictures
 from ..front.labels import label
 from ..front.request import Request
 from ..front.unknown import require_known, word_notes
-from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest, require_same
+from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest
+from ..workers.finished import named_as, require_same, there_already
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
@@ -31,7 +33,7 @@ NAMED = 20  # unknown words in a warning
 File = Annotated[Path, typer.Argument(
     metavar="PROMPTS.txt", show_default=False,
     help="Text file in UTF-8, one prompt a line. Blank lines and lines that begin with # do not "
-         "count.")]
+         "count. Or a .jsonl file, with a prompt or an object with the key prompt on every line.")]
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ class Rendering:
     batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
 
     def __post_init__(self) -> None:
-        if self.each < 1 or self.batch < 0:
-            raise SSDError("each must be at least 1, and batch at least 0")
+        if self.each < 1:
+            raise SSDError("each must be at least 1")
+        if self.batch:
+            check_pictures(self.batch, "batch")
 
 
 def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,
@@ -60,8 +64,10 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
-    how = as_begun(how, first.asked, pictures, out)
-    require_same(pictures, replace(how, either=knobs.method is None), loaded, out)
+    there = there_already(pictures, how.sampling, out)
+    how = as_begun(how, first.asked, there, out)
+    require_same(there, replace(how, either=knobs.method is None), loaded, out)
+    pictures = named_as(there, pictures)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
         most = min(batch, len(pictures))

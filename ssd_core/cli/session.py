@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -27,6 +27,7 @@ from ..workers.models import Models, portable
 from ..workers.task import Loaded
 from .options import MODELS, Loading, Workers
 from .output import note
+from .rows import RowsInTerminal
 
 
 def load(loading: Loading, methods: Iterable[Method],
@@ -65,7 +66,8 @@ def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
 
 def shelf(models_dir: str | None) -> Shelf:
     """The contents of a models folder, by default the one that `download` uses."""
-    if models_dir and not Path(models_dir).is_dir():
+    expected = Path(MODELS)  # `download` makes it: until then nothing is in it
+    if models_dir and Path(models_dir) != expected and not Path(models_dir).is_dir():
         raise SSDError(f"models-dir {models_dir}: no such folder")
     return Shelf.below(models_dir or MODELS)
 
@@ -92,12 +94,22 @@ class Bars:
         elif isinstance(event, Pass):
             self.bar.update()
         elif isinstance(event, Finished):
-            self.bar.close()
+            self.close()
+
+    def close(self) -> None:
+        self.bar.close()
 
 
-def decode(request: Request, label: str) -> Result:
-    """Run to the end with a progress bar."""
-    return request.run(partial(Bars(), label))
+def decode(result: Result, label: str) -> None:
+    """Run its request to the end, with a progress bar and with the rows where they can be shown."""
+    bars, rows, begin = Bars(), RowsInTerminal(result.request), time.perf_counter()
+    try:
+        for event in result.request.events():
+            bars(label, event)
+            result.take(event, time.perf_counter() - begin)
+            rows(event)
+    finally:
+        bars.close()
 
 
 def conditions(backbone: Backbone, place: Place | None = None) -> dict:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..engine.methods import METHODS
+from ..errors import SSDError
 from ..model.knobs import LARGEST, Knob, declared
 from ..model.sampling import Sampling
 
 OWN_NUMBER = -1  # in numeric widgets of every host: use the method's or backbone's value
+MOST_PICTURES = 64  # of one run in every host
 
 
 @dataclass(frozen=True)
@@ -102,3 +104,12 @@ def _merged(known: Described, other: Described) -> Described:
         return replace(known, methods=methods)
     own = replace(known.knob, own="the method's own")
     return replace(known, methods=methods, optional=True, default=None, knob=own)
+
+
+def check_pictures(count: int, name: str = "pictures") -> None:
+    """Raise SSDError unless one run may draw so many pictures; name: as the host calls it."""
+    if count < 1:
+        raise SSDError(f"{name} {count}: must be at least 1")
+    if count > MOST_PICTURES:
+        raise SSDError(f"{name} {count}: must be at most {MOST_PICTURES}; draw more pictures in "
+                       "several runs, each with a seed of its own")

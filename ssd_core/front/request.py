@@ -28,6 +28,7 @@ from ..weights.fit import run_bytes
 from . import labels
 from .compare import identical_share, promise_holds, verdict
 from .fallback import resolved_method
+from .knobs import check_pictures
 from .pixels import pixels
 from .preview import Preview
 from .recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
@@ -156,8 +157,7 @@ class Request:
 
     def prepare(self) -> PreparedRun:
         """Check everything; nothing is allocated. Raises SSDError."""
-        if self.pictures < 1:
-            raise SSDError(f"pictures {self.pictures}: must be at least 1")
+        check_pictures(self.pictures)
         words = self.words
         run = prepare(self.sized, [one.prompt for one in words], self.method, self.heads,
                       self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,

@@ -25,6 +25,7 @@ from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
+from ..front.knobs import check_pictures
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..weights.fit import run_bytes
@@ -112,6 +113,8 @@ def check(recipe: SelfDistillRecipe) -> None:
     for name in ("pictures", "first", "batch"):
         if getattr(recipe, name) < 0:
             raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
+    if recipe.batch:
+        check_pictures(recipe.batch, "batch")
     if recipe.method not in METHODS:
         raise SSDError(f"method {recipe.method!r}: choose one of {', '.join(METHODS)}")
     sampling_of(recipe)

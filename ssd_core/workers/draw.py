@@ -5,7 +5,6 @@ Picture n of a run has the run's seed + n, and is the same picture in any batch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +16,8 @@ from ..engine.events import finished
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Exact, Method
 from ..engine.methods.paced import Paced
-from ..errors import SSDError
 from ..front.pixels import pixels
-from ..front.recipe import make_recipe, png_bytes, read_recipe, settings
+from ..front.recipe import make_recipe, png_bytes, read_recipe
 from ..front.request import Request
 from ..model.sampling import Sampling
 from .task import Loaded, There, batches
@@ -151,30 +149,3 @@ def as_begun(how: How, asked: Method, pictures: Sequence[ToDraw], folder: Path) 
     if recipe["method"] != how.method.name or not isinstance(how.method, Paced):
         return how
     return replace(how, method=how.method.sized(recipe["knobs"].get(how.method.paced)))
-
-
-def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:
-    """SSDError if a PNG in the folder was not drawn by this very run: nothing stale is kept."""
-    backbone, heads = loaded.backbone, how.heads(loaded)
-    for one in pictures:
-        path = folder / one.file
-        if not path.exists():
-            continue
-        found, told = read_recipe(path), settings(
-            backbone, heads, how.method, how.sampling.later(one.number), index=0,
-            prompt=one.prompt, negative=how.negative)
-        free = ["method", "knobs", "heads"] if how.either and found["method"] in EITHER else []
-        if backbone.device.type == "meta":  # other processes draw, maybe in another dtype than told
-            free.append("dtype")
-        for key, value in json.loads(json.dumps(told)).items():
-            if found[key] != value and key not in free:
-                remedy = f"give --dtype {found[key]}, or " if key == "dtype" else ""
-                raise SSDError(f"{path}: drawn with {key} {brief(found[key])}, now it is "
-                               f"{brief(value)}: {remedy}choose another folder, or remove the "
-                               "picture")
-
-
-def brief(value: object) -> str:
-    """A value of a recipe, short enough for a line."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -10,7 +10,8 @@ from ...errors import SSDError
 from ...files import written_whole
 from ...front.recipe import opened
 from ...workers.crew import Crew
-from ...workers.draw import How, ToDraw, draw_tasks, require_same
+from ...workers.draw import How, ToDraw, draw_tasks
+from ...workers.finished import require_same
 from ...workers.prompts import require_drawable
 from ...workers.task import Loaded
 from ...workers.work import work

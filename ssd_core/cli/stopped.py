@@ -1,0 +1,37 @@
+"""What Ctrl-C leaves of pictures: whole ones, and the finished rows of those that were begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..front.pixels import tops
+from ..front.recipe import save_png
+from ..front.request import Result
+from .output import note
+
+
+@contextmanager
+def kept_when_stopped(runs: Sequence[tuple[Result, list[Path]]]) -> Iterator[None]:
+    """If Ctrl-C ends the block, save what the runs have drawn by then. runs: each with its files.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        for result, paths in runs:
+            keep(result, paths)
+        raise
+
+
+def keep(result: Result, paths: Sequence[Path]) -> None:
+    """Save whole pictures, or their finished rows with grey below; nothing where there are none."""
+    rows, grid = result.stopped_rows, result.request.grid
+    if rows == 0:
+        return
+    pictures = tops(result.request.sized, result.tokens, grid.rows if rows is None else rows)
+    for path, picture, recipe in zip(paths, pictures, result.recipes(), strict=True):
+        save_png(path, picture, recipe)
+        note(f"{path} is whole" if rows is None else
+             f"{path} has the first {rows} of {grid.rows} rows: --keep {path} --keep-rows {rows} "
+             "draws the rest")
