@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ..backbones.base import Backbone
-from ..errors import SSDError
+from ..errors import SSDError, first_line
 from ..unicode import require_unicode
 
 JSON_LINES, KEY = (".jsonl", ".ndjson"), "prompt"
