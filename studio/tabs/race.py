@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -95,7 +96,8 @@ class Race(Resumable):
                self.sheet: gr.update(visible=False),
                **busy(self.running, self.stop, job)}
         await over(job)
-        yield {**busy(self.running, self.stop), **self.outcome(job, language)}
+        told = await asyncio.to_thread(self.outcome, job, language)  # it copies the sheet
+        yield {**busy(self.running, self.stop), **told}
 
     def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":

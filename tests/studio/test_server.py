@@ -13,13 +13,20 @@ import torch
 
 pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
+from gradio import Blocks  # noqa: E402
 from gradio.utils import get_upload_folder  # noqa: E402
 from starlette.requests import Request  # noqa: E402
 from support.studio_visit import served  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from studio import start  # noqa: E402
-from studio.server import refused  # noqa: E402
+from studio.downloads import Downloads  # noqa: E402
+from studio.history import History  # noqa: E402
+from studio.jobs import Worker  # noqa: E402
+from studio.library import Library  # noqa: E402
+from studio.seeds import ParkedSeeds  # noqa: E402
+from studio.server import refused, serve  # noqa: E402
+from studio.services import Services  # noqa: E402
 from studio.tabs.shown import shown, small  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -216,6 +223,17 @@ def test_what_gradio_keeps_is_private_and_gone_at_the_end(
                          *arguments)
     assert "enough" in told and not seen[0].exists()
     assert ("other machines reach this app: all who visit may draw" in told) is not local
+
+
+def test_the_start_says_where_the_page_is_and_gives_no_advice_on_code(
+        models, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Blocks, "block_thread", lambda self: None)
+    library, history = Library(models, "tiny", device="cpu"), History(tmp_path)
+    demo = serve(Services(Worker(), library, history, ParkedSeeds(library, history),
+                          Downloads(models)), "127.0.0.1", None, share=False)
+    told = capsys.readouterr().out
+    demo.close()
+    assert f"Running on {demo.local_url}" in told and "share=True" not in told
 
 
 def test_a_shared_app_with_passwords_says_that_only_their_owners_may_draw():
