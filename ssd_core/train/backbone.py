@@ -152,7 +152,7 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
     optimizers = muon_and_adamw(backbone.decoder, [p for p in weights if id(p) not in inside],
                                 recipe.rate)
     checkpoint = Checkpoint(recipe.out / "backbone.ckpt", model, optimizers, generator)
-    for step in training_steps("backbone", recipe.steps, checkpoint, every=100,
+    for step in training_steps("backbone", recipe.steps, checkpoint,
                                report=lambda: f"nll {checkpoint.mean:.3f}"):
         pick = torch.randint(len(tokens), (recipe.batch,), generator=generator)
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)

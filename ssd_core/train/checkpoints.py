@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,10 @@ from tqdm import tqdm
 
 from ..errors import SSDError, first_line
 from ..files import written_whole
+from .interrupts import held_back
 from .processes import ALONE, Team
 
+EVERY = 120.0  # seconds between two checkpoints
 RECENT = 100  # steps that a report is the mean of
 
 
@@ -66,18 +69,25 @@ class Checkpoint:
         return mean(self.recent)
 
 
-def training_steps(name: str, steps: int, checkpoint: Checkpoint, every: int = 200,
+def training_steps(name: str, steps: int, checkpoint: Checkpoint,
                    report: Callable[[], str] = str, start: int | None = None) -> Iterator[int]:
-    """Count steps from where the checkpoint left off, with a progress bar and saves on the way.
+    """Count steps from where the checkpoint left off, with a progress bar.
 
-    start: what the checkpoint's `resume` returned, where it was called before.
+    A checkpoint is written every EVERY seconds, at the end, and when Ctrl-C stops the training
+    after the step that is under way. start: what the checkpoint's `resume` returned, where it was
+    called before.
     """
     start = checkpoint.resume() if start is None else start
+    saved = time.monotonic()
     with tqdm(total=steps, initial=start, desc=name, mininterval=2.0,
-              disable=not checkpoint.team.first) as bar:
+              disable=not checkpoint.team.first) as bar, held_back() as interrupts:
         for step in range(start, steps):
             yield step
             bar.update()
-            if (step + 1) % every == 0 or step + 1 == steps:
+            stopped = checkpoint.team.any(interrupts.came)
+            if stopped or step + 1 == steps or time.monotonic() - saved >= EVERY:
                 bar.set_postfix_str(report())
                 checkpoint.save(step + 1)
+                saved = time.monotonic()
+            if stopped:
+                raise KeyboardInterrupt

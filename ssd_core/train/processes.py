@@ -80,6 +80,12 @@ class Team:
             return value
         return self.sum(torch.tensor(value, device=device)).item()
 
+    def any(self, value: bool) -> bool:
+        """Whether it is so in any process, so that all of them stop after the same step."""
+        if self.accelerator is None or self.size == 1:
+            return value
+        return self.total(float(value), self.accelerator.device) > 0
+
     def gathered(self, value: Any) -> list[Any]:
         """Every process's value, by rank."""
         if self.accelerator is None:
