@@ -21,7 +21,8 @@ from .output import Reporter, note
 from .paths import batch_paths, check_writable, free_path
 from .session import decode, load, tell_notes
 
-Prompt = Annotated[str | None, typer.Argument(
+Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
+OwnPrompt = Annotated[str | None, typer.Argument(
     help="What the picture should show; with --like the picture's own if left out.",
     show_default=False)]
 
@@ -57,7 +58,7 @@ class Saving:
 
 def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Picture,
             keeping: Keeping, saving: Saving, like: Like, loading: Loading,
-            prompt: Prompt = None, json: Json = False) -> None:
+            prompt: OwnPrompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, source = Reporter(json), Source.of(like, context)
     method, sampling = source.method(knobs), source.sampling(drawing)
