@@ -33,14 +33,14 @@ class Finished:
     seconds: float
     share: np.ndarray
     images: torch.Tensor
-    story: Sequence[Mapping]
+    story: Sequence[dict]
 
     def events(self, plan: Plan) -> Iterator[Event]:
         """What a preview shows of it: all of its rows at once."""
         yield Started(plan)
         yield Rows(0, self.tokens.shape[1], self.tokens)
 
-    def shown_in(self, panel: int) -> list[Mapping]:
+    def shown_in(self, panel: int) -> list[dict]:
         """Its story, told of another panel."""
         return [{**message, "panel": panel} for message in self.story]
 

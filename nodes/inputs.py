@@ -95,12 +95,15 @@ def seed() -> list[io.Input]:
             if one.id == "seed"]
 
 
-def sampling() -> list[io.Input]:
-    """The sampling knobs, all advanced, in the order in which they came; among them `expand`."""
+def sampling(*own: io.Input) -> list[io.Input]:
+    """The sampling knobs, all advanced, in the order in which they came; among them `expand`.
+
+    own: widgets of the node alone that came after `expand`.
+    """
     known = [one for one in sampling_knobs() if one.name != "seed"]
     folded = {one.name: ADVANCED for one in known}
     min_p, *newer = later(known, **folded)
-    return [*first(known, **folded), min_p, numerics(), expand(), *newer]
+    return [*first(known, **folded), min_p, numerics(), expand(), *own, *newer]
 
 
 def numerics() -> io.Input:

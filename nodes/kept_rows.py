@@ -18,7 +18,7 @@ class KeptRows(io.ComfyNode):
             description="Holds the rows that a picture took over from another one. It comes with "
                         "a picture that was drawn outside ComfyUI and dropped onto the page, so "
                         "that it is drawn again with the same rows.",
-            inputs=[io.String.Input("rows", multiline=True, default="",
+            inputs=[io.String.Input("text", multiline=True, default="",
                                     tooltip="The rows of tokens, as text. They are written by the "
                                             "program that drew the picture.")],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' of SSD Sampler."),
@@ -28,7 +28,7 @@ class KeptRows(io.ComfyNode):
 
     @classmethod
     @noted
-    def execute(cls, rows: str) -> io.NodeOutput:
-        found = kept_rows.read(rows)
+    def execute(cls, text: str) -> io.NodeOutput:
+        found = kept_rows.read(text)
         tokens = TokenPictures(found.tokens[None], found.backbone, found.sha256)
         return io.NodeOutput(tokens, found.rows)

@@ -22,8 +22,8 @@ class Sampler(io.ComfyNode):
             inputs=[
                 inputs.backbone(), inputs.heads(), inputs.method(), keep,
                 *inputs.subject(), inputs.quality(), inputs.batch_size(), keep_rows,
-                inputs.preview(), *inputs.schedule(), *inputs.sampling(),
-                inputs.keep_picture()],
+                inputs.preview(), *inputs.schedule(),
+                *inputs.sampling(inputs.keep_picture())],
             outputs=[*outcome.outputs(), *outcome.typed()],
             hidden=previews.HIDDEN, **RESENT,
             **found_by("ksampler", "speculative decoding", "autoregressive", "text to image",

@@ -272,7 +272,7 @@ def test_a_damaged_file_in_int8_is_refused(twofold, change):
     stored, metadata = read_safetensors(path, postcard.INT8_FORMAT)
     write_safetensors({name: value for name, value in stored.items() if name != drop}, path,
                       {key: value for key, value in (metadata | change).items() if key != drop})
-    with pytest.raises(SSDError, match=r"^.*backbone.safetensors: not a postcard.*$"):
+    with pytest.raises(SSDError, match=r"^.*backbone.safetensors: (not a postcard|damaged).*$"):
         load_backbone(twofold, "cpu")
 
 

@@ -100,7 +100,7 @@ def test_what_no_node_can_say_is_told_in_the_note():
     made = recipe(methods.SSD())
     text = widgets(workflow_of({**made, "knobs": {**made["knobs"], "tree": 3}}),
                    "MarkdownNote")["text"]
-    assert "tree = 3" in text
+    assert "tree = 3" in text and "没有节点带有此参数的控件：tree = 3" in text
 
 
 def test_kept_rows_come_along_and_are_kept_again():
@@ -109,7 +109,7 @@ def test_kept_rows_come_along_and_are_kept_again():
     graph = whole(workflow_of(made))
     assert widgets(graph, "SSD_Sampler")["keep_rows"] == 2
     assert "top 2 rows" in widgets(graph, "MarkdownNote")["text"]
-    found = kept_rows.read(widgets(graph, kept_rows.NODE)["rows"])
+    found = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
     assert found.rows == 2 and found.tokens[:2].equal(tokens[:2]) and not found.tokens[2:].any()
     assert found.tokens.shape == (4, 3) and found.sha256 == made["backbone"]["sha256"]
     sampler = node_of(graph, "SSD_Sampler")

@@ -1,4 +1,4 @@
-"""New widgets in the workflows: behind what is saved there, with the values of the schemas.
+"""New widgets in the workflows, behind what is saved there with the values of the schemas; notes.
 
 ComfyUI's page does the same when it opens and saves a workflow. It finds saved values by their
 position, so a new widget must be the last of its node; knob_pages.py refuses any other.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from knob_pages import ROOT, read, schemas
+from workflow_graphs import GRAPHS
 
 WORKFLOWS, API_FORMS = ROOT / "workflows", ROOT / "tests" / "workflows"
 OPTIONAL = 7  # the shape of an optional input's dot
@@ -36,6 +37,12 @@ def append(node: dict, widget: dict) -> None:
     node["widgets_values_named"][name] = value
 
 
+def write_note(workflow: dict, text: str) -> None:
+    """Set the text of the workflow's note."""
+    note = next(node for node in workflow["nodes"] if node["type"] == "MarkdownNote")
+    note["widgets_values"], note["widgets_values_named"] = [text], {"text": text}
+
+
 def as_saved(value: Any) -> Any:
     """As JavaScript writes a number: 1.0 is 1."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -52,5 +59,7 @@ def pages() -> dict[Path, str]:
         other = API_FORMS / path.name
         workflow, api = read(path), read(other)
         padded(workflow, api, widgets)
+        if path.stem in GRAPHS:
+            write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
         found |= {path: text_of(workflow), other: text_of(api)}
     return found

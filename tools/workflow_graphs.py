@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+
+from chinese_notes import bilingual
 
 PROMPT = "a red house by a lake"
 SNOW = "a yellow tent in the snow at night"
@@ -243,6 +247,17 @@ GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
           "5_schedules_compared": schedules_compared, "6_janus_pro": janus_pro,
           "7_compare_methods": compare_methods, "8_finish_with_an_upscale": upscale,
           "9_replay": replay}
+
+
+def with_chinese(name: str, make: Callable[[], Graph]) -> Graph:
+    """A graph whose note is in both languages."""
+    graph = make()
+    kind, column, widgets, title = graph.nodes["note"]
+    graph.nodes["note"] = (kind, column, {"text": bilingual(name, widgets["text"])}, title)
+    return graph
+
+
+GRAPHS = {name: partial(with_chinese, name, make) for name, make in GRAPHS.items()}
 
 
 def complaints(name: str, folder: Path) -> list[str]:

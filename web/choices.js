@@ -2,13 +2,23 @@
  * Names of choices in the page's language. What is saved and sent stays English. Pure.
  */
 
-const NAMED = ["quality", "preset"]; // widgets whose choices have names
+import { stringsFor } from "./strings.js";
 
-/** Show the choices of a node's lists under these names; names that lack one stay as they are. */
-export function nameChoices(node, names) {
-  if (!Object.keys(names).length) return;
+const LISTS = ["quality", "preset"]; // widgets whose choices have names
+const NAMES = {
+  en: {},
+  zh: {
+    Faithful: "忠实", Balanced: "均衡", Fast: "快速", custom: "自定义",
+    "SSD for this backbone": "此主干模型的 SSD",
+  },
+};
+
+/** Show the choices of a node's lists under their names; those that have none stay as they are. */
+export function nameChoices(node, language) {
+  const names = stringsFor(language, NAMES);
+  if (names === NAMES.en) return;
   for (const widget of node.widgets ?? []) {
-    if (!NAMED.includes(widget.name)) continue;
+    if (!LISTS.includes(widget.name)) continue;
     widget.options.getOptionLabel = (value) => names[value] ?? String(value ?? "");
   }
 }

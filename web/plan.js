@@ -19,7 +19,24 @@ export function queryOf(node) {
   };
 }
 
-export class PlanText {
+/** Add the text to a node; chain: does something before what a node or widget does already. */
+export function attachPlan(node, ask, chain) {
+  const plan = new PlanText(node, ask);
+  const later = () => setTimeout(() => plan.refresh());
+  const widget = node.addDOMWidget("ssd_plan", "ssd_plan", plan.element, {
+    serialize: false,
+    hideOnZoom: false,
+    getMinHeight: () => HEIGHT,
+    getMaxHeight: () => HEIGHT,
+  });
+  widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
+  for (const one of node.widgets) chain(one, "callback", later);
+  chain(node, "onConnectionsChange", later);
+  later();
+  return plan;
+}
+
+class PlanText {
   #node;
   #ask;
   #asked = "";
@@ -28,7 +45,6 @@ export class PlanText {
   constructor(node, ask) {
     this.#node = node;
     this.#ask = ask;
-    this.height = HEIGHT;
     addStyleSheet();
     this.element = make("div", "ssd-plan", { role: "status" });
   }

@@ -2,6 +2,7 @@
 
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
+import { Language } from "./language.js";
 import { Memory, NO_ID } from "./memory.js";
 import { addFold, fold } from "./advanced.js";
 import { make } from "./elements.js";
@@ -11,7 +12,7 @@ import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
 import { colorLinks, styleOf } from "./link_colors.js";
 import { markPicked, pickByClick } from "./picking.js";
-import { PlanText } from "./plan.js";
+import { attachPlan } from "./plan.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
@@ -20,9 +21,6 @@ import { stringsFor } from "./strings.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-const SIZES = "/ssd/sizes";
-const LANGUAGE = "/ssd/language";
-const PLAN = "/ssd/plan";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 380 },
@@ -45,7 +43,10 @@ const plans = new WeakMap(); // texts of schedules by node
 const memory = new Memory();
 const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
-const sizes = new Sizes(askSizes);
+const sizes = new Sizes(async (backbone) => (await fetched("/ssd/sizes", { backbone })) ?? []);
+const askPlan = async (query) => (await fetched("/ssd/plan", query))?.plan ?? "";
+const spoken = new Language((query) => fetched("/ssd/language", query));
+const tellLanguage = () => spoken.say(api.clientId, language());
 let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
 app.registerExtension({
@@ -71,8 +72,8 @@ app.registerExtension({
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
     fillName(node, patternsFilled);
-    if (node.comfyClass?.startsWith("SSD_")) nameChoices(node, words().choices);
-    if (node.comfyClass === SCHEDULE) attachPlan(node);
+    if (node.comfyClass?.startsWith("SSD_")) nameChoices(node, language());
+    if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan, chain));
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
@@ -254,40 +255,10 @@ function tidyInputs(graph = app.graph) {
   }
 }
 
-/** What a schedule will take, on the node before anything runs. */
-function attachPlan(node) {
-  const plan = new PlanText(node, askPlan);
-  const widget = node.addDOMWidget("ssd_plan", "ssd_plan", plan.element, {
-    serialize: false,
-    hideOnZoom: false,
-    getMinHeight: () => plan.height,
-    getMaxHeight: () => plan.height,
-  });
-  widget.serialize = false;
-  plans.set(node, plan);
-  for (const one of node.widgets) chain(one, "callback", () => setTimeout(() => plan.refresh()));
-  chain(node, "onConnectionsChange", () => setTimeout(() => plan.refresh()));
-  setTimeout(() => plan.refresh());
-}
-
-async function askPlan(query) {
-  const answer = await api.fetchApi(`${PLAN}?${new URLSearchParams(query)}`);
-  return answer.ok ? (await answer.json()).plan : "";
-}
-
-let told = "";
-
-/** Let the server know the page's language: its errors, notes and reports are in it. */
-function tellLanguage() {
-  const now = `${new URLSearchParams({ page: api.clientId ?? "", language: language() })}`;
-  if (!api.clientId || now === told) return;
-  told = now;
-  api.fetchApi(`${LANGUAGE}?${now}`).catch(() => { told = ""; });
-}
-
-async function askSizes(backbone) {
-  const answer = await api.fetchApi(`${SIZES}?${new URLSearchParams({ backbone })}`);
-  return answer.ok ? answer.json() : [];
+/** What a route of the server answers; null if it refuses. */
+async function fetched(route, query) {
+  const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
+  return answer.ok ? answer.json() : null;
 }
 
 /** Mark on the previews what the Pick nodes name. */

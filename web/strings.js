@@ -38,7 +38,6 @@ const TABLE = {
     interrupted: "stopped at row {row}",
     paused: "paused at row {row}",
     failed: "failed at row {row}; see the error message",
-    choices: {},
     wrongVersion: "This preview reads protocol {mine}, but the server sends {theirs}. "
       + "Reload the page. If that does not help, update the SSD node pack.",
     wrongMessage: "The preview skipped a message that it could not read ({kind}: {field}).",
@@ -82,10 +81,6 @@ const TABLE = {
     interrupted: "在第 {row} 行停止",
     paused: "在第 {row} 行暂停",
     failed: "在第 {row} 行失败，请查看错误信息",
-    choices: {
-      Faithful: "忠实", Balanced: "均衡", Fast: "快速", custom: "自定义",
-      "SSD for this backbone": "此主干模型的 SSD",
-    },
     wrongVersion: "此预览使用协议 {mine}，服务器发送的是 {theirs}：请刷新页面；若仍无效，请更新 SSD 节点包。",
     wrongMessage: "预览略过了一条无法读取的消息（{kind}：{field}）。",
     verdict: {

@@ -22,7 +22,8 @@ from .paths import batch_paths, check_writable, free
 from .session import decode, load, tell_notes
 from .stopped import kept_when_stopped
 
-Prompt = Annotated[str | None, typer.Argument(
+Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
+OwnPrompt = Annotated[str | None, typer.Argument(
     help="What the picture should show; with --like the picture's own if left out.",
     show_default=False)]
 
@@ -58,7 +59,7 @@ class Saving:
 
 def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Picture,
             keeping: Keeping, saving: Saving, like: Like, loading: Loading,
-            prompt: Prompt = None, json: Json = False) -> None:
+            prompt: OwnPrompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, source = Reporter(json), Source.of(like, context)
     method, sampling = source.method(knobs), source.sampling(drawing)

@@ -96,7 +96,7 @@ class Source:
         if self.recipe is None:
             return {}
         self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
-        self._require_same("heads", heads and heads.sha256, self.recipe["heads"])
+        self._require_same("heads", heads.sha256 if heads else None, self.recipe["heads"])
         typed = {"prompt", "negative", "expand"} & self.given
         return {**({} if typed else {"fixed": (drawn_words(self.recipe),)}), **self._kept(backbone),
                 "drawn_before": other_dtype(self.recipe, backbone)}

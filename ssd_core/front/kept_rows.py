@@ -49,7 +49,7 @@ def read(text: str) -> KeptRows:
         tokens[: len(top)] = top
         return KeptRows(tokens, len(top), str(backbone["name"]), str(backbone["sha256"]))
     except (ValueError, TypeError, KeyError, RuntimeError, RecursionError) as error:
-        raise SSDError("rows: this is not the text of kept rows: drop a picture whose rows were "
+        raise SSDError("text: this is not the text of kept rows: drop a picture whose rows were "
                        "kept onto the page, which makes this node") from error
 
 
@@ -58,9 +58,9 @@ def node_of(recipe: Mapping) -> dict:
     text = written(recipe)
     return {
         "type": NODE, "size": [340, 130], "flags": {}, "mode": 0,
-        "inputs": [{"localized_name": "rows", "name": "rows", "type": "STRING",
-                    "widget": {"name": "rows"}, "link": None}],
+        "inputs": [{"localized_name": "text", "name": "text", "type": "STRING",
+                    "widget": {"name": "text"}, "link": None}],
         "outputs": [{"localized_name": name, "name": name, "type": kind, "links": None}
                     for name, kind in (("tokens", "SSD_TOKENS"), ("keep_rows", "INT"))],
         "properties": {"Node name for S&R": NODE, "cnr_id": "ssd-decoding"},
-        "widgets_values": [text], "widgets_values_named": {"rows": text}}
+        "widgets_values": [text], "widgets_values_named": {"text": text}}

@@ -15,6 +15,7 @@ from functools import cache
 
 from ..files import ASSETS
 from . import kept_rows
+from .chinese import in_chinese
 from .knobs import all_knobs, sampling_knobs
 from .words import drawn_words
 
@@ -59,7 +60,8 @@ def exact(number: int) -> int | str:
 def keep_rows(graph: dict, recipe: Mapping) -> None:
     """Add a node with the rows that the picture took over, and let the sampler keep them."""
     sampler = node_of(graph, SAMPLER)
-    node = add(graph, kept_rows.node_of(recipe))
+    node, loader = add(graph, kept_rows.node_of(recipe)), node_of(graph, LOADER)
+    node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
     connect(graph, node, "tokens", sampler, "keep")
     connect(graph, node, "keep_rows", sampler, "keep_rows")
     fill(sampler, keep_rows=recipe["keep_rows"])
@@ -111,7 +113,7 @@ def note(recipe: Mapping, lost: list[str]) -> str:
         lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
     if lost:
         lines.append(f"No node has a widget for: {', '.join(lost)}.")
-    return "\n\n".join(lines)
+    return "\n\n".join([*lines, "---", *map(in_chinese, lines)])
 
 
 # Graphs, as ComfyUI saves them

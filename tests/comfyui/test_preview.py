@@ -125,7 +125,8 @@ def test_a_result_from_the_cache_fills_the_preview_inside_a_subgraph(tab):
         pytest.skip("this frontend has no subgraphs")
     tab.page.wait_for_selector(".ssd-preview:visible")
     tab.queue()
-    tab.page.wait_for_function("(first) => ssdTest.pixels() === first", arg=first)
+    tab.page.wait_for_function("(first) => ssdTest.shown('.ssd-pixels').length === 1 "
+                               "&& ssdTest.pixels() === first", arg=first)
     tab.page.evaluate("() => app.canvas.setGraph(app.graph)")
 
 

@@ -4,8 +4,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { addFold, fold } from "../../web/advanced.js";
+import { nameChoices } from "../../web/choices.js";
 import { sourceOf, targetsOf } from "../../web/graph.js";
 import { numbersIn, pickByClick, toggled } from "../../web/picking.js";
+import { queryOf } from "../../web/plan.js";
+import { idOf, nodeAt } from "../../web/routing.js";
 import { Sizes } from "../../web/sizes.js";
 import { stringsFor } from "../../web/strings.js";
 
@@ -34,6 +37,39 @@ test("a source is found past reroutes, and none is no error", () => {
   assert.equal(sourceOf(nodes[3], "backbone"), nodes[1]);
   assert.equal(sourceOf(nodes[4], "backbone"), null);
   assert.deepEqual(targetsOf(nodes[1], 0), [nodes[2]]);
+});
+
+test("a node inside subgraphs has an execution id, and is found by it", () => {
+  const inner = { id: 5 }, whole = { _nodes: [{ id: 3 }, { id: 12, subgraph: {
+    _nodes: [inner], getNodeById: (id) => (id === 5 ? inner : null) } }] };
+  whole.getNodeById = (id) => whole._nodes.find((node) => node.id === id) ?? null;
+  assert.equal(idOf(whole, inner), "12:5");
+  assert.equal(idOf(whole, whole._nodes[0]), "3");
+  assert.equal(idOf(whole, {}), null);
+  assert.equal(nodeAt(whole, idOf(whole, inner)), inner);
+});
+
+test("a schedule is planned with its widgets and the connected backbone", () => {
+  const schedule = { type: "SSD_Schedule", inputs: [{ name: "backbone", link: null }],
+    widgets: [{ name: "preset", value: "custom" }, { name: "r", value: 2 },
+      { name: "ssd_plan", serialize: false }] };
+  const nodes = graph({ 1: loader("a"), 2: schedule, 3: { ...schedule, inputs: [] } },
+    [[7, 1, 0, 2, 0]]);
+  const widgets = '{"preset":"custom","r":2}';
+  assert.deepEqual(queryOf(nodes[2]), { widgets, backbone: "a" });
+  assert.deepEqual(queryOf(nodes[3]), { widgets, backbone: "" });
+});
+
+test("choices have names in Chinese, and are saved in English", () => {
+  const quality = { name: "quality", value: "Faithful", options: { values: ["Faithful", "x"] } };
+  const size = { name: "size", options: {} };
+  nameChoices({ widgets: [quality, size] }, "zh-CN");
+  assert.deepEqual(["Faithful", "x", null].map(quality.options.getOptionLabel), ["忠实", "x", ""]);
+  assert.equal(quality.value, "Faithful");
+  assert.equal(size.options.getOptionLabel, undefined);
+  const other = { name: "quality", options: {} };
+  nameChoices({ widgets: [other] }, "en");
+  assert.equal(other.options.getOptionLabel, undefined);
 });
 
 test("the sizes are those of the connected backbone, else all", async () => {

@@ -11,6 +11,7 @@ from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.front.speeds import SPEEDS
 from ssd_core.front.workflow import WIDGETS
 
 HERE = Path(__file__).parent
@@ -130,6 +131,21 @@ def test_slots_have_one_name_in_chinese_wherever_they_are(schemas):
         for slot, name in zip(ids, told, strict=True):
             names.setdefault(slot, set()).add(name)
     assert {slot: said for slot, said in names.items() if len(said) > 1} == {}
+
+
+def test_qualities_have_the_chinese_names_that_they_have_elsewhere():
+    table = (ROOT / "web" / "choices.js").read_text(encoding="utf-8")
+    faster = [speed for speed in SPEEDS.values() if speed.title in table]
+    assert len(faster) == 3
+    assert all(f'{speed.title}: "{speed.chinese}"' in table for speed in faster)
+
+
+def test_notes_of_workflows_are_in_both_languages():
+    for path in sorted((ROOT / "workflows").glob("*.json")):
+        note = next(node for node in json.loads(path.read_text(encoding="utf-8"))["nodes"]
+                    if node["type"] == "MarkdownNote")
+        english, chinese = note["widgets_values"][0].split("\n\n---\n\n")
+        assert CHINESE.search(chinese) and not CHINESE.search(english), path
 
 
 def test_types_and_category_are_named_in_both_languages():
