@@ -65,7 +65,8 @@ def archive() -> set[str]:
 def test_the_archive_holds_the_nodes_and_what_they_run_on(archive):
     assert {path.partition("/")[0] for path in archive} == {
         "CHANGELOG.md", "LICENSE", "README.md", "__init__.py", "install.py", "locales", "nodes",
-        "pyproject.toml", "requirements.txt", "ssd_core", "web", "workflows"}
+        "pyproject.toml", "requirements.txt", "ssd_core", "subgraphs", "web",
+        "workflows"}
 
 
 # What the registry's standards refuse, or what lets a program run or load another.

@@ -11,7 +11,7 @@ def make():
     return script("tools", "make")
 
 
-@pytest.mark.parametrize("what", ["workflows", "pictures"])
+@pytest.mark.parametrize("what", ["workflows", "blueprints", "pictures"])
 def test_what_is_there_is_what_the_tables_name(make, what, capsys):
     assert make.main([what, "--check"]) == 0, capsys.readouterr().err
 

@@ -2,12 +2,14 @@
 
     python tools/make.py texts                      after a change to a node, a method or a knob
     python tools/make.py workflows [NAME ...]       after a change to tools/workflow_graphs.py
+    python tools/make.py blueprints [NAME ...]      after a change to tools/blueprint_graphs.py
     python tools/make.py pictures [NAME ...]        after a change to what they show
 
 texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
 workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
 workflows: laid out by ComfyUI's own page and run for their thumbnails; COMFYUI_PATH names a
-ComfyUI and COMFYUI_PYTHON its Python. pictures: drawn by `postcard`, some in a headless Chromium.
+ComfyUI and COMFYUI_PYTHON its Python. blueprints: by the same page. pictures: drawn by
+`postcard`, some in a headless Chromium.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import backbone_table  # noqa: E402
+import blueprint_graphs as all_blueprints  # noqa: E402
 import knob_pages  # noqa: E402
 import method_tables  # noqa: E402
 import padding  # noqa: E402
@@ -72,6 +75,16 @@ def workflows(names: list[str], check: bool) -> list[str]:
     return texts([], check=False)
 
 
+def blueprints(names: list[str], check: bool) -> list[str]:
+    unknown(names, all_blueprints.BLUEPRINTS)
+    chosen = names or list(all_blueprints.BLUEPRINTS)
+    if check:
+        folder = ROOT / "subgraphs"
+        return [line for one in chosen for line in all_blueprints.complaints(one, folder)]
+    import_module("blueprints").make_all(chosen)
+    return []
+
+
 def pictures(names: list[str], check: bool) -> list[str]:
     unknown(names, all_pictures.PICTURES)
     chosen = names or list(all_pictures.PICTURES)
@@ -88,7 +101,7 @@ def unknown(names: list[str], known: dict) -> None:
 
 
 WHAT: dict[str, Callable[[list[str], bool], list[str]]] = {
-    "texts": texts, "workflows": workflows, "pictures": pictures}
+    "texts": texts, "workflows": workflows, "blueprints": blueprints, "pictures": pictures}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,25 +11,39 @@ from pathlib import Path
 from chinese_notes import bilingual
 
 PROMPT = "a red house by a lake"
+CASTLE = "a purple castle on the right, in a meadow, at sunset"
 SNOW = "a yellow tent in the snow at night"
 ABOVE = "snowy mountains behind, under a clear sky, at sunset"
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage"}
+NEW_SEED = "Every run takes a new seed; *control after generate* set to **fixed** keeps it."
+OLD_SEED = "The seed is fixed, so that {why}; *control after generate* set to **randomize** " \
+    "draws another picture at every run."
+# The page's own widget behind a seed: what it does with the seed after a run.
+SEED_STAYS = {"control_after_generate": "fixed"}
+SEED_CHANGES = {"control_after_generate": "randomize"}
+
+
+MAP = (560, 400)  # px: a map and its chart, legible
 
 
 @dataclass
 class Graph:
     """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input).
 
-    form: widgets that app mode shows, as (name, widget); with them the graph opens in app mode.
-    models: by node, files that ComfyUI's page offers to download.
+    form: widgets that app mode shows, as (name, widget), beside what the nodes of `shown` show.
+    opens_as_app: whether the graph opens in app mode. models: by node, the files of its weights.
+    sizes: by node, its least (width, height) in px, where the usual one of its type will not do.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
     nodes: dict[str, tuple] = field(default_factory=dict)
     links: list[tuple[str, int, str, str]] = field(default_factory=list)
     form: list[tuple[str, str]] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    opens_as_app: bool = False
     models: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, column: int, title: str | None = None, **widgets) -> str:
         self.nodes[name] = (kind, column, widgets, title)
@@ -49,7 +63,7 @@ class Graph:
 
     def sampler(self, name: str, column: int, title: str | None = None, heads: bool = True,
                 kind: str = "SSD_Sampler", **widgets) -> str:
-        self.add(name, kind, column, title, **{"control_after_generate": "fixed", **widgets})
+        self.add(name, kind, column, title, **{**SEED_STAYS, **widgets})
         self.link("backbone", 0, name, "backbone")
         if heads:
             self.link("heads", 0, name, "heads")
@@ -58,6 +72,17 @@ class Graph:
     def show(self, name: str, source: str, output: int, column: int, title: str) -> None:
         self.add(name, "PreviewImage", column, title)
         self.link(source, output, name, "images")
+
+    def save(self, source: str, column: int, prefix: str) -> None:
+        """Save what a sampler draws, with its recipe."""
+        self.add("save", "SSD_SaveImage", column, filename_prefix=prefix)
+        for output, name in enumerate(("images", "tokens", "stats")):
+            self.link(source, output, "save", name)
+
+    def app(self, shown: list[str], **widgets: str) -> None:
+        """What app mode shows: by node, the names of its widgets; and the nodes of the results."""
+        self.shown = shown
+        self.form = [(node, name) for node, names in widgets.items() for name in names.split()]
 
     def tell(self, name: str, source: str, output: int, column: int, title: str) -> None:
         self.add(name, "PreviewAny", column, title)
@@ -70,17 +95,17 @@ def quick_start() -> Graph:
                "The prompt may be short: what it leaves open is filled in, by the seed. *SSD "
                "Sampler* shows what is drawn, the added words in a lighter colour. Write down "
                "those you like, or switch it off to draw exactly what you wrote.\n\n"
-               "Change the prompt or the seed, in English or Chinese. The postcard backbone knows "
-               "houses, castles, lighthouses, windmills, trees, boats and more, their colours and "
-               "places, the time of day, the weather and the land around. The report lists words "
-               "that it does not know.")
+               "Change the prompt, in English or Chinese. The postcard backbone knows houses, "
+               "castles, lighthouses, windmills, trees, boats and more, their colours and places, "
+               "the time of day, the weather and the land around. The report lists words that it "
+               "does not know.\n\n"
+               f"A picture takes 87 to 120 forward passes, by prompt and seed. {NEW_SEED}")
     graph.loaders()
-    graph.sampler("sampler", 1, prompt=PROMPT, seed=7)
-    graph.add("save", "SSD_SaveImage", 2, filename_prefix="SSD/postcard")
-    for output, name in enumerate(("images", "tokens", "stats")):
-        graph.link("sampler", output, "save", name)
+    graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
+    graph.save("sampler", 2, "SSD/postcard")
     graph.tell("report", "sampler", 3, 2, "Report")
-    graph.form = [("sampler", widget) for widget in ("prompt", "seed", "size", "quality", "expand")]
+    graph.app(["save"], sampler="prompt seed size quality expand")
+    graph.opens_as_app = True
     return graph
 
 
@@ -88,17 +113,18 @@ def race() -> Graph:
     graph = Graph(["both"])
     graph.note("AR (left) and SSD (right) draw the same prompt with the same seed. Each is timed "
                "separately. Replace *SSD Schedule* with *Baseline Method* set to **exact** to see "
-               "AR's picture in fewer forward passes.")
+               f"AR's picture in fewer forward passes.\n\n{NEW_SEED}")
     graph.loaders()
     graph.add("ssd", "SSD_Schedule", 0, "SSD", preset="postcard")
     graph.add("ar", "SSD_BaselineMethod", 0, "AR", method="ar")  # last: the tallest
     graph.link("backbone", 0, "ar", "backbone")
     graph.link("backbone", 0, "ssd", "backbone")
-    graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=7)
+    graph.sampler("race", 1, kind="SSD_Race", prompt=PROMPT, seed=7, **SEED_CHANGES)
     graph.link("ar", 0, "race", "method_a")
     graph.link("ssd", 0, "race", "method_b")
     graph.show("both", "race", 2, 2, "Side by side")
     graph.tell("report", "race", 3, 2, "Report")
+    graph.app(["both"], race="prompt seed size expand")
     return graph
 
 
@@ -108,17 +134,20 @@ def keep_the_top() -> Graph:
                "with its own prompt and seed. Both prompts name the sky and the mountains, so that "
                "they agree on them; with the very same prompt it would take over the words that "
                "were filled in for the first. *Rows to keep* says how many of the 24 rows stay. To "
-               "extend any picture downward, connect *Encode Image* instead.")
+               "extend any picture downward, connect *Encode Image* instead.\n\nThe first picture "
+               "stays; every run takes a new seed for the second one, and draws another ground.")
     graph.loaders()
     graph.add("rows", "PrimitiveInt", 0, "Rows to keep", value=8)
     graph.sampler("first", 1, "First picture", seed=7,
                   prompt=f"a red house on the left, by a lake, {ABOVE}")
     graph.sampler("second", 2, "Its top, another ground", seed=22,
-                  prompt=f"a purple tree in the middle, on the sand, {ABOVE}")
+                  prompt=f"a purple tree in the middle, on the sand, {ABOVE}", **SEED_CHANGES)
     graph.link("first", 1, "second", "keep")
     graph.link("rows", 0, "second", "keep_rows")
     graph.show("first_picture", "first", 0, 3, "First picture")
     graph.show("second_picture", "second", 0, 3, "Top kept, rest redone")
+    graph.app(["first_picture", "second_picture"], first="prompt seed", rows="value",
+              second="prompt seed")
     return graph
 
 
@@ -128,7 +157,8 @@ def seeds() -> Graph:
                "**Click** those you like: *Pick* notes their numbers. Run again, and *Finish* "
                "draws the rest of them. Each seed fills in other words for what the prompt leaves "
                "open, and *Finish* draws with the same ones.\n\nPictures 2 and 5 are picked "
-               "already. For other seeds, change the seed and pick anew.")
+               "already. The seed is fixed, because they are its pictures; for others, "
+               "change the seed and pick anew.")
     graph.loaders()
     graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
     graph.show("tops", "start", 1, 2, "Overview")
@@ -138,33 +168,45 @@ def seeds() -> Graph:
     graph.link("backbone", 0, "finish", "backbone")
     graph.link("heads", 0, "finish", "heads")
     graph.link("pick", 0, "finish", "started")
-    graph.add("save", "SSD_SaveImage", 4, filename_prefix="SSD/seeds")
-    for output, name in enumerate(("images", "tokens", "stats")):
-        graph.link("finish", output, "save", name)
+    graph.save("finish", 4, "SSD/seeds")
+    graph.app(["tops", "save"], start="prompt seed count part expand", pick="pictures")
     return graph
 
 
 def schedules_compared() -> Graph:
-    graph = Graph(["picture_0", "picture_2"])
+    """A column for each number of rounds; their maps and pictures side by side at the right."""
+    graph = Graph(["map_0", "map_2"])
     graph.note("More verification rounds repair more and take more forward passes. r = 0 only "
                "drafts; r = 1 and r = 2 verify every row once and twice. Preset *custom* uses your "
-               "numbers as they are, so r may be 0. Bright cells were accepted, dark ones were "
-               "repaired.")
-    graph.loaders()
+               "numbers as they are, so r may be 0.\n\nA map shows the picture in grey: bright "
+               "cells were accepted, dark ones were repaired. Its chart shows how many were "
+               "accepted in each round.\n\nAll three take one prompt and one seed, which stays, "
+               "so that only the rounds differ.")
     graph.add("prompt", "PrimitiveStringMultiline", 0, "Prompt for all", value=PROMPT)
+    graph.add("seed", "PrimitiveInt", 0, "Seed for all", value=7)
+    graph.loaders()
     for rounds in (0, 1, 2):
-        graph.add(f"schedule_{rounds}", "SSD_Schedule", 1, f"r = {rounds}", preset="custom",
-                  k_h=5, k_v=1, r=rounds, i=0)
-        graph.link("backbone", 0, f"schedule_{rounds}", "backbone")
-        graph.sampler(f"sampler_{rounds}", 2 + rounds, f"r = {rounds}", seed=7)
-        graph.link("prompt", 0, f"sampler_{rounds}", "prompt")
-        graph.link(f"schedule_{rounds}", 0, f"sampler_{rounds}", "method")
-        graph.add(f"accepted_{rounds}", "SSD_AcceptanceMap", 5)
-        graph.link(f"sampler_{rounds}", 2, f"accepted_{rounds}", "stats")
-        graph.show(f"map_{rounds}", f"accepted_{rounds}", 0, 5, f"Acceptance, r = {rounds}")
-        graph.show(f"picture_{rounds}", f"sampler_{rounds}", 0, 6, f"Picture, r = {rounds}")
-        graph.tell(f"plan_{rounds}", f"schedule_{rounds}", 2, 1, f"Plan, r = {rounds}")
+        one_schedule(graph, rounds, column=1 + rounds)
+    graph.app([f"{name}_{rounds}" for rounds in (0, 1, 2) for name in ("picture", "map")],
+              prompt="value", seed="value")
     return graph
+
+
+def one_schedule(graph: Graph, rounds: int, column: int) -> None:
+    schedule, sampler, accepted = (f"{name}_{rounds}"
+                                   for name in ("schedule", "sampler", "accepted"))
+    graph.add(schedule, "SSD_Schedule", column, f"r = {rounds}", preset="custom",
+              k_h=5, k_v=1, r=rounds, i=0)
+    graph.link("backbone", 0, schedule, "backbone")
+    graph.sampler(sampler, column, f"Sampler, r = {rounds}", seed=7)
+    graph.link(schedule, 0, sampler, "method")
+    for shared in ("prompt", "seed"):
+        graph.link(shared, 0, sampler, shared)
+    graph.add(accepted, "SSD_AcceptanceMap", 4)
+    graph.link(sampler, 2, accepted, "stats")
+    graph.show(f"map_{rounds}", accepted, 0, 4, f"Acceptance, r = {rounds}")
+    graph.sizes[f"map_{rounds}"] = MAP
+    graph.show(f"picture_{rounds}", sampler, 0, 5, f"Picture, r = {rounds}")
 
 
 def compare_methods() -> Graph:
@@ -172,24 +214,27 @@ def compare_methods() -> Graph:
     graph.note("Six methods draw the same prompt with the same seed, one after the other. The "
                "sheet says below each picture how many forward passes it took, how many seconds, "
                "and what the method promises. Set a *draw* to **none** to leave it out, or "
-               "connect a method with knobs of its own.")
+               f"connect a method with knobs of its own.\n\n{NEW_SEED}")
     graph.loaders()
     methods = {f"draw_{n}": name for n, name in enumerate(
         ("ar", "exact", "sjd", "wave", "ssd", "rows"), 1)}
-    graph.sampler("compare", 1, kind="SSD_CompareMethods", prompt=PROMPT, seed=7, **methods)
+    graph.sampler("compare", 1, kind="SSD_CompareMethods", prompt=PROMPT, seed=7,
+                  **SEED_CHANGES, **methods)
     graph.show("sheet", "compare", 0, 2, "Sheet")
     graph.tell("table", "compare", 1, 2, "Table")
+    graph.app(["sheet"], compare=" ".join(["prompt", "seed", *methods]))
     return graph
 
 
 def upscale() -> Graph:
-    graph = Graph(["save"])
+    graph = Graph(["save", "small"])
     graph.note("A postcard has 384 x 384 pixels. Here ComfyUI's own nodes make it four times as "
                "large and a little sharper.\n\nFor more detail put *Load Upscale Model* and "
                "*Upscale Image (using Model)* in place of *Upscale Image By*, or refine the "
-               "picture with a diffusion model at a low denoise.")
+               "picture with a diffusion model at a low denoise.\n\n"
+               + OLD_SEED.format(why="you can try these nodes on one picture"))
     graph.loaders()
-    graph.sampler("sampler", 1, prompt=PROMPT, seed=7)
+    graph.sampler("sampler", 1, prompt=CASTLE, seed=3)
     graph.show("small", "sampler", 0, 2, "As drawn")
     graph.add("larger", "ImageScaleBy", 2, upscale_method="lanczos", scale_by=4.0)
     graph.link("sampler", 0, "larger", "image")
@@ -197,6 +242,7 @@ def upscale() -> Graph:
     graph.link("larger", 0, "sharper", "image")
     graph.add("save", "SaveImage", 3, filename_prefix="SSD/large")
     graph.link("sharper", 0, "save", "images")
+    graph.app(["small", "save"], sampler="prompt seed", larger="scale_by", sharper="alpha")
     return graph
 
 
@@ -205,11 +251,12 @@ def replay() -> Graph:
     graph.note("*Replay* shows once more how the picture grew, and saves it as an animated WebP "
                "to share. With the overlay, blue cells were accepted at once, and orange ones were "
                "repaired.\n\nChoose **mp4** for a video, or connect *frames* to the video nodes "
-               "you use.")
+               "you use.\n\n" + OLD_SEED.format(why="you can try other films of one picture"))
     graph.loaders()
     graph.sampler("sampler", 1, prompt="a white lighthouse by the sea at night", seed=5)
     graph.add("film", "SSD_Replay", 2, seconds=6.0)
     graph.link("sampler", 2, "film", "stats")
+    graph.app(["film"], sampler="prompt seed", film="overlay seconds format")
     return graph
 
 
@@ -223,7 +270,9 @@ Python. It prints size and licence and asks before it starts. Or put all files o
 *Faithful* gives the picture of normal decoding in fewer forward passes; where rounding can \
 change it, the report says so. *Balanced* and *Fast* are quicker and change the picture.
 
-If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`."""
+If memory is short, choose dtype `int8` or *offload*. Without weights, choose `postcard`.
+
+{NEW_SEED}"""
 
 
 def janus_pro() -> Graph:
@@ -233,12 +282,11 @@ def janus_pro() -> Graph:
     graph.models["backbone"] = [
         {"name": f"Janus-Pro-1B-hf/{file}", "url": f"{JANUS}/resolve/main/{file}",
          "directory": "ssd_backbones"} for file in ("model.safetensors",)]
-    graph.sampler("sampler", 1, heads=False, seed=7, quality="Balanced",
+    graph.sampler("sampler", 1, heads=False, seed=7, quality="Balanced", **SEED_CHANGES,
                   prompt="a lighthouse on a cliff above a stormy sea, oil painting")
-    graph.add("save", "SSD_SaveImage", 2, filename_prefix="SSD/janus-pro")
-    for output, name in enumerate(("images", "tokens", "stats")):
-        graph.link("sampler", output, "save", name)
+    graph.save("sampler", 2, "SSD/janus-pro")
     graph.tell("report", "sampler", 3, 2, "Report")
+    graph.app(["save"], backbone="backbone", sampler="prompt seed size quality")
     return graph
 
 

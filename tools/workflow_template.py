@@ -6,6 +6,8 @@ import copy
 import json
 from pathlib import Path
 
+from ssd_core.front.workflow import SAMPLER, fill, node_of
+
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS, TEMPLATE = ROOT / "workflows", ROOT / "ssd_core" / "assets" / "workflow.json"
 QUICK_START = "1_quick_start"
@@ -31,6 +33,7 @@ def node_alone(kind: str) -> dict:
 def template() -> dict:
     quick_start = read(WORKFLOWS / f"{QUICK_START}.json")
     quick_start["extra"].pop("linearMode", None)  # a picture opens as the graph that drew it
+    fill(node_of(quick_start, SAMPLER), control_after_generate="fixed")  # and is drawn again
     return {"quick_start": quick_start,
             **{kind: node_alone(kind) for kind in METHOD_NODES}}
 

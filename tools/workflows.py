@@ -12,6 +12,8 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from comparison import save
@@ -27,7 +29,7 @@ from support.comfyui_server import Client, Run, comfyui  # noqa: E402
 REGISTRY_ID = "ssd-decoding"
 COLUMN_GAP, ROW_GAP, SIDE = 60, 60, 512  # px
 
-BUILD = """([nodes, links, columnGap, rowGap]) => {
+BUILD = """([nodes, links, sizes, columnGap, rowGap]) => {
     app.graph.clear();
     const made = {}, columns = [];
     for (const [name, [kind, column, widgets, title]] of Object.entries(nodes)) {
@@ -51,14 +53,15 @@ BUILD = """([nodes, links, columnGap, rowGap]) => {
         if (slot < 0 || !made[source].connect(output, made[target], slot))
             throw new Error(`${target} has no input ${input}`);
     }
+    const nameOf = (node) => Object.keys(made).find((name) => made[name] === node);
     let x = 0;
     for (const nodes of columns) {
         let y = 0, width = 0;
         for (const node of nodes) {
-            const least = node.computeSize();
+            const least = node.computeSize(), [wide, high] = sizes[nameOf(node)] ?? [340, 0];
             const tall = { PreviewImage: 320, MarkdownNote: 260, PreviewAny: 200,
                            SSD_SaveImage: 380, SSD_Replay: 480, SaveImage: 380 }[node.type] ?? 0;
-            node.setSize([Math.max(node.size[0], least[0], 340), Math.max(least[1], tall)]);
+            node.setSize([Math.max(node.size[0], least[0], wide), Math.max(least[1], tall, high)]);
             node.pos = [x, y];
             // Nodes 2.0 draws every widget taller than the size that is saved here.
             y += node.size[1] + 24 + 10 * (node.widgets?.length ?? 0) + rowGap;
@@ -78,14 +81,14 @@ PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
     """(workflow, API form, node ids by name), as the page has them."""
     workflow, ids = json.loads(page.page.evaluate(
-        BUILD, [graph.nodes, graph.links, COLUMN_GAP, ROW_GAP]))
+        BUILD, [graph.nodes, graph.links, graph.sizes, COLUMN_GAP, ROW_GAP]))
     page.frame()
     return workflow, page.api_form(), {name: str(id_) for name, id_ in ids.items()}
 
 
 def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
     """Without what belongs to one window; with the registry's id, by which Manager finds us, the
-    models to download, and what app mode shows."""
+    files of the weights, and what app mode shows."""
     named = {id_: name for name, id_ in ids.items()}
     for node in workflow["nodes"]:
         if node["type"].startswith("SSD_"):
@@ -94,27 +97,40 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
             node["properties"]["models"] = models
     extra = {k: v for k, v in workflow.get("extra", {}).items()
              if k not in ("ds", "frontendVersion")}
-    if graph.form:
-        shown = [[int(ids[name]), widget] for name, widget in graph.form]
-        extra |= {"linearMode": True, "linearData": {
-            "inputs": shown, "outputs": [int(ids[name]) for name in graph.thumbnail]}}
-    return {**workflow, "extra": extra}
+    form = {"inputs": [[int(ids[name]), widget] for name, widget in graph.form],
+            "outputs": [int(ids[name]) for name in graph.shown]}
+    return {**workflow, "extra": {**extra, "linearMode": graph.opens_as_app, "linearData": form}}
 
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
     """The run's pictures side by side, as tall as SIDE at most."""
     pictures = [still(client.image(entry))
                 for name in names for entry in run.output(ids[name])["images"]]
+    sheet = side_by_side(pictures) if len({one.size for one in pictures}) == 1 else inset(*pictures)
+    scale = max(1, SIDE // max(sheet.size))
+    sheet = sheet.resize((sheet.width * scale, sheet.height * scale), Image.Resampling.NEAREST)
+    sheet.thumbnail((2 * SIDE, SIDE))
+    sheet.save(path, quality=90)
+
+
+def side_by_side(pictures: list[Image.Image]) -> Image.Image:
+    """Pictures of one size, in as many columns as come near a template's shape."""
     width, height = pictures[0].size
     across = min(range(1, len(pictures) + 1),
                  key=lambda n: abs(math.log(n * width / (-(-len(pictures) // n) * height) / 1.4)))
     sheet = Image.new("RGB", (width * across, height * -(-len(pictures) // across)), "white")
     for n, picture in enumerate(pictures):
         sheet.paste(picture, (n % across * width, n // across * height))
-    scale = max(1, SIDE // max(sheet.size))
-    sheet = sheet.resize((sheet.width * scale, sheet.height * scale), Image.Resampling.NEAREST)
-    sheet.thumbnail((2 * SIDE, SIDE))
-    sheet.save(path, quality=90)
+    return sheet
+
+
+def inset(large: Image.Image, small: Image.Image) -> Image.Image:
+    """A picture before it was made larger, in a corner of what it became."""
+    edge = small.width // 16
+    framed = Image.new("RGB", (small.width + 2 * edge, small.height + 2 * edge), "white")
+    framed.paste(small, (edge, edge))
+    large.paste(framed, (0, large.height - framed.height))
+    return large
 
 
 def still(file: bytes) -> Image.Image:
@@ -147,15 +163,22 @@ def make(client: Client, page: Page, name: str) -> None:
         save(shot, ROOT / "docs" / "graph.png")
 
 
-def make_all(names: list[str]) -> None:
+@contextmanager
+def opened_page() -> Iterator[tuple[Client, Page]]:
+    """A ComfyUI with this pack, and its page."""
     if "COMFYUI_PATH" not in os.environ:
         raise SystemExit("COMFYUI_PATH is not set: name a ComfyUI, and in COMFYUI_PYTHON its "
                          "Python (tests/comfyui/README.md)")
-    with tempfile.TemporaryDirectory() as base:
-        with comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
-                comfyui_page(client.url, 1600, 900) as page:
-            page.set("Comfy.Minimap.Visible", False)
-            # Graphs that are only shown come first: the page keeps pictures of earlier runs.
-            for name in sorted(names, key=lambda name: bool(GRAPHS[name]().thumbnail)):
-                make(client, page, name)
-                print(name)
+    with tempfile.TemporaryDirectory() as base, \
+            comfyui(Path(os.environ["COMFYUI_PATH"]), Path(base)) as client, \
+            comfyui_page(client.url, 1600, 900) as page:
+        page.set("Comfy.Minimap.Visible", False)
+        yield client, page
+
+
+def make_all(names: list[str]) -> None:
+    with opened_page() as (client, page):
+        # Graphs that are only shown come first: the page keeps pictures of earlier runs.
+        for name in sorted(names, key=lambda name: bool(GRAPHS[name]().thumbnail)):
+            make(client, page, name)
+            print(name)

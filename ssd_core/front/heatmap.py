@@ -11,7 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 from ..engine.events import Event, Pass
 from ..model.grid import Grid
 
-SIDE, CHART, GAP, LINE, FONT = 384, 300, 16, 18, 13  # px
+SIDE, CHART, GAP, LINE, FONT = 384, 300, 16, 26, 20  # px
+AXIS, LEGEND, STROKE, DOT = 46, 112, 4, 6  # px: room of numbers and names, line, point
 SHARE = np.linspace(0, 1, 5)
 RAMP = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)])
 STROKES = ("#21918c", "#443983", "#b5651d", "#555555")
@@ -84,7 +85,7 @@ def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
 def curve(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int],
           acceptance: Mapping[str, float]) -> None:
     """Plot mean acceptance by round, one line per stage, on an axis from 0 to 1."""
-    left, top, right, bottom = box[0] + 30, box[1] + LINE, box[2], box[3] - 2 * LINE
+    left, top, right, bottom = box[0] + AXIS, box[1] + LINE, box[2], box[3] - 2 * LINE
     stages: dict[str, list[tuple[int, float]]] = {}
     for key, mean in acceptance.items():
         stage, _, number = key.partition("/")
@@ -99,11 +100,11 @@ def curve(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int],
         colour = STROKES[place % len(STROKES)]
         spots = [(left + (n - 0.5) / most * (right - left), bottom - mean * (bottom - top))
                  for n, mean in sorted(points)]
-        draw.line(spots, fill=colour, width=2)
+        draw.line(spots, fill=colour, width=STROKE)
         for (x, y), (round_, _) in zip(spots, sorted(points), strict=True):
-            draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
-            write(draw, (x - 4, bottom + 4), str(round_))
-        write(draw, (left + place * 84, bottom + LINE + 4), stage, colour)
+            draw.ellipse((x - DOT, y - DOT, x + DOT, y + DOT), fill=colour)
+            write(draw, (x - DOT, bottom + 2), str(round_))
+        write(draw, (left + place * LEGEND, bottom + LINE), stage, colour)
 
 
 def write(draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str,

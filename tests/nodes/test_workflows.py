@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "workflows").glob("*.json"))
 SEEDED = ("SSD_Sampler", "SSD_StartSeeds", "SSD_Race", "SSD_CompareMethods")
+# What the nodes with a seed do with it after a run, in their order.
+AFTER_A_RUN = {"1_quick_start": ["randomize"], "2_race_ar_vs_ssd": ["randomize"],
+               "3_keep_the_top_redo_the_rest": ["fixed", "randomize"],  # the kept picture stays
+               "4_start_seeds_and_finish": ["fixed"],  # its pictures are picked by number
+               "5_schedules_compared": ["fixed"] * 3,  # one seed for all, from a node of its own
+               "6_janus_pro": ["randomize"], "7_compare_methods": ["randomize"],
+               "8_finish_with_an_upscale": ["fixed"], "9_replay": ["fixed"]}
 CORE = {"PreviewImage", "PreviewAny", "MarkdownNote", "PrimitiveStringMultiline", "PrimitiveInt",
         "ImageScaleBy", "ImageSharpen", "SaveImage"}
+SHOWING = ("PreviewImage", "SaveImage")
 
 
 def read(path: Path) -> dict:
@@ -55,6 +65,27 @@ def test_the_quick_start_is_a_form_of_five_inputs_and_one_picture():
     assert [(kinds[node], widget) for node, widget in form["inputs"]] == [
         ("SSD_Sampler", name) for name in ("prompt", "seed", "size", "quality", "expand")]
     assert [kinds[node] for node in form["outputs"]] == ["SSD_SaveImage"]
+
+
+def test_every_template_has_a_form_of_widgets_and_results(path):
+    workflow = read(path)
+    nodes = {node["id"]: node for node in workflow["nodes"]}
+    form = workflow["extra"]["linearData"]
+    assert workflow["extra"]["linearMode"] is (path == FILES[0])
+    assert len(form["inputs"]) >= 2 and form["outputs"]
+    for node, widget in form["inputs"]:
+        assert widget in nodes[node]["widgets_values_named"]
+        slot = next(one for one in nodes[node]["inputs"] if one["name"] == widget)
+        assert slot["link"] is None, f"{widget} takes its value from another node"
+    assert all(nodes[node]["type"] in (*SHOWING, "SSD_SaveImage", "SSD_Replay")
+               for node in form["outputs"])
+
+
+def test_no_two_thumbnails_are_alike():
+    """Sixteen by sixteen shades: pictures of one prompt and seed, larger or smaller, are equal."""
+    small = [np.asarray(Image.open(path.with_suffix(".jpg")).convert("RGB").resize((16, 16)), float)
+             for path in FILES]
+    assert min(np.abs(a - b).mean() for a, b in combinations(small, 2)) > 12
 
 
 def test_a_template_of_a_large_model_links_its_weights():
@@ -114,9 +145,17 @@ def test_links_join_equal_types(pack, path):
                 assert pack.schemas[source].outputs[value[1]].io_type == inputs[name].io_type
 
 
-def test_seeds_stay_so_that_the_thumbnail_is_what_one_gets(path):
-    seeded = [n for n in own_nodes(read(path)) if n["type"] in SEEDED]
-    assert seeded and all("fixed" in node["widgets_values"] for node in seeded)
+def test_a_run_changes_the_seed_unless_the_template_is_about_one_picture(path):
+    """The first run draws the thumbnail in any case: the page changes a seed after a run."""
+    seeded = [node for node in own_nodes(read(path)) if node["type"] in SEEDED]
+    assert [node["widgets_values_named"]["control_after_generate"]
+            for node in seeded] == AFTER_A_RUN[path.stem]
+
+
+def test_a_picture_dropped_on_the_page_keeps_its_seed():
+    template = read(ROOT / "ssd_core" / "assets" / "workflow.json")["quick_start"]
+    sampler = next(node for node in own_nodes(template) if node["type"] == "SSD_Sampler")
+    assert "fixed" in sampler["widgets_values"] and "linearMode" not in template["extra"]
 
 
 def test_manager_can_find_the_pack(path):

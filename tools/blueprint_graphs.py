@@ -1,0 +1,96 @@
+"""The subgraphs of `subgraphs/`, which ComfyUI lists among its nodes as blueprints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workflow_graphs import ABOVE, PROMPT, SEED_CHANGES, SNOW, Graph
+
+RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finish
+
+
+@dataclass
+class Blueprint:
+    """inputs: (name, node, its input); outputs: (name, node, its output). What is not named stays
+    inside. aliases: further words by which the search finds it.
+    """
+
+    description: str
+    aliases: list[str]
+    graph: Graph = field(default_factory=lambda: Graph([]))
+    inputs: list[tuple[str, str, str]] = field(default_factory=list)
+    outputs: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def take(self, node: str, *names: str, **renamed: str) -> None:
+        """Let the subgraph have these inputs of a node; renamed: the node's name of each."""
+        pairs = {**dict(zip(names, names, strict=True)), **renamed}
+        self.inputs += [(shown, node, name) for shown, name in pairs.items()]
+
+    def give(self, node: str, *names: str) -> None:
+        """Let the subgraph have the first outputs of a node."""
+        self.outputs += [(name, node, n) for n, name in enumerate(names)]
+
+
+def draw() -> Blueprint:
+    made = Blueprint("Draws a picture by Spatially Speculative Decoding: backbone, draft heads and "
+                     "sampler in one node. 'tokens' and 'stats' are for Save Image (SSD) and Keep "
+                     "and Redo (SSD).", ["speculative decoding", "text to image", "postcard"])
+    made.graph.loaders()
+    made.graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
+    made.take("backbone", "backbone")
+    made.take("sampler", "prompt", "negative", "seed", "size", "quality", "expand")
+    made.give("sampler", *RESULTS)
+    return made
+
+
+def keep_and_redo() -> Blueprint:
+    made = Blueprint("Keeps the top rows of a picture and draws the rest with a prompt and a seed "
+                     "of its own. 'keep' takes the tokens of Draw (SSD) or of Encode Image (SSD), "
+                     "by the same backbone.", ["inpaint", "outpaint", "redraw", "extend"])
+    made.graph.loaders()
+    made.graph.sampler("sampler", 1, prompt=f"a purple tree in the middle, on the sand, {ABOVE}",
+                       seed=22, keep_rows=8, **SEED_CHANGES)
+    made.take("sampler", "keep", "keep_rows")
+    made.take("backbone", "backbone")
+    made.take("sampler", "prompt", "negative", "seed", "quality", "expand")
+    made.give("sampler", *RESULTS)
+    return made
+
+
+def seeds_and_finish() -> Blueprint:
+    made = Blueprint("Draws only the top of several pictures, one for each seed. Write the numbers "
+                     "of those you like into 'pictures' and run again: the rest of them is drawn.",
+                     ["batch", "variations", "contact sheet", "choose"])
+    made.graph.loaders()
+    made.graph.sampler("start", 1, prompt=SNOW, seed=11, kind="SSD_StartSeeds")
+    made.graph.add("pick", "SSD_Pick", 2)
+    made.graph.link("start", 0, "pick", "started")
+    made.graph.add("finish", "SSD_Finish", 3)
+    for source, name in (("backbone", "backbone"), ("heads", "heads"), ("pick", "started")):
+        made.graph.link(source, 0, "finish", name)
+    made.take("backbone", "backbone")
+    made.take("start", "prompt", "negative", "seed", "size", "quality", "count", "part", "expand")
+    made.take("pick", "pictures")
+    made.outputs.append(("overview", "start", 1))
+    made.give("finish", *RESULTS)
+    return made
+
+
+BLUEPRINTS: dict[str, Callable[[], Blueprint]] = {
+    "Draw (SSD)": draw, "Keep and Redo (SSD)": keep_and_redo,
+    "Seeds and Finish (SSD)": seeds_and_finish}
+
+
+def complaints(name: str, folder: Path) -> list[str]:
+    """What a saved blueprint says otherwise than its graph, or lacks."""
+    path, made = folder / f"{name}.json", BLUEPRINTS[name]()
+    wanted = [[one[0] for one in made.inputs], [one[0] for one in made.outputs]]
+    if path.exists():
+        inside, = json.loads(path.read_text(encoding="utf-8"))["definitions"]["subgraphs"]
+        found = [[slot["name"] for slot in inside[kind]] for kind in ("inputs", "outputs")]
+        if found == wanted:
+            return []
+    return [f"{path.name} is missing or stale: run python tools/make.py blueprints"]
