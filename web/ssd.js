@@ -3,19 +3,24 @@
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
 import { Memory, NO_ID } from "./memory.js";
-import { addFold, fold } from "./advanced.js";
+import { addFold, fit, fitLoaded, fold } from "./advanced.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { widgetOf } from "./graph.js";
+import { Known } from "./known.js";
+import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "./strings.js";
+import { withStrips } from "./strips.js";
+import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
 const SIZES = "/ssd/sizes";
+const WORDS = "/ssd/words";
 /** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 380 },
@@ -36,7 +41,13 @@ const previews = new WeakMap();
 const memory = new Memory();
 const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
-const sizes = new Sizes(askSizes);
+const chips = new WeakMap(); // by node
+const sizes = new Sizes((backbone) => ask(SIZES, { backbone }));
+const kinds = new Known((backbone) => ask(WORDS, { backbone, language: language() }));
+const outcomes = new Outcomes({
+  nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
+  toasts: () => app.extensionManager?.toast, isForm,
+});
 let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
 app.registerExtension({
@@ -47,6 +58,7 @@ app.registerExtension({
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
+    outcomes.watch(api);
     const { loadApiJson } = app;
     app.loadApiJson = async function (prompt, ...rest) {
       await loadApiJson.call(this, prompt, ...rest);
@@ -54,9 +66,12 @@ app.registerExtension({
     };
   },
   nodeCreated(node) {
-    if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
+    if (!node.comfyClass?.startsWith("SSD_")) return;
+    addFold(node, words(), isClassic, knobs(node));
+    if (widgetOf(node, "prompt")) addChips(node);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
-    if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
+    fit(node);
+    asSaved(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
@@ -66,11 +81,13 @@ app.registerExtension({
   },
   refreshComboInNodes() {
     sizes.forget();
+    kinds.forget();
     setTimeout(tidyInputs); // after the lists have come from the server
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
     tidyInputs();
+    for (const node of app.graph._nodes) fitLoaded(node);
     showPicked();
     inOrder(async () => {
       await askOnce(workflow());
@@ -92,7 +109,7 @@ async function take(message) {
   if (message?.node == null) return;
   const { graph, node } = message;
   // A run whose start this page did not see: it was reloaded.
-  if (message.kind !== "started" && !memory.knows(message)) await ask({ graph, node });
+  if (message.kind !== "started" && !memory.knows(message)) await askStory({ graph, node });
   show(message);
 }
 
@@ -101,6 +118,7 @@ function show(message) {
   const preview = previewOf(message);
   if (!preview) return;
   if (message.kind === "started") {
+    outcomes.noted(message);
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
   }
@@ -112,31 +130,21 @@ function show(message) {
 async function askOnce(graph) {
   if (graph === NO_ID || asked.has(graph)) return;
   asked.add(graph);
-  await ask({ graph });
+  await askStory({ graph });
 }
 
-/** Take in what the server still knows. */
-async function ask(query) {
-  const answer = await api.fetchApi(`${ROUTE}?${new URLSearchParams(query)}`);
-  if (!answer.ok) return;
-  (await Promise.all((await answer.json()).map(withStrips))).forEach(show);
+/** Take in what the server still knows of runs. */
+async function askStory(query) {
+  (await Promise.all((await ask(ROUTE, query)).map(whole))).forEach(show);
 }
 
-/** A message whose strips lie in files, with the strips; without them where the files are gone. */
-async function withStrips(message) {
-  if (!message.files) return message;
-  const strips = await Promise.all(message.files.map(base64Of));
-  return strips.includes(null) ? { ...message, kind: "gone" } : { ...message, strips };
+/** A list from the server, [] where it has none. */
+async function ask(route, query) {
+  const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
+  return answer.ok ? answer.json() : [];
 }
 
-async function base64Of(file) {
-  const answer = await api.fetchApi(`/view?${new URLSearchParams(file)}`);
-  if (!answer.ok) return null;
-  const bytes = new Uint8Array(await answer.arrayBuffer());
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
-}
+const whole = (message) => withStrips(message, (url) => api.fetchApi(url));
 
 // Nodes
 
@@ -186,7 +194,7 @@ async function restore(output) {
   if (!messages?.length) return;
   const here = { ...messages[0], graph: workflow() };
   if (memory.knows(here) || !(isHere(messages[0].graph) || cached.has(here.node))) return;
-  repaint(memory.replace(here.graph, here.node, await Promise.all(messages.map(withStrips))));
+  repaint(memory.replace(here.graph, here.node, await Promise.all(messages.map(whole))));
 }
 
 function attach(node) {
@@ -206,21 +214,33 @@ function attach(node) {
   limitTexts(node);
   const row = claimRow(preview.element);
   previews.set(node, preview);
-  node.setSize([Math.max(node.size[0], width), node.size[1]]);
-  chain(node, "onExecuted", (output) => inOrder(() => restore(output)));
+  node.size[0] = Math.max(node.size[0], width);
+  chain(node, "onExecuted", (output) => {
+    preview.recover();
+    outcomes.shown(output);
+    inOrder(() => restore(output));
+  });
   chain(node, "onConnectionsChange", () => setTimeout(() => {
-    fold(node, words(), isClassic);
-    sizes.refresh(node);
+    refresh(node);
     showPicked();
   }));
   if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
-  chain(node, "onAdded", () => places.taken(node, preview.element));
   chain(node, "onRemoved", () => {
-    places.left(node, preview.element);
     previews.delete(node);
     row.disconnect();
     preview.dispose();
   });
+  keepPlace(node, preview.element);
+}
+
+function addChips(node) {
+  chips.set(node, new WordChips(node, words()));
+  keepPlace(node, chips.get(node).element);
+}
+
+function keepPlace(node, element) {
+  chain(node, "onAdded", () => places.taken(node, element));
+  chain(node, "onRemoved", () => places.left(node, element));
 }
 
 /** Let every node of a graph, and of those inside it, offer what it can take now. */
@@ -228,14 +248,22 @@ function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
     if (!node.comfyClass?.startsWith("SSD_")) continue;
-    fold(node, words(), isClassic);
-    sizes.refresh(node);
+    fold(node, words());
+    refresh(node);
   }
 }
 
-async function askSizes(backbone) {
-  const answer = await api.fetchApi(`${SIZES}?${new URLSearchParams({ backbone })}`);
-  return answer.ok ? answer.json() : [];
+/** Let a node offer what its backbone can draw, and the words that it knows. */
+async function refresh(node) {
+  sizes.refresh(node);
+  chips.get(node)?.offer(await kinds.of(node));
+}
+
+/** By input, the methods that have it as a knob, as the server says it. */
+function knobs(node) {
+  const { required = {}, optional = {} } = node.constructor.nodeData?.input ?? {};
+  return Object.fromEntries(Object.entries({ ...required, ...optional })
+    .flatMap(([name, [, options]]) => (options?.methods ? [[name, options.methods]] : [])));
 }
 
 /** Mark on the previews what the Pick nodes name. */
@@ -260,6 +288,12 @@ const words = () => stringsFor(language());
 
 /** Whether nodes are drawn on the canvas, not as elements of the page (Nodes 2.0). */
 const isClassic = () => !app.extensionManager?.setting?.get(VUE_NODES);
+
+/** Whether a form is shown in place of the graph (app mode). */
+function isForm() {
+  const { activeMode, initialMode } = app.extensionManager?.workflow?.activeWorkflow ?? {};
+  return (activeMode ?? initialMode) === "app";
+}
 
 function language() {
   return app.extensionManager?.setting?.get("Comfy.Locale") ?? navigator.language;
