@@ -76,7 +76,8 @@ def quick_start() -> Graph:
     for output, name in enumerate(("images", "tokens", "stats")):
         graph.link("sampler", output, "save", name)
     graph.tell("report", "sampler", 3, 2, "Report")
-    graph.form = [("sampler", widget) for widget in ("prompt", "seed", "size", "quality", "expand")]
+    graph.form = [("sampler", widget) for widget in (
+        "prompt", "ssd_words", "seed", "size", "quality", "expand")]
     return graph
 
 
