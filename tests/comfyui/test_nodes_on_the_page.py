@@ -104,7 +104,8 @@ def test_an_error_stands_on_its_node_until_the_next_run(page):
     assert page.page.evaluate(SENTENCES) == []
     page.open(quick_start(prompt=" "))
     page.page.evaluate("() => app.queuePrompt(0, 1)")
-    assert page.page.evaluate(SENTENCES) == ["prompt: it is empty: say what the picture should show"]
+    sentence = "prompt: it is empty: say what the picture should show"
+    assert page.page.evaluate(SENTENCES) == [sentence]
     assert page.page.locator(".ssd-failed:visible").count() == 1
     page.page.evaluate(SET, ["SSD_Sampler", "prompt", "a tent"])
     page.run()
