@@ -3,6 +3,7 @@
  * only those of the chosen one. Hidden inputs keep their values and their place among the saved.
  */
 
+import { chain } from "./chain.js";
 import { widgetOf } from "./graph.js";
 
 const BUTTON = "ssd_advanced";
@@ -20,7 +21,7 @@ export function addFold(node, words, isClassic, knobs = {}) {
   const foldable = limited.filter(({ options }) => options.advanced);
   for (const widget of limited) limit(node, widget, knobs[widget.name]);
   if (foldable.length) addButton(node, words, isClassic, foldable);
-  if (Object.keys(knobs).length) fitOnChange(node);
+  if (Object.keys(knobs).length) chain(widgetOf(node, METHOD), "callback", () => fit(node));
   fold(node, words);
 }
 
@@ -47,14 +48,11 @@ function addButton(node, words, isClassic, foldable) {
   derive(button, "hidden", () => !isClassic() || foldable.every(({ options }) => options.hidden));
 }
 
-/** Give a node the height of what it shows whenever its method changes. */
-function fitOnChange(node) {
-  const widget = widgetOf(node, METHOD);
-  const then = widget.callback;
-  widget.callback = function (...args) {
-    fit(node);
-    return then?.apply(this, args);
-  };
+/** By input of a node, the methods that have it as a knob, as the server says it. */
+export function knobsOf(node) {
+  const { required = {}, optional = {} } = node.constructor.nodeData?.input ?? {};
+  return Object.fromEntries(Object.entries({ ...required, ...optional })
+    .flatMap(([name, [, options]]) => (options?.methods ? [[name, options.methods]] : [])));
 }
 
 /** Write on the button what it does. */
@@ -72,7 +70,8 @@ export function fit(node) {
 export function fitLoaded(node) {
   const widgets = node.widgets ?? [];
   const limited = widgets.some(({ name, options }) => name === BUTTON || options?.advanced);
-  if (limited && !widgets.some(({ element }) => element)) fit(node);
+  const grows = widgets.some(({ element, options }) => element && !options?.getMaxHeight);
+  if (limited && !grows) fit(node);
 }
 
 /** A property that is computed whenever it is read. */

@@ -2,11 +2,12 @@
 
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
-import { Memory, NO_ID } from "./memory.js";
-import { addFold, fit, fitLoaded, fold } from "./advanced.js";
+import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
+import { chain } from "./chain.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { widgetOf } from "./graph.js";
 import { Known } from "./known.js";
+import { Memory, NO_ID } from "./memory.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { Preview } from "./preview.js";
@@ -67,7 +68,7 @@ app.registerExtension({
   },
   nodeCreated(node) {
     if (!node.comfyClass?.startsWith("SSD_")) return;
-    addFold(node, words(), isClassic, knobs(node));
+    addFold(node, words(), isClassic, knobsOf(node));
     if (widgetOf(node, "prompt")) addChips(node);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
     fit(node);
@@ -259,13 +260,6 @@ async function refresh(node) {
   chips.get(node)?.offer(await kinds.of(node));
 }
 
-/** By input, the methods that have it as a knob, as the server says it. */
-function knobs(node) {
-  const { required = {}, optional = {} } = node.constructor.nodeData?.input ?? {};
-  return Object.fromEntries(Object.entries({ ...required, ...optional })
-    .flatMap(([name, [, options]]) => (options?.methods ? [[name, options.methods]] : [])));
-}
-
 /** Mark on the previews what the Pick nodes name. */
 function showPicked(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
@@ -273,15 +267,6 @@ function showPicked(graph = app.graph) {
     const preview = node.comfyClass === STARTER && previews.get(node);
     if (preview) markPicked(node, preview.element, 0);
   }
-}
-
-/** Do something before what a node or a widget does already. */
-function chain(node, name, first) {
-  const then = node[name];
-  node[name] = function (...args) {
-    first(...args);
-    return then?.apply(this, args);
-  };
 }
 
 const words = () => stringsFor(language());

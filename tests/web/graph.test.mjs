@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { addFold, fit, fitLoaded } from "../../web/advanced.js";
+import { addFold, fit, fitLoaded, knobsOf } from "../../web/advanced.js";
 import { sourceOf, targetsOf } from "../../web/graph.js";
 import { numbersIn, pickByClick, toggled } from "../../web/picking.js";
 import { Sizes } from "../../web/sizes.js";
@@ -147,12 +147,23 @@ test("only the chosen method's knobs are shown, and those of others that are con
   assert.deepEqual(widgets.slice(1, 4).map((one) => one.value), [3, 3, 3]);
 });
 
+test("what the server says of a knob's methods is read, required or not", () => {
+  class Method {}
+  Method.nodeData = { input: { required: { method: [["ar", "mtp"], {}], k_h: ["INT",
+    { methods: ["mtp"] }], backbone: ["SSD_BACKBONE"] },
+  optional: { delay: ["INT", { methods: ["wave"] }] } } };
+  assert.deepEqual(knobsOf(new Method()), { k_h: ["mtp"], delay: ["wave"] });
+  assert.deepEqual(knobsOf({}), {});
+});
+
 test("a node that was saved with a blank below its inputs loses it, one with a text keeps it", () => {
   const widgets = (element) => [{ name: "k_h", options: { advanced: true }, element }];
-  const [bare, withText] = [foldable(widgets()), foldable(widgets({}))];
-  for (const node of [bare, withText]) {
+  const [bare, withText, withLine] = [foldable(widgets()), foldable(widgets({})),
+    foldable(widgets({}))];
+  withLine.widgets[0].options.getMaxHeight = () => 48;
+  for (const node of [bare, withText, withLine]) {
     addFold(node, stringsFor("en"), () => true);
     fitLoaded(node);
   }
-  assert.deepEqual([bare.size[1], withText.size[1]], [20, 100]);
+  assert.deepEqual([bare, withText, withLine].map((node) => node.size[1]), [20, 100, 20]);
 });
