@@ -8,7 +8,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import ComfyExtension, io
 
 from ..ssd_core.engine import pace, usual
-from . import language, plans, previews, sizes
+from . import language, plans, previews, sizes, words
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -45,6 +45,7 @@ class SSDExtension(ComfyExtension):
         sizes.register_route()
         plans.register_route()
         language.register_route()
+        words.register_route()
         for record in (usual.OWN, pace.OWN):
             record.keep_in(own_folder())
         return NODES

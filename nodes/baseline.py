@@ -12,8 +12,9 @@ from .errors import noted
 from .language import said
 from .newer import found_by
 from .schedule import plan_outputs
+from .telling import tell
 from .types import CATEGORY
-from .widgets import first, later
+from .widgets import first, later, name_of
 
 
 class BaselineMethod(io.ComfyNode):
@@ -29,6 +30,7 @@ class BaselineMethod(io.ComfyNode):
                                tooltip=method_help(schedules.BASELINES)[0]),
                 *knob_inputs()],
             outputs=plan_outputs(),
+            hidden=[io.Hidden.unique_id],
             **found_by("ar", "jacobi", "zipar", "rolling", "exact"))
 
     @classmethod
@@ -38,11 +40,18 @@ class BaselineMethod(io.ComfyNode):
         chosen = schedules.baseline(method, widgets)
         plan, text = schedules.plan_for(chosen, "postcard", backbone.module if backbone else None,
                                         mm.get_torch_device())
+        if note := schedules.without_effect(method, widgets):
+            text = f"{text}\nnote: {note}"
+        tell(cls.hidden.unique_id, text)
         return io.NodeOutput(chosen, plan.passes or plan.passes_max, said(text))
 
 
 def knob_inputs() -> list[io.Input]:
-    """One widget for every knob of any baseline; each method uses the knobs it has."""
+    """One widget for every knob of any baseline; the page shows those of the chosen method."""
     knobs = list(all_knobs(schedules.BASELINES).values())
     about = {one.name: {"about": f"{', '.join(one.methods)}:"} for one in knobs}
-    return [*first(knobs, **about), *later(knobs, **about)]
+    methods = {name_of(one): list(one.methods) for one in knobs}
+    made = [*first(knobs, **about), *later(knobs, **about)]
+    for one in made:
+        one.extra_dict = {"methods": methods[one.id]}  # read by web/advanced.js
+    return made

@@ -44,7 +44,7 @@ def heads() -> io.Input:
 def method(node: str = "quality, k_h, k_v, r and i") -> io.Input:
     return MethodType.Input("method", optional=True,
                             tooltip="From SSD Schedule or Baseline Method. It is used instead of "
-                                    f"{node}; the node says so.")
+                                    f"{node}; the node names those that are set.")
 
 
 def quality() -> io.Input:
@@ -81,8 +81,9 @@ def prompts() -> list[io.Input]:
     return [
         io.String.Input("prompt", multiline=True, dynamic_prompts=True,
                         default="a red house by a lake",
-                        tooltip="What the picture should show. The report lists words that the "
-                                "backbone does not know."),
+                        tooltip="What the picture should show. If the backbone knows only some "
+                                "words, you can click them on the node; the help of SSD Sampler "
+                                "lists them. The report names words that it does not know."),
         io.String.Input("negative", multiline=True, dynamic_prompts=True, default="",
                         tooltip="What should not appear. Needs cfg above 1. Empty = the backbone's "
                                 "own unconditional prompt."),

@@ -16,7 +16,7 @@ from ..ssd_core.front.words import Words, inherited
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
 from .inputs import AUTO_SIZE
-from .schedules import CUSTOM, idle_knobs, method_of
+from .schedules import CUSTOM, idle_knobs, method_of, touched
 from .types import TokenPictures
 from .weights import LoadedBackbone, LoadedHeads
 from .widgets import values_of
@@ -90,7 +90,8 @@ def chosen_method(method: Method | None, quality: str,
     A connected method overrides all of the sampler's own method widgets.
     """
     if method is not None:
-        return method, ["the connected method draws: quality, k_h, k_v, r and i of this node are "
-                        "not used"]
+        idle = touched(quality, widgets)
+        return method, [f"the connected method draws: {', '.join(idle)} of this node "
+                        f"{'is' if len(idle) == 1 else 'are'} not used"] if idle else []
     note = idle_knobs(quality, widgets, "quality", CUSTOM)
     return method_of(quality, widgets), [note] if note else []

@@ -21,7 +21,7 @@ from ..ssd_core.front.knobs import all_knobs, described
 from ..ssd_core.front.labels import plan_text
 from ..ssd_core.front.speeds import DEFAULT, SPEEDS
 from ..ssd_core.front.workflow import WIDGETS
-from .widgets import values_of
+from .widgets import name_of, values_of
 
 CPU = torch.device("cpu")
 OWN, CUSTOM = "SSD for this backbone", "custom"
@@ -49,16 +49,22 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
                   **{name: value for name, value in knobs.items() if value is not None}})
 
 
+def touched(quality: str, widgets: Mapping[str, Any]) -> list[str]:
+    """The sampler's own settings of the method that are not as they are on a new node."""
+    given = values_of(described(SSD), widgets, zero_is_own=True)
+    usual = {one.name: one.default for one in described(SSD)}
+    return [f"quality {quality}"] * (quality != FAITHFUL) + [
+        f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
+        if value != usual[name]]
+
+
 def idle_knobs(preset: str, widgets: Mapping[str, Any], kind: str = "preset",
                using: str = f"'{OWN}' or '{CUSTOM}'") -> str | None:
     """A note on numbers that were set although the preset does not use them, or None.
 
     kind: what the node calls a preset; using: its presets that use the numbers.
     """
-    given = values_of(described(SSD), widgets, zero_is_own=True)
-    usual = {one.name: one.default for one in described(SSD)}
-    idle = [f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
-            if value != usual[name]]
+    idle = touched(FAITHFUL, widgets)
     if preset not in FASTER or not idle:
         return None
     return f"{kind} {preset} does not use {', '.join(idle)}: choose {using} to draw with them"
@@ -72,6 +78,20 @@ def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
     own = {f.name for f in fields(METHODS[name])}
     return METHODS[name](**{knob: value for knob, value in knobs.items()
                             if knob in own and value is not None})
+
+
+def without_effect(name: str, widgets: Mapping[str, Any]) -> str | None:
+    """A note on widgets of a baseline that were set and are no knobs of it, or None."""
+    own = {f.name for f in fields(METHODS[name])}
+    others = [one for knob, one in all_knobs(BASELINES).items() if knob not in own]
+    given = values_of(others, widgets)
+    idle = [f"{name_of(one)} {shown(given[one.name])}" for one in others
+            if one.name in given and given[one.name] != one.default]
+    return f"{name} does not use {', '.join(idle)}" if idle else None
+
+
+def shown(value: Any) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def plan_for(method: Method, preset: str, backbone: Backbone | None,

@@ -11,6 +11,7 @@ import pytest
 from ssd_core import kept_files, openmp
 from ssd_core.front import doctor
 
+ENGINE = "ssd_core.engine.decode"
 ROOT = Path(__file__).resolve().parents[1]
 AT_TORCH = """
 import os, sys
@@ -40,7 +41,7 @@ def keep(folder: Path, **measured: object) -> Path:
 
 
 def test_without_a_measurement_the_library_s_own_policy_stays(tmp_path):
-    assert policy_when_torch_is_imported("ssd_core.engine.decode", tmp_path) == "None"
+    assert policy_when_torch_is_imported(ENGINE, tmp_path) == "None"
 
 
 @pytest.mark.parametrize("module", ["ssd_core.cli", "studio.start"])
@@ -50,7 +51,7 @@ def test_the_programs_start_with_the_policy_that_was_measured(module, tmp_path):
 
 def test_the_user_s_own_policy_stays(tmp_path):
     kept = keep(tmp_path, spinning=SLOW)
-    assert policy_when_torch_is_imported("ssd_core.engine.decode", kept, OMP_WAIT_POLICY="active") == "active"
+    assert policy_when_torch_is_imported(ENGINE, kept, OMP_WAIT_POLICY="active") == "active"
 
 
 @pytest.mark.parametrize(("measured", "sleeps"), [

@@ -82,8 +82,17 @@ def test_an_acceptance_that_the_sampler_lacks_comes_from_ssd_schedule():
     assert (told["preset"], told["r"], told["acceptance"]) == ("custom", 0, "coupled")
 
 
+@pytest.mark.parametrize(("method", "title"), [
+    (methods.Exact(), "Faithful"), (methods.Rolling(fewer=8.0), "Balanced"),
+    (methods.Rolling(fewer=12.0), "Fast")], ids=str)
+def test_a_quality_of_the_sampler_stands_on_it_without_a_wall_of_knobs(method, title):
+    graph = whole(workflow_of(recipe(method)))
+    assert widgets(graph, "SSD_Sampler")["quality"] == title and linked_method(graph) is None
+
+
 @pytest.mark.parametrize(("method", "expected"), [
-    (methods.AR(), {}), (methods.Exact(window=48), {"window": 48}),
+    (methods.AR(), {}), (methods.Exact(drafter="row"), {"drafter": "row"}),
+    (methods.Exact(window=48), {"window": 48}),
     (methods.Strict("vertical"), {"drafts": "vertical"}), (methods.MTP(k_h=3), {"k_h": 3, "r": 1}),
     (methods.Rows(rounds=1, draft="copy", fused_commit=True),
      {"r": 1, "draft": "copy", "fused_commit": True})], ids=str)

@@ -30,13 +30,14 @@ import method_tables  # noqa: E402
 import padding  # noqa: E402
 import pictures as all_pictures  # noqa: E402
 import scale  # noqa: E402
+import word_list  # noqa: E402
 import workflow_template  # noqa: E402
 from workflow_graphs import GRAPHS, complaints  # noqa: E402
 
 from ssd_core.files import written_whole  # noqa: E402
 
 # In this order: the workflow inside PNGs is made of the workflows.
-TEXTS = (knob_pages, method_tables, backbone_table, scale, padding, workflow_template)
+TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, padding, workflow_template)
 
 
 def stale(texts: dict[Path, str]) -> dict[Path, str]:

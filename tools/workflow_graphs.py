@@ -104,7 +104,7 @@ def quick_start() -> Graph:
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
     graph.save("sampler", 2, "SSD/postcard")
     graph.tell("report", "sampler", 3, 2, "Report")
-    graph.app(["save"], sampler="prompt seed size quality expand")
+    graph.app(["save"], sampler="prompt ssd_words seed size quality expand")
     graph.opens_as_app = True
     return graph
 

@@ -20,9 +20,9 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The style sheet beside the modules, once a page. */
-export function addStyleSheet() {
-  const href = new URL("./preview.css", import.meta.url).href;
+/** A style sheet beside the modules, once a page. */
+export function addStyleSheet(name = "preview.css") {
+  const href = new URL(name, import.meta.url).href;
   const there = [...document.head.querySelectorAll("link[rel=stylesheet]")];
   if (there.some((link) => link.href === href)) return;
   document.head.append(make("link", "", { rel: "stylesheet", href }));

@@ -4,6 +4,7 @@
  * Nothing runs on import; the text asks for itself when its node's inputs change.
  */
 
+import { chain } from "./chain.js";
 import { addStyleSheet, make, setText } from "./elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
 
@@ -19,8 +20,8 @@ export function queryOf(node) {
   };
 }
 
-/** Add the text to a node; chain: does something before what a node or widget does already. */
-export function attachPlan(node, ask, chain) {
+/** Add the text to a node. */
+export function attachPlan(node, ask) {
   const plan = new PlanText(node, ask);
   const later = () => setTimeout(() => plan.refresh());
   const widget = node.addDOMWidget("ssd_plan", "ssd_plan", plan.element, {

@@ -42,6 +42,8 @@ export class Preview {
 
   #build() {
     const { words } = this;
+    this.error = make("div", "ssd-error", { role: "alert" });
+    this.error.hidden = true;
     this.note = make("div", "ssd-note");
     this.drawn = make("div", "ssd-drawn", { title: words.drawnHint });
     this.panels = make("div", "ssd-panels");
@@ -53,8 +55,8 @@ export class Preview {
     this.aloud = make("div", "ssd-aloud", { role: "status", "aria-live": "polite" });
     this.bar = make("div", "ssd-bar", {}, [this.toggle, this.legend]);
     this.element = make("div", this.fills ? "ssd-preview ssd-fills" : "ssd-preview",
-      { role: "group", "aria-label": words.group }, 
-      [this.note, this.drawn, this.panels, this.bar, this.aloud]);
+      { role: "group", "aria-label": words.group },
+      [this.error, this.note, this.drawn, this.panels, this.bar, this.aloud]);
     this.#observer.observe(this.element);
   }
 
@@ -65,6 +67,7 @@ export class Preview {
     this.state = fold(before, message);
     if (this.state === before) return;
     if (this.state.panels !== before.panels) {
+      if (message.kind === "started") this.recover();
       this.#pass(message);
       if (message.kind === "finished") this.#taught();
     }
@@ -106,8 +109,27 @@ export class Preview {
     }
   }
 
+  /** Say why there is no new picture; the one that is shown is of an earlier run, or a part. */
+  fail(sentence) {
+    this.sayError(sentence);
+    this.element.classList.add("ssd-failed");
+  }
+
+  /** What is said of an error; nothing once the next run begins. */
+  sayError(sentence = "") {
+    setText(this.error, sentence);
+    this.error.hidden = sentence === "";
+  }
+
+  /** What is shown is the latest result again. */
+  recover() {
+    this.sayError();
+    this.element.classList.remove("ssd-failed");
+  }
+
   /** Show nothing, as before any run. */
   clear() {
+    this.recover();
     for (const panel of this.#panels.values()) panel.dispose();
     this.#panels.clear();
     this.state = IDLE;

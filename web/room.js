@@ -35,14 +35,14 @@ export class Places {
   #places = new Map();
 
   left(node, element) {
-    this.#places.set(String(node.id), element.parentElement);
+    this.#places.set(keyOf(node, element), element.parentElement);
   }
 
   /** Put the new node's element there, unless the frontend does so itself; it takes its time. */
   taken(node, element) {
     for (const wait of [0, 100, 500, 2000]) {
       setTimeout(() => {
-        const place = this.#places.get(String(node.id));
+        const place = this.#places.get(keyOf(node, element));
         if (node.graph && !element.isConnected && place?.isConnected) {
           place.replaceChildren(element);
         }
@@ -50,3 +50,5 @@ export class Places {
     }
   }
 }
+
+const keyOf = (node, element) => `${node.id} ${element.classList[0]}`;

@@ -2,22 +2,27 @@
 
 import { app } from "../../scripts/app.js";
 import { api } from "../../scripts/api.js";
-import { Language } from "./language.js";
-import { Memory, NO_ID } from "./memory.js";
-import { addFold, fold } from "./advanced.js";
-import { make } from "./elements.js";
+import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
+import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
+import { make } from "./elements.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
+import { Known } from "./known.js";
+import { Language } from "./language.js";
 import { colorLinks, styleOf } from "./link_colors.js";
+import { Memory, NO_ID } from "./memory.js";
+import { NodePreview } from "./node_preview.js";
+import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
 import { attachPlan } from "./plan.js";
-import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
 import { stringsFor } from "./strings.js";
+import { withStrips } from "./strips.js";
+import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
@@ -43,10 +48,16 @@ const plans = new WeakMap(); // texts of schedules by node
 const memory = new Memory();
 const places = new Places();
 const asked = new Set(); // workflows that the server was asked about
-const sizes = new Sizes(async (backbone) => (await fetched("/ssd/sizes", { backbone })) ?? []);
+const chips = new WeakMap(); // by node
+const sizes = new Sizes((backbone) => ask("/ssd/sizes", { backbone }));
+const kinds = new Known((backbone) => ask("/ssd/words", { backbone, language: language() }));
 const askPlan = async (query) => (await fetched("/ssd/plan", query))?.plan ?? "";
 const spoken = new Language((query) => fetched("/ssd/language", query));
 const tellLanguage = () => spoken.say(api.clientId, language());
+const outcomes = new Outcomes({
+  nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
+  toasts: () => app.extensionManager?.toast, isForm,
+});
 let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
 
 app.registerExtension({
@@ -61,6 +72,7 @@ app.registerExtension({
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
+    outcomes.watch(api);
     const { loadApiJson } = app;
     app.loadApiJson = async function (prompt, ...rest) {
       await loadApiJson.call(this, prompt, ...rest);
@@ -68,12 +80,15 @@ app.registerExtension({
     };
   },
   nodeCreated(node) {
-    if (node.comfyClass?.startsWith("SSD_")) addFold(node, words(), isClassic);
+    if (!node.comfyClass?.startsWith("SSD_")) return;
+    addFold(node, words(), isClassic, knobsOf(node));
+    if (widgetOf(node, "prompt")) addChips(node);
     if (Object.hasOwn(NODES, node.comfyClass)) attach(node);
-    if (node.comfyClass?.startsWith("SSD_")) asSaved(node);
     fillName(node, patternsFilled);
-    if (node.comfyClass?.startsWith("SSD_")) nameChoices(node, language());
-    if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan, chain));
+    nameChoices(node, language());
+    if (node.comfyClass === SCHEDULE) plans.set(node, attachPlan(node, askPlan));
+    fit(node);
+    asSaved(node);
     if (node.comfyClass === LOADER) {
       chain(widgetOf(node, "backbone"), "callback", () => tidyInputs());
     }
@@ -83,11 +98,13 @@ app.registerExtension({
   },
   refreshComboInNodes() {
     sizes.forget();
+    kinds.forget();
     setTimeout(tidyInputs); // after the lists have come from the server
   },
   /** After a start, a change of the tab, undo and redo: the nodes are new ones. */
   afterConfigureGraph() {
     tidyInputs();
+    for (const node of app.graph._nodes) fitLoaded(node);
     showPicked();
     inOrder(async () => {
       await askOnce(workflow());
@@ -109,7 +126,7 @@ async function take(message) {
   if (message?.node == null) return;
   const { graph, node } = message;
   // A run whose start this page did not see: it was reloaded.
-  if (message.kind !== "started" && !memory.knows(message)) await ask({ graph, node });
+  if (message.kind !== "started" && !memory.knows(message)) await askStory({ graph, node });
   show(message);
 }
 
@@ -118,6 +135,7 @@ function show(message) {
   const preview = previewOf(message);
   if (!preview) return;
   if (message.kind === "started") {
+    outcomes.noted(message);
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
   }
@@ -129,46 +147,26 @@ function show(message) {
 async function askOnce(graph) {
   if (graph === NO_ID || asked.has(graph)) return;
   asked.add(graph);
-  await ask({ graph });
+  await askStory({ graph });
 }
 
-/** Take in what the server still knows. */
-async function ask(query) {
-  const answer = await api.fetchApi(`${ROUTE}?${new URLSearchParams(query)}`);
-  if (!answer.ok) return;
-  (await Promise.all((await answer.json()).map(withStrips))).forEach(show);
+/** Take in what the server still knows of runs. */
+async function askStory(query) {
+  (await Promise.all((await ask(ROUTE, query)).map(whole))).forEach(show);
 }
 
-/** A message whose strips lie in files, with the strips; without them where the files are gone. */
-async function withStrips(message) {
-  if (!message.files) return message;
-  const strips = await Promise.all(message.files.map(base64Of));
-  return strips.includes(null) ? { ...message, kind: "gone" } : { ...message, strips };
+/** What a route of the server answers; null if it refuses. */
+async function fetched(route, query) {
+  const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
+  return answer.ok ? answer.json() : null;
 }
 
-async function base64Of(file) {
-  const answer = await api.fetchApi(`/view?${new URLSearchParams(file)}`);
-  if (!answer.ok) return null;
-  const bytes = new Uint8Array(await answer.arrayBuffer());
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
-}
+/** The same for lists: [] if it refuses. */
+const ask = async (route, query) => (await fetched(route, query)) ?? [];
+
+const whole = (message) => withStrips(message, (url) => api.fetchApi(url));
 
 // Nodes
-
-/** A preview that knows which run each of its panels has followed from the first message on. */
-class NodePreview extends Preview {
-  #runs = new Map();
-
-  follow({ panel, run }) {
-    this.#runs.set(panel, run);
-  }
-
-  follows({ panel, run }) {
-    return this.#runs.get(panel) === run;
-  }
-}
 
 const workflow = () => app.graph.id;
 /** Prompts of scripts, and graphs that were never loaded, have no id: they go by their nodes'. */
@@ -206,7 +204,7 @@ async function restore(shown, output) {
   const graph = workflow();
   if (memory.knows({ ...messages[0], graph, node })) repaint(memory.get(graph, node));
   else if (isHere(messages[0].graph) || cached.has(node)) {
-    repaint(memory.replace(graph, node, await Promise.all(messages.map(withStrips))));
+    repaint(memory.replace(graph, node, await Promise.all(messages.map(whole))));
   }
 }
 
@@ -227,21 +225,33 @@ function attach(node) {
   limitTexts(node);
   const row = claimRow(preview.element);
   previews.set(node, preview);
-  node.setSize([Math.max(node.size[0], width), node.size[1]]);
-  chain(node, "onExecuted", (output) => inOrder(() => restore(node, output)));
+  node.size[0] = Math.max(node.size[0], width);
+  chain(node, "onExecuted", (output) => {
+    preview.recover();
+    outcomes.shown(output);
+    inOrder(() => restore(node, output));
+  });
   chain(node, "onConnectionsChange", () => setTimeout(() => {
-    fold(node, words(), isClassic);
-    sizes.refresh(node);
+    refresh(node);
     showPicked();
   }));
   if (node.comfyClass === STARTER) pickByClick(node, preview.element, 0, showPicked);
-  chain(node, "onAdded", () => places.taken(node, preview.element));
   chain(node, "onRemoved", () => {
-    places.left(node, preview.element);
     previews.delete(node);
     row.disconnect();
     preview.dispose();
   });
+  keepPlace(node, preview.element);
+}
+
+function addChips(node) {
+  chips.set(node, new WordChips(node, words()));
+  keepPlace(node, chips.get(node).element);
+}
+
+function keepPlace(node, element) {
+  chain(node, "onAdded", () => places.taken(node, element));
+  chain(node, "onRemoved", () => places.left(node, element));
 }
 
 /** Let every node of a graph, and of those inside it, offer what it can take now. */
@@ -249,16 +259,16 @@ function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
     if (!node.comfyClass?.startsWith("SSD_")) continue;
-    fold(node, words(), isClassic);
-    sizes.refresh(node);
+    fold(node, words());
+    refresh(node);
     plans.get(node)?.refresh();
   }
 }
 
-/** What a route of the server answers; null if it refuses. */
-async function fetched(route, query) {
-  const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
-  return answer.ok ? answer.json() : null;
+/** Let a node offer what its backbone can draw, and the words that it knows. */
+async function refresh(node) {
+  sizes.refresh(node);
+  chips.get(node)?.offer(await kinds.of(node));
 }
 
 /** Mark on the previews what the Pick nodes name. */
@@ -270,15 +280,6 @@ function showPicked(graph = app.graph) {
   }
 }
 
-/** Do something before what a node or a widget does already. */
-function chain(node, name, first) {
-  const then = node[name];
-  node[name] = function (...args) {
-    first(...args);
-    return then?.apply(this, args);
-  };
-}
-
 /** A file name as the page's own function fills it in; it is no public part of every page. */
 const patternsFilled = (name) => globalThis.comfyAPI?.utils?.applyTextReplacements?.(app, name)
   ?? name;
@@ -287,6 +288,12 @@ const words = () => stringsFor(language());
 
 /** Whether nodes are drawn on the canvas, not as elements of the page (Nodes 2.0). */
 const isClassic = () => !app.extensionManager?.setting?.get(VUE_NODES);
+
+/** Whether a form is shown in place of the graph (app mode). */
+function isForm() {
+  const { activeMode, initialMode } = app.extensionManager?.workflow?.activeWorkflow ?? {};
+  return (activeMode ?? initialMode) === "app";
+}
 
 function language() {
   return app.extensionManager?.setting?.get("Comfy.Locale") ?? navigator.language;

@@ -11,12 +11,15 @@ import copy
 import json
 import uuid
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 
+from ..engine.methods import AR
 from ..files import ASSETS
 from . import kept_rows
 from .chinese import in_chinese
 from .knobs import all_knobs, sampling_knobs
+from .speeds import SPEEDS
 from .words import drawn_words
 
 TEMPLATE = ASSETS / "workflow.json"
@@ -76,6 +79,9 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
     """Set the sampler's widgets, or add a method node; return the knobs that neither has."""
     wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
     sampler = node_of(graph, SAMPLER)
+    if title := quality(method, knobs):
+        fill(sampler, quality=title)
+        return []
     if method == "ssd":
         if not missing(sampler, wanted):
             fill(sampler, quality=CUSTOM, **known(sampler, wanted))
@@ -86,6 +92,15 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
     node = link_method(graph, SCHEDULE if method == "ssd" else BASELINE)
     fill(node, **known(node, wanted))
     return missing(node, wanted)
+
+
+def quality(method: str, knobs: Mapping) -> str | None:
+    """The sampler's quality that draws with a method and its knobs, if there is one."""
+    fixed = {knob: value for knob, value in knobs.items() if value is not None}
+    return next((speed.title for speed in SPEEDS.values()
+                 if speed.method.name == method != AR.name
+                 and fixed == {knob: value for knob, value in asdict(speed.method).items()
+                               if value is not None}), None)
 
 
 def known(node: Mapping, wanted: Mapping) -> dict:

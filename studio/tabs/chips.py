@@ -6,7 +6,7 @@ import json
 from html import escape
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.postcards.chips import Chip
+from ssd_core.front.word_kinds import offered
 
 from ..words import CHINESE, say
 
@@ -20,19 +20,9 @@ STYLES = (("watercolour", "水彩画"), ("oil painting", "油画"), ("pencil dra
 
 def chips_html(backbone: Backbone, language: str) -> str:
     """The element of web/words.js for this backbone, in a language of the page."""
-    kinds = [{"name": kind.chinese if language == CHINESE else kind.name, "role": kind.role,
-              "chips": [{"phrases": written(chip, language),
-                         "attribute": chip.attribute, "plural": chip.plural,
-                         "colour": chip.english[0]} for chip in kind.chips]}
-             for kind in backbone.word_kinds]
+    kinds = offered(backbone.word_kinds, language == CHINESE)
     kinds += [styles(language)] * backbone.takes_any_words
     return f'<ssd-words kinds="{escape(json.dumps(kinds))}" target="#prompt"></ssd-words>'
-
-
-def written(chip: Chip, language: str) -> list[str]:
-    """The chip's phrases; those of the page's language first, as they are the ones to write."""
-    own, other = (chip.chinese, chip.english)[:: 1 if language == CHINESE else -1]
-    return [*own, *other]
 
 
 def styles(language: str) -> dict:

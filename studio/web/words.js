@@ -3,14 +3,14 @@
  * `target`; and the prompts that this browser drew last.
  *
  * kinds: [{name, role, chips: [{phrases, attribute, plural}]}], as studio/tabs/chips.py writes
- * them. What a click does is in prompting.js.
+ * them. What a click does is in core/prompting.js.
  */
 
 import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
 import { HeldElement } from "./held.js";
 import { Target, pageWords, type } from "./host.js";
-import { clicked, has, usable } from "./prompting.js";
+import { clicked, has, usable } from "./core/prompting.js";
 
 const KEY = "ssd-studio-prompts";
 const MOST = 12;

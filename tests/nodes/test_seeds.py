@@ -232,3 +232,12 @@ def test_a_comparison_leaves_out_what_cannot_run(pack, backbone):
     _, table, images = pack.run("SSD_CompareMethods", backbone=backbone, draw_2="strict",
                                 draw_3="none", cfg=1.0)
     assert len(images) == 1 and "left out: 2. strict" in table
+
+
+def test_the_page_offers_the_words_of_a_backbone_that_knows_only_some(pack):
+    kinds_of = pack.module("nodes.words").kinds_of
+    assert sum(len(kind["chips"]) for kind in kinds_of("postcard")) > 50
+    thing = kinds_of("postcard")[0]
+    assert thing["role"] == "thing" and "house" in {c["phrases"][0] for c in thing["chips"]}
+    assert "房子" in {c["phrases"][0] for c in kinds_of("postcard", chinese=True)[0]["chips"]}
+    assert kinds_of("Janus-Pro-7B") == [] == kinds_of("nonsense")

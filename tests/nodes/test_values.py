@@ -404,3 +404,34 @@ def test_parts_of_different_runs_are_not_saved_together(pack, drawn, backbone, h
         save(pack, images=drawn[0], stats=other[2])
     with pytest.raises(pack.error, match="different runs"):
         save(pack, images=other[0], tokens=drawn[1], stats=other[2])
+
+
+@pytest.mark.parametrize(("name", "widgets", "note"), [
+    ("sjd", {"k_h": 3, "window": 8}, "sjd does not use k_h 3"),
+    ("ar", {"fused_commit": True, "r": 0}, "ar does not use r 0, fused_commit on"),
+    ("mtp", {"k_h": 3}, None), ("sjd", {"k_h": -1, "acceptance": "residual"}, None)])
+def test_what_a_method_makes_nothing_of_is_named(schedules, name, widgets, note):
+    assert schedules.without_effect(name, widgets) == note
+
+
+def test_a_connected_method_names_only_the_widgets_that_were_set(pack, schedules):
+    chosen, method = pack.module("nodes.requests").chosen_method, schedules.AR()
+    untouched = {"k_h": -1, "k_v": -1, "r": -1, "i": -1}
+    assert chosen(method, "Faithful", untouched) == (method, [])
+    assert chosen(method, "Faithful", dict.fromkeys(untouched, 0)) == (method, [])  # an older one
+    assert chosen(method, "Fast", {**untouched, "r": 2})[1] == [
+        "the connected method draws: quality Fast, r 2 of this node are not used"]
+
+
+def test_a_widget_names_the_methods_of_its_knob_for_the_page(pack):
+    inputs = {one.id: one for one in pack.schemas["SSD_BaselineMethod"].inputs if one.widget}
+    assert inputs["k_h"].extra_dict["methods"] == ["mtp", "strict", "rows", "hawk", "lantern"]
+    assert inputs["r"].extra_dict["methods"] == ["mtp", "rows"]
+    assert {name for name, one in inputs.items() if not hasattr(one, "extra_dict")} == {"method"}
+
+
+def test_the_node_shows_its_plan_and_what_has_no_effect(pack):
+    pack.server.client_id = "page"
+    text = pack.run("SSD_BaselineMethod", method="sjd", k_h=3)[2]
+    assert text.endswith("note: sjd does not use k_h 3")
+    assert [line for line, *_ in pack.server.texts][-1] == text

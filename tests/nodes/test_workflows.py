@@ -57,13 +57,14 @@ def test_there_are_nine():
     assert [p.stem[0] for p in FILES] == list("123456789")
 
 
-def test_the_quick_start_is_a_form_of_five_inputs_and_one_picture():
+def test_the_quick_start_is_a_form_of_five_inputs_words_to_click_and_one_picture():
     workflow = read(FILES[0])
     kinds = {node["id"]: node["type"] for node in workflow["nodes"]}
     form = workflow["extra"]["linearData"]
     assert workflow["extra"]["linearMode"] is True
     assert [(kinds[node], widget) for node, widget in form["inputs"]] == [
-        ("SSD_Sampler", name) for name in ("prompt", "seed", "size", "quality", "expand")]
+        ("SSD_Sampler", name) for name in (
+            "prompt", "ssd_words", "seed", "size", "quality", "expand")]
     assert [kinds[node] for node in form["outputs"]] == ["SSD_SaveImage"]
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { addFold, fold } from "../../web/advanced.js";
+import { addFold, fit, fitLoaded, knobsOf } from "../../web/advanced.js";
 import { nameChoices } from "../../web/choices.js";
 import { sourceOf, targetsOf } from "../../web/graph.js";
 import { numbersIn, pickByClick, toggled } from "../../web/picking.js";
@@ -118,10 +118,10 @@ test("a click on a picture writes its number to the connected Pick node only", (
   assert.equal(changes, 1);
 });
 
-test("advanced inputs fold on the canvas, but for those that are connected", () => {
-  const widgets = ["seed", "cfg", "top_k"].map((name) => ({ name, options: { advanced: name !== "seed" } }));
-  const node = {
-    widgets, inputs: [{ widget: { name: "top_k" }, link: 3 }], size: [200, 100],
+/** A node as ComfyUI's page makes it, of these widgets. */
+function foldable(widgets, inputs = []) {
+  return {
+    widgets, inputs, size: [200, 100],
     addWidget(type, name, value, callback) {
       const made = { name, callback, options: {} };
       widgets.push(made);
@@ -130,17 +130,76 @@ test("advanced inputs fold on the canvas, but for those that are connected", () 
     computeSize: () => [0, 20 * widgets.filter(({ hidden }) => !hidden).length],
     setSize(size) { this.size = size; },
   };
+}
+
+const shownOn = ({ widgets }) => widgets.filter(({ hidden }) => !hidden).map(({ name }) => name);
+
+test("advanced inputs fold on the canvas, but for those that are connected", () => {
+  const widgets = ["seed", "cfg", "top_k"].map(
+    (name) => ({ name, options: { advanced: name !== "seed" } }));
+  const node = foldable(widgets, [{ widget: { name: "top_k" }, link: 3 }]);
   const words = stringsFor("en");
-  let classic = true;
-  const shown = () => widgets.filter(({ hidden }) => !hidden).map(({ name }) => name);
-  addFold(node, words, () => classic);
-  assert.deepEqual(shown(), ["seed", "top_k", "ssd_advanced"]);
+  addFold(node, words, () => true);
+  assert.deepEqual(shownOn(node), ["seed", "top_k", "ssd_advanced"]);
   assert.equal(widgets[3].label, words.moreInputs);
   widgets[3].callback();
-  assert.deepEqual(shown(), ["seed", "cfg", "top_k", "ssd_advanced"]);
+  assert.deepEqual(shownOn(node), ["seed", "cfg", "top_k", "ssd_advanced"]);
   assert.deepEqual(node.size, [200, 120]);
-  widgets[3].callback();
-  classic = false;
-  fold(node, words, () => classic);
-  assert.equal(widgets[1].hidden, false);
+});
+
+test("a node counts no folded input in its size, in Nodes 2.0 either, which folds by itself", () => {
+  const widgets = ["seed", "cfg", "numerics"].map((name) => ({ name,
+    options: { advanced: name !== "seed", hidden: name === "numerics" || undefined } }));
+  const node = foldable(widgets);
+  addFold(node, stringsFor("en"), () => false);
+  const options = () => widgets.slice(0, 3).map((one) => [one.options.advanced,
+    one.options.hidden]);
+  assert.deepEqual(options(), [[false, undefined], [true, false], [false, true]]);
+  assert.deepEqual(node.computeSize(), [0, 20]);
+  node.showAdvanced = true;
+  assert.deepEqual(shownOn(node), ["seed", "cfg"]);
+  fit(node);
+  assert.deepEqual(node.size, [200, 40]);
+});
+
+test("only the chosen method's knobs are shown, and those of others that are connected", () => {
+  const widgets = [combo("method", "ar", []), ...["k_h", "k_v", "delay"].map(
+    (name) => ({ name, value: 3, options: { advanced: name === "k_v" } }))];
+  const node = foldable(widgets, [{ widget: { name: "delay" }, link: null }]);
+  const methods = { k_h: ["mtp", "rows"], k_v: ["rows"], delay: ["wave"] };
+  addFold(node, stringsFor("en"), () => true, methods);
+  const choose = (name) => {
+    widgets[0].value = name;
+    widgets[0].callback(name);
+    return shownOn(node);
+  };
+  assert.deepEqual(shownOn(node), ["method"]);
+  assert.deepEqual(choose("mtp"), ["method", "k_h"]);
+  assert.equal(node.size[1], 40, "the node is as tall as what it shows");
+  assert.deepEqual(choose("rows"), ["method", "k_h", "ssd_advanced"]);
+  assert.deepEqual(widgets.slice(1, 4).map((one) => one.options.hidden), [false, false, true]);
+  node.inputs[0].link = 4;
+  assert.deepEqual(choose("ar"), ["method", "delay"]);
+  assert.deepEqual(widgets.slice(1, 4).map((one) => one.value), [3, 3, 3]);
+});
+
+test("what the server says of a knob's methods is read, required or not", () => {
+  class Method {}
+  Method.nodeData = { input: { required: { method: [["ar", "mtp"], {}], k_h: ["INT",
+    { methods: ["mtp"] }], backbone: ["SSD_BACKBONE"] },
+  optional: { delay: ["INT", { methods: ["wave"] }] } } };
+  assert.deepEqual(knobsOf(new Method()), { k_h: ["mtp"], delay: ["wave"] });
+  assert.deepEqual(knobsOf({}), {});
+});
+
+test("a node that was saved with a blank below its inputs loses it, one with a text keeps it", () => {
+  const widgets = (element) => [{ name: "k_h", options: { advanced: true }, element }];
+  const [bare, withText, withLine] = [foldable(widgets()), foldable(widgets({})),
+    foldable(widgets({}))];
+  withLine.widgets[0].options.getMaxHeight = () => 48;
+  for (const node of [bare, withText, withLine]) {
+    addFold(node, stringsFor("en"), () => true);
+    fitLoaded(node);
+  }
+  assert.deepEqual([bare, withText, withLine].map((node) => node.size[1]), [20, 100, 20]);
 });

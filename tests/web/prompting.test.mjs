@@ -3,9 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { load } from "./as_served.mjs";
-
-const { clicked, has, usable } = await load("prompting.js");
+import { clicked, has, usable } from "../../web/prompting.js";
 
 const chip = (attribute, phrases, plural = false) => ({ attribute, phrases, plural });
 const KINDS = [

@@ -1,0 +1,53 @@
+/**
+ * What is wrong, in the words of the server, on the node that it is about: until the next run
+ * begins. ComfyUI's page itself says no more than that a node failed. Knows no ComfyUI by itself.
+ */
+
+import { make } from "./elements.js";
+
+const WIDGET = "ssd_error";
+const LINE = 17; // px
+const LETTER = 6.5; // px, at most, so that no line is cut off
+const AROUND = 28; // px of padding and margins
+const REFUSED = "custom_validation_failed";
+
+/**
+ * The sentences of a prompt that was refused, by node id, of SSD nodes only. ComfyUI puts the
+ * name of the input before them: "prompt - it is empty".
+ */
+export function refusals(nodeErrors) {
+  return Object.entries(nodeErrors ?? {})
+    .filter(([, { class_type: kind }]) => kind?.startsWith("SSD_"))
+    .flatMap(([id, { errors }]) => errors.filter(({ type }) => type === REFUSED)
+      .map(({ details }) => [id, details.replace(" - ", ": ")]));
+}
+
+/** Sentences on nodes that have no preview to show them. */
+export class Sentences {
+  #shown = new Map(); // by node: the widget, and the height before
+
+  show(node, sentence) {
+    this.#take(node);
+    const element = make("div", "ssd-error", { role: "alert" }, [sentence]);
+    const lines = () => Math.ceil((sentence.length * LETTER) / (node.size[0] - 2 * AROUND));
+    const height = () => AROUND + LINE * lines();
+    const widget = node.addDOMWidget(WIDGET, WIDGET, element,
+      { serialize: false, hideOnZoom: false, getMinHeight: height, getMaxHeight: height });
+    widget.serialize = false;
+    this.#shown.set(node, { widget, height: node.size[1] });
+    node.setSize([node.size[0], Math.max(node.size[1], node.computeSize()[1])]);
+  }
+
+  clear() {
+    for (const node of [...this.#shown.keys()]) this.#take(node);
+  }
+
+  #take(node) {
+    const shown = this.#shown.get(node);
+    if (!shown) return;
+    this.#shown.delete(node);
+    if (!node.widgets?.includes(shown.widget)) return;
+    node.removeWidget(shown.widget);
+    node.setSize([node.size[0], shown.height]);
+  }
+}

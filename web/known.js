@@ -1,0 +1,36 @@
+/**
+ * What the server knows of the backbone that is connected to a node, asked once for each.
+ * Knows no ComfyUI by itself.
+ */
+
+import { sourceOf, widgetOf } from "./graph.js";
+
+const LOADER = "SSD_LoadBackbone";
+
+/** `ask(name)` gets a list from the server, [] where it knows none. */
+export class Known {
+  #answers = new Map();
+
+  constructor(ask) {
+    this.ask = ask;
+  }
+
+  /** The list for a node's backbone; [] without one. */
+  of(node) {
+    const source = sourceOf(node, "backbone");
+    const name = source?.type === LOADER && widgetOf(source, "backbone")?.value;
+    if (!name) return Promise.resolve([]);
+    if (!this.#answers.has(name)) {
+      this.#answers.set(name, Promise.resolve(this.ask(name)).catch(() => {
+        this.#answers.delete(name);
+        return [];
+      }));
+    }
+    return this.#answers.get(name);
+  }
+
+  /** Forget what is known, as backbones may have come into the folder. */
+  forget() {
+    this.#answers.clear();
+  }
+}

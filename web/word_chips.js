@@ -1,0 +1,96 @@
+/**
+ * Words to click on a node, by kind, for a backbone that knows only some: they write its prompt.
+ * What a click does to a prompt is in prompting.js. Knows no ComfyUI by itself.
+ */
+
+import { addStyleSheet, make } from "./elements.js";
+import { sourceOf, widgetOf } from "./graph.js";
+import { clicked, has, usable } from "./prompting.js";
+
+export const WIDGET = "ssd_words";
+const PROMPT = "prompt";
+const LINE = 24; // px of the kinds, and of a second line of them on a narrow node
+const NARROW = 390;
+const OPEN = 96; // px of the words of one kind
+
+/** A node's words: an element, and the widget that holds it. */
+export class WordChips {
+  #kinds = [];
+  #open = null; // the name of the kind whose words are shown
+
+  constructor(node, words) {
+    addStyleSheet("word_chips.css");
+    Object.assign(this, { node, words });
+    this.tabs = make("div", "ssd-kinds", { role: "group", "aria-label": words.wordKinds });
+    this.chips = make("div", "ssd-chips", { role: "group" });
+    this.element = make("div", "ssd-words", {}, [this.tabs, this.chips]);
+    this.element.addEventListener("pointerenter", () => this.#render()); // typed since
+    const height = () => this.height;
+    this.widget = node.addDOMWidget(WIDGET, WIDGET, this.element,
+      { serialize: false, hideOnZoom: false, margin: 0, getMinHeight: height,
+        getMaxHeight: height });
+    Object.assign(this.widget, { serialize: false, label: words.wordKinds });
+    this.#render();
+  }
+
+  get height() {
+    if (this.element.hidden) return 0;
+    const lines = this.node.size[0] < NARROW ? 2 : 1;
+    return lines * LINE + (this.chips.hidden ? 0 : OPEN);
+  }
+
+  /** Offer these kinds; none where the backbone takes any words. */
+  offer(kinds) {
+    this.#kinds = kinds;
+    this.#render();
+    // No more than is lacking: a node that was saved with its words has the height for them.
+    const { size } = this.node;
+    this.node.setSize([size[0], Math.max(size[1], this.node.computeSize()[1])]);
+  }
+
+  get #prompt() {
+    return String(widgetOf(this.node, PROMPT)?.value ?? "");
+  }
+
+  #render() {
+    const kind = this.#kinds.find(({ name }) => name === this.#open);
+    this.element.hidden = this.#kinds.length === 0 || sourceOf(this.node, PROMPT) !== null;
+    this.tabs.replaceChildren(...this.#kinds.map(({ name }) => this.#tab(name)));
+    this.chips.replaceChildren(...(kind?.chips ?? []).map((chip) => this.#chip(kind, chip)));
+    this.chips.hidden = !kind;
+  }
+
+  #tab(name) {
+    const isOpen = name === this.#open;
+    const tab = make("button", "ssd-kind", { type: "button", "aria-expanded": String(isOpen) },
+      [name]);
+    tab.addEventListener("click", () => this.#resized(() => {
+      this.#open = isOpen ? null : name;
+      this.#render();
+    }));
+    return tab;
+  }
+
+  #chip(kind, chip) {
+    const isOn = has(this.#prompt, kind, chip, this.#kinds);
+    const button = make("button", "ssd-chip", { type: "button", "aria-pressed": String(isOn) },
+      [chip.phrases[0]]);
+    button.disabled = !usable(this.#prompt, kind, this.#kinds);
+    button.title = button.disabled ? this.words.nameAThing : "";
+    button.addEventListener("click", () => {
+      const widget = widgetOf(this.node, PROMPT);
+      widget.value = clicked(this.#prompt, kind, chip, this.#kinds);
+      widget.callback?.(widget.value);
+      this.#render();
+    });
+    return button;
+  }
+
+  /** Let the node grow and shrink with what a change shows. */
+  #resized(change) {
+    const before = this.node.computeSize()[1];
+    change();
+    const grown = this.node.computeSize()[1] - before;
+    if (grown !== 0) this.node.setSize([this.node.size[0], this.node.size[1] + grown]);
+  }
+}
