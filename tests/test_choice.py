@@ -14,7 +14,8 @@ from ssd_core.engine.pace import Pace
 from ssd_core.engine.usual import expected_passes
 from ssd_core.front.compare import identical_share
 from ssd_core.front.request import Request, Result
-from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest, require_same
+from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest
+from ssd_core.workers.finished import require_same
 from ssd_core.workers.task import Loaded
 
 CELLS = (1, 8, 16, 24, 48, 96, 192, 240)

@@ -13,9 +13,11 @@ from PIL import Image
 from ssd_core import SSDError
 from ssd_core.cli import main
 from ssd_core.measure.scores import Gallery, Scoring, score
+from ssd_core.measure.scores.claims import in_own_words
 from ssd_core.measure.scores.gallery import loaded
 from ssd_core.measure.suites import COCO, Item
 from ssd_core.measure.suites.record import Record
+from ssd_core.postcards import claims as postcard_claims
 from ssd_core.postcards import postcard
 from ssd_core.train.features import frechet_distance, moments
 
@@ -62,8 +64,26 @@ def test_what_is_no_postcard_is_not_checked(tmp_path):
     zebra = [(plain("red", side=384)[0][0], "a zebra")]
     with pytest.raises(SSDError, match="pictures of 40x40 px"):
         score("claims", finished(tmp_path / "a", plain("red")), Scoring(CPU))
-    with pytest.raises(SSDError, match="'a zebra' claims nothing"):
+    with pytest.raises(SSDError, match=r"no prompt claims anything .* \('a zebra'\)"):
         score("claims", finished(tmp_path / "b", zebra), Scoring(CPU))
+
+
+@pytest.mark.parametrize(("prompt", "claimed"), [
+    ("一座红色的房子在左边，湖上，黄昏", ["lake", "dusk", "house", "red", "left"]),
+    ("a scarlet hut on a pond", ["lake", "house", "red"]),
+    ("草地上没有树", ["meadow"]), ("a meadow, no trees", ["meadow"])])
+def test_claims_are_read_as_the_backbone_reads_a_prompt(prompt, claimed):
+    assert [one.value for one in postcard_claims(in_own_words(prompt))] == claimed
+
+
+def test_pictures_that_cannot_be_judged_are_counted_and_named(painted, tmp_path, capsys):
+    pictures = [painted[0], (painted[1][0], "一只斑马"), (painted[1][0], "一座红色的房子")]
+    finished(tmp_path / "a", pictures)
+    assert main(["evaluate", "score", str(tmp_path / "a"), "--with", "claims", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out.splitlines()[-1])
+    assert found["unjudged"] == 1 and found["pictures"] == 3 and found["caption_accuracy"] > 0.4
+    assert "1 of 3 pictures cannot be judged: '一只斑马'" in err
 
 
 def test_an_unfinished_suite_is_not_scored(tmp_path):

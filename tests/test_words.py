@@ -236,3 +236,23 @@ def test_plan_and_compare_expand_too(ssd):
 def test_a_grid_has_no_words(capsys):
     assert main(["plan", "a house", "--grid", "4x4"]) == 2
     assert "a prompt needs --backbone" in capsys.readouterr().err
+
+
+def test_render_draws_what_generate_draws_from_a_short_prompt(ssd, folder, capsys):
+    Path("p.txt").write_text("a red house\na house, no trees\na boat\n", encoding="utf-8")
+    command = ("render", "p.txt", "--out", "r", "--seed", 5, "--batch", 3, "--method", "ar")
+    assert ssd(*command)[0]["drawn_now"] == 3
+    for number, (path, prompt) in enumerate(zip(
+            sorted(Path("r").glob("*.png")), ("a red house", "a house, no trees", "a boat"),
+            strict=True)):
+        alone, _ = ssd("generate", prompt, "--seed", 5 + number, "--method", "ar", "--out", "x.png")
+        one, two = read_recipe(path), read_recipe(Path("x.png"))
+        for key in ("tokens", "prompt", "negative", "prompt_expanded", "negative_expanded", "seed"):
+            assert one[key] == two[key], key
+    assert read_recipe(Path("r/000001-a-house-no-trees.png"))["negative_expanded"] == "trees"
+    assert ssd(*command)[0]["drawn_now"] == 0
+    assert main([*map(str, command), "--no-expand", "--backbone", str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert "now it is null: change --expand or --no-expand back, or choose another folder" in told
+    ssd(*command, "--no-expand", "--out", "typed")
+    assert "prompt_expanded" not in read_recipe(Path("typed/000000-a-red-house.png"))

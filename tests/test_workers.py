@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -22,7 +23,7 @@ from ssd_core.cli import main
 from ssd_core.cli.render import file_name
 from ssd_core.engine.heads import save_heads
 from ssd_core.front.recipe import pixels_sha256, read_recipe, recipe_tokens
-from ssd_core.workers import draw
+from ssd_core.workers import draw, ray_crew
 from ssd_core.workers.claims import Claims
 from ssd_core.workers.crew import InProcess
 from ssd_core.workers.draw import DrawTask, How, ToDraw, draw_tasks
@@ -136,6 +137,41 @@ def test_without_ray_several_workers_are_refused_in_one_line(monkeypatch, capsys
     assert main([*flags, "--workers", "0"]) == 2
     assert "workers 0: must be at least 1" in capsys.readouterr().err
     assert not Wanted(1).apart and Wanted(1, "10.0.0.5:6379").apart
+
+
+class DeadRay:
+    """A Ray whose tasks never end. hangs: its nodes do not answer either; else none is alive."""
+
+    def __init__(self, hangs):
+        self.hangs, self.killed, self.stopped = hangs, [], threading.Event()
+
+    def wait(self, futures, num_returns, timeout):
+        time.sleep(timeout)
+        return [], futures
+
+    def nodes(self):
+        if self.hangs:
+            self.stopped.wait()
+        return [{"Alive": False, "Resources": {"CPU": 2.0}}]
+
+    def kill(self, worker):
+        self.killed.append(worker)
+        self.nodes()
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_ray_that_is_gone_is_one_line_and_its_batches_are_free(tmp_path, monkeypatch, hangs):
+    monkeypatch.setattr(ray_crew, "LOOK", 0.01)
+    monkeypatch.setattr(ray_crew, "LIMIT", 0.05)
+    crew = object.__new__(ray_crew.RayCrew)
+    crew.ray, crew.count, crew.own, crew.waiting = DeadRay(hangs), 2, False, deque()
+    crew.idle, crew.facts, crew.running, crew.loading = [], {}, {}, {"loads": "a", "too": "b"}
+    with pytest.raises(SSDError, match="run the same command again, with fewer --workers"):
+        work([Note(n, []) for n in range(3)], tmp_path, crew, "notes", quiet=True)
+    crew.close()
+    assert crew.ray.killed
+    crew.ray.stopped.set()
+    assert done([Note(n, []) for n in range(3)], tmp_path) == 6
 
 
 def test_names_of_pictures_are_safe_everywhere():

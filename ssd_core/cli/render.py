@@ -17,12 +17,13 @@ from ..front.knobs import check_pictures
 from ..front.labels import label
 from ..front.request import Request
 from ..front.unknown import require_known, word_notes
+from ..front.words import Words, filled_in
 from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest
 from ..workers.finished import named_as, require_same, there_already
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
-from .options import Canvas, Drawing, Json, Knobs, Loading, Workers, flag
+from .options import EXPAND, Canvas, Drawing, Json, Knobs, Loading, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
 from .session import load_for
@@ -43,6 +44,7 @@ class Rendering:
     out: Path = flag(Path("renders"), "Folder. Pictures that are there are not drawn again.")
     each: int = flag(1, "Pictures of every prompt. Picture n of the run uses seed + n.")
     batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
+    expand: bool = flag(True, EXPAND)
 
     def __post_init__(self) -> None:
         if self.each < 1:
@@ -64,6 +66,8 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
+    if rendering.expand:
+        pictures = [in_full(one, first) for one in pictures]
     there = there_already(pictures, how.sampling, out)
     how = as_begun(how, first.asked, there, out)
     require_same(there, replace(how, either=knobs.method is None), loaded, out)
@@ -87,6 +91,13 @@ def to_draw(prompts: Sequence[str], each: int) -> list[ToDraw]:
     """`each` pictures of every prompt, named by number and prompt."""
     texts = [prompt for prompt in prompts for _ in range(each)]
     return [ToDraw(number, text, file_name(number, text)) for number, text in enumerate(texts)]
+
+
+def in_full(one: ToDraw, first: Request) -> ToDraw:
+    """The picture with what its prompt leaves open, by its own seed, as `generate` draws it."""
+    typed, seed = Words(one.prompt, first.negative), first.sampling.later(one.number).seed
+    drawn = filled_in(first.backbone, typed, seed, first.sampling.cfg != 1)
+    return one if drawn == typed else replace(one, drawn=drawn)
 
 
 def file_name(number: int, prompt: str) -> str:

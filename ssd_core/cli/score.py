@@ -11,7 +11,7 @@ import typer
 from ..errors import SSDError
 from ..weights.load import pick_device
 from .options import Json, flag
-from .output import Reporter
+from .output import Reporter, note
 
 Folder = Annotated[Path, typer.Argument(help="Folder that evaluate --suite has written.",
                                         show_default=False)]
@@ -37,7 +37,7 @@ def command(folder: Folder, how: How, json: Json = False) -> None:
     if how.batch < 1:
         raise SSDError("batch must be at least 1")
     gallery, report = Gallery.of(folder), Reporter(json)
-    scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference)
+    scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference, note)
     found = score(how.scorer, gallery, scoring)
     report.say("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
                           *(f"  {line}" for line in lines(found))]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
@@ -27,6 +27,13 @@ def expansions(backbone: Backbone, prompt: object, negative: object, seeds: Sequ
         return []  # the engine refuses it with the reason
     made = [backbone.expand(prompt, negative, seed, tuple(leave_open)) for seed in seeds]
     return [one for one in made if one is not None]
+
+
+def filled_in(backbone: Backbone, typed: Words, seed: int, guided: bool) -> Words:
+    """What one picture is drawn from. Without guidance no negation that was typed in the prompt."""
+    made = expansions(backbone, typed.prompt, typed.negative, [seed], ())
+    drawn = Words(made[0].prompt, made[0].negative) if made else typed
+    return drawn if guided or typed.negative else replace(drawn, negative=None)
 
 
 def shared(fixed: Sequence[Words], pictures: int) -> tuple[Words, ...]:

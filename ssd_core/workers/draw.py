@@ -19,6 +19,7 @@ from ..engine.methods.paced import Paced
 from ..front.pixels import pixels
 from ..front.recipe import make_recipe, png_bytes, read_recipe
 from ..front.request import Request
+from ..front.words import Words
 from ..model.sampling import Sampling
 from .task import Loaded, There, batches
 
@@ -28,11 +29,15 @@ EITHER = (AR.name, Exact.name)
 
 @dataclass(frozen=True)
 class ToDraw:
-    """Picture `number` of a run: its prompt, and its PNG's name relative to the folder."""
+    """Picture `number` of a run: its prompt, and its PNG's name relative to the folder.
+
+    drawn: the words that it is drawn from; None: those that were typed.
+    """
 
     number: int
     prompt: str
     file: str
+    drawn: Words | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,10 @@ class How:
             return replace(self.method, window=self.window)
         return self.method
 
+    def words(self, one: ToDraw) -> Words:
+        """What a picture is drawn from."""
+        return one.drawn or Words(one.prompt, self.negative)
+
     def heads(self, loaded: Loaded) -> DraftHeads | None:
         return loaded.heads if self.method.uses_heads else None
 
@@ -77,7 +86,7 @@ class DrawTask:
         return replace(self, pictures=pictures) if pictures else None
 
     def run(self, loaded: Loaded) -> dict[str, bytes]:
-        return {file: png for part in consecutive(self.pictures)
+        return {file: png for part in together(self.pictures, self.how)
                 for file, png in draw(part, self.how, loaded)}
 
 
@@ -87,11 +96,15 @@ def draw_tasks(pictures: Sequence[ToDraw], how: How, batch: int) -> list[DrawTas
     return [DrawTask(part[0].file, part, how) for part in parts]
 
 
-def consecutive(pictures: Sequence[ToDraw]) -> list[list[ToDraw]]:
-    """The pictures in runs of consecutive numbers, because one batch has consecutive seeds."""
+def together(pictures: Sequence[ToDraw], how: How) -> list[list[ToDraw]]:
+    """The pictures in runs that one batch can draw: their numbers follow each other, as the seeds
+    of a batch do, and they have the same negative prompt.
+    """
     runs: list[list[ToDraw]] = []
     for one in pictures:
-        if runs and runs[-1][-1].number + 1 == one.number:
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.number + 1 == one.number and (
+                how.words(last).negative == how.words(one).negative):
             runs[-1].append(one)
         else:
             runs.append([one])
@@ -102,12 +115,13 @@ def draw(pictures: Sequence[ToDraw], how: How, loaded: Loaded) -> Iterator[tuple
     """File name and PNG of each picture, drawn as one batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
     sampling = how.sampling.later(pictures[0].number)
-    done = finished(generate(backbone, [one.prompt for one in pictures], how.drawn_by, heads,
-                             sampling, how.negative))
+    words = [how.words(one) for one in pictures]
+    done = finished(generate(backbone, [one.prompt for one in words], how.drawn_by, heads,
+                             sampling, words[0].negative))
     drawn = pixels(backbone, done.tokens)
     for index, (one, picture) in enumerate(zip(pictures, drawn, strict=True)):
         recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
-                             index=index, prompt=one.prompt, negative=how.negative)
+                             index=index, prompt=one.prompt, negative=how.negative, drawn=one.drawn)
         yield one.file, png_bytes(picture, recipe)
 
 

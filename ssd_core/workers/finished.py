@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import SSDError
 from ..front.recipe import read_recipe, settings
+from ..front.words import FIELDS
 from ..model.sampling import Sampling
 from .draw import EITHER, How, ToDraw
 from .task import Loaded
@@ -57,7 +58,8 @@ def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: P
         if path.exists():
             found, wanted = read_recipe(path), wanted_of(one, how, loaded)
             free = set(not_compared(found, how, loaded))
-            differing = [key for key in wanted if found.get(key) != wanted[key] and key not in free]
+            differing = [key for key in dict.fromkeys((*wanted, *FIELDS))
+                         if found.get(key) != wanted.get(key) and key not in free]
             if differing:
                 raise SSDError(f"{path}, picture {one.number}: "
                                f"{difference(found, wanted, differing)}")
@@ -66,7 +68,7 @@ def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: P
 def wanted_of(one: ToDraw, how: How, loaded: Loaded) -> dict[str, Any]:
     """The settings that the recipe of a picture of this run has."""
     told = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling.later(one.number),
-                    index=0, prompt=one.prompt, negative=how.negative)
+                    index=0, prompt=one.prompt, negative=how.negative, drawn=one.drawn)
     return json.loads(json.dumps(told))
 
 
@@ -79,9 +81,10 @@ def not_compared(found: Mapping, how: How, loaded: Loaded) -> list[str]:
 
 def difference(found: Mapping, wanted: Mapping, keys: Sequence[str]) -> str:
     """What differs, and what to do, as the rest of a line."""
-    told = "; with ".join(f"{key} {brief(found.get(key))}, now it is {brief(wanted[key])}"
+    told = "; with ".join(f"{key} {brief(found.get(key))}, now it is {brief(wanted.get(key))}"
                           for key in keys[:NAMED])
     remedies = [LISTED] * ("prompt" in keys)
+    remedies += ["change --expand or --no-expand back"] * (set(FIELDS) >= set(keys))
     remedies += [f"give --dtype {found['dtype']}"] * ("dtype" in keys)
     return (f"drawn with {told}: "
             f"{', or '.join([*remedies, 'choose another folder', 'remove the picture'])}")

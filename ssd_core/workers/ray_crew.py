@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import SSDError
 from .crew import Place
@@ -20,10 +22,17 @@ from .task import Loaded, Task
 
 HEARD = ("auto", "cuda")  # devices where Ray may hand out the cards
 OBJECTS = 256 << 20  # bytes that outcomes may take before this process has written them
+LOOK = 10.0  # seconds without an outcome after which this process asks whether Ray is still there
+LIMIT = 20.0  # seconds in which Ray must answer
+GONE = ("Ray has ended or does not answer: what is done is in the folder, so run the same command "
+        "again, with fewer --workers if memory is short, or without --workers and --address")
 LOSSES = 3  # workers lost one after the other, for each worker, before the run is given up
 # For a Ray of this machine alone: nothing listens on the network, and nothing is reported.
 ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token",
          "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,10 @@ class RayCrew:
             raise
 
     def close(self) -> None:
-        """End all workers, and Ray if it was started here."""
+        """End all workers, and Ray if it was started here; a Ray that is gone is not waited for."""
+        within(LIMIT, self.end)
+
+    def end(self) -> None:
         for worker in {*self.loading.values(), *self.facts}:
             self.ray.kill(worker)
         if self.own:
@@ -124,11 +136,11 @@ class RayCrew:
 
     def settle(self) -> tuple[Task, dict[str, bytes]] | None:
         """Wait for whatever comes first; a finished task, or None for anything else."""
-        [future], _ = self.ray.wait([*self.loading, *self.running], num_returns=1)
+        future = self.first_done()
         loaded = future in self.loading
         worker, task = (self.loading.pop(future), None) if loaded else self.running.pop(future)
         try:
-            told = self.ray.get(future)
+            told = self.ray.get(future, timeout=LIMIT)
         except self.ray.exceptions.RayTaskError as error:  # the task itself went wrong
             raise (error.cause if isinstance(error.cause, SSDError) else error) from None
         except self.ray.exceptions.RayError as error:
@@ -143,6 +155,15 @@ class RayCrew:
             return None
         self.lost = 0
         return task, told
+
+    def first_done(self) -> Any:
+        """The first outcome to come; SSDError if Ray itself is gone, which nobody else reports."""
+        while True:
+            done, _ = self.ray.wait([*self.loading, *self.running], num_returns=1, timeout=LOOK)
+            if done:
+                return done[0]
+            if not within(LIMIT, lambda: nodes_of(self.ray)):
+                raise SSDError(GONE)
 
     def replace(self, worker: Any, task: Task | None) -> None:
         """Another worker for one that is gone; its task is done next."""
@@ -199,6 +220,20 @@ def connect(ray: Any, address: str) -> None:
         reason = " ".join(str(error).split())[:120]
         raise SSDError(f"address {address}: no Ray cluster answers there ({reason}): start one "
                        "with 'ray start --head' and give its address") from error
+
+
+def within(seconds: float, call: Callable[[], T]) -> T | None:
+    """What a call of Ray returns; None if it fails, or has not returned by then."""
+    found: list[T] = []
+
+    def answer() -> None:
+        with suppress(Exception):  # whatever is wrong, Ray is of no use any more
+            found.append(call())
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0] if found else None
 
 
 def nodes_of(ray: Any) -> list[Mapping[str, float]]:

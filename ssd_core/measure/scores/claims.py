@@ -1,10 +1,12 @@
 """Postcards by the bundled checker: which of a caption's claims hold. Needs no download.
 
-`frechet` is the distance to real postcards by the bundled classifier.
+`frechet` is the distance to real postcards by the bundled classifier, of all pictures; `unjudged`
+counts those whose prompts claim nothing that the checker knows.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
 
 import numpy as np
@@ -13,9 +15,13 @@ from PIL import Image
 
 from ...errors import SSDError
 from ...postcards import SIZE, check, claims
+from ...postcards.aliases import said, without_repeats
+from ...postcards.negations import negations
 from ...train.features import load_classifier
 from ..metrics import objects, with_errors
 from .gallery import Gallery, Scoring
+
+NAMED = 5  # prompts in a line
 
 
 def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
@@ -25,15 +31,35 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
         pixels = np.stack([as_postcard(picture, gallery) for picture in pictures])
         features.append(classifier.features_of(torch.from_numpy(pixels)))
         for one, prompt in zip(pixels, prompts, strict=True):
-            said = claims(prompt)
-            if not said:
-                raise SSDError(f"{gallery.folder}: the prompt {prompt[:60]!r} claims nothing that "
-                               "the checker knows: score postcards, or use another scorer")
-            verdicts = check(one, said)
-            out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
-            out["object_accuracy"] += objects(said, verdicts)
+            if claimed := claims(in_own_words(prompt)):
+                verdicts = check(one, claimed)
+                out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
+                out["object_accuracy"] += objects(claimed, verdicts)
     measured = {name: values for name, values in out.items() if values}
-    return {**with_errors(measured), **classifier.distance(torch.cat(features))}
+    return {**with_errors(measured), "unjudged": float(tell_unjudged(gallery, scoring)),
+            **classifier.distance(torch.cat(features))}
+
+
+def in_own_words(prompt: str) -> str:
+    """What a prompt in English or Chinese asks for, in the words that captions are made of."""
+    plain = unicodedata.normalize("NFKC", prompt)
+    for denied in reversed(negations(plain)):
+        plain = plain[: denied.start] + plain[denied.end :]
+    return " ".join(without_repeats(word for piece in said(plain) for word in piece.words or ()))
+
+
+def tell_unjudged(gallery: Gallery, scoring: Scoring) -> int:
+    """Name the prompts that claim nothing the checker knows, and count their pictures."""
+    prompts = [prompt for _, prompt in gallery.pictures if not claims(in_own_words(prompt))]
+    each = [repr(prompt[:60]) for prompt in dict.fromkeys(prompts)]
+    named = ", ".join(each[:NAMED] + [f"and {len(each) - NAMED} more"] * (len(each) > NAMED))
+    if len(prompts) == len(gallery.pictures):
+        raise SSDError(f"{gallery.folder}: no prompt claims anything that the checker knows "
+                       f"({named}): score postcards, or use another scorer")
+    if prompts:
+        scoring.say(f"{len(prompts)} of {len(gallery.pictures)} pictures cannot be judged: "
+                    f"{named}")
+    return len(prompts)
 
 
 def as_postcard(picture: Image.Image, gallery: Gallery) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,17 +11,22 @@ from PIL import Image
 
 from ...errors import SSDError
 from ...front.recipe import opened
+from ...train.common import silent
 from ..suites.record import read_record
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """weights: the scorer's own, from the user. reference: a folder of real pictures."""
+    """weights: the scorer's own, from the user. reference: a folder of real pictures.
+
+    say: for a line about pictures that could not be scored.
+    """
 
     device: torch.device
     batch: int = 32
     weights: Path | None = None
     reference: Path | None = None
+    say: Callable[[str], None] = silent
 
     def required_weights(self, wanted: str) -> Path:
         """The user's file or folder; SSDError says what is wanted if there is none."""
