@@ -1,4 +1,4 @@
-"""New widgets in workflows and blueprints: behind what is saved there, with the values of the schemas.
+"""New widgets in workflows and blueprints: behind what is saved, with the values of the schemas.
 
 ComfyUI's page does the same when it opens and saves a workflow. It finds saved values by their
 position, so a new widget must be the last of its node; knob_pages.py refuses any other.
