@@ -7,12 +7,11 @@ import re
 import uuid
 
 from blueprint_graphs import BLUEPRINTS, Blueprint
-from padding import ROOT, text_of
+from padding import SUBGRAPHS, text_of
 
 from ssd_core.files import written_whole
 from workflows import REGISTRY_ID, build, opened_page
 
-SUBGRAPHS = ROOT / "subgraphs"
 CATEGORY, ESSENTIALS = "SSD", "Image Generation"  # where the page lists them
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -23,8 +22,10 @@ FOLD = """([ids, inputs, outputs, title]) => {
     for (const own of [...subgraph.inputs]) subgraph.removeInput(own);  // the page's choice
     for (const [shown, name, input] of inputs) {
         const slot = inner(name).inputs.find((one) => one.name === input);
-        const value = inner(name).widgets.find((one) => one.name === input)?.value;
-        subgraph.addInput(shown, slot.type).connect(slot, inner(name));
+        const { value, label } = inner(name).widgets.find((one) => one.name === input) ?? {};
+        const made = subgraph.addInput(shown, slot.type);
+        made.connect(slot, inner(name));
+        if (label && label !== shown) subgraph.renameInput(made, label);
         // As in BUILD: it may have found another node's.
         const widget = node.widgets.find((one) => one.name === shown);
         if (widget) widget.value = value;

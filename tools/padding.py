@@ -1,4 +1,4 @@
-"""New widgets in the workflows, behind what is saved there with the values of the schemas; notes.
+"""New widgets in workflows and blueprints, behind what is saved, with the schemas' values; notes.
 
 ComfyUI's page does the same when it opens and saves a workflow. It finds saved values by their
 position, so a new widget must be the last of its node; knob_pages.py refuses any other.
@@ -7,6 +7,7 @@ position, so a new widget must be the last of its node; knob_pages.py refuses an
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,25 @@ from knob_pages import ROOT, read, schemas
 from workflow_graphs import GRAPHS
 
 WORKFLOWS, API_FORMS = ROOT / "workflows", ROOT / "tests" / "workflows"
+SUBGRAPHS = ROOT / "subgraphs"
 OPTIONAL = 7  # the shape of an optional input's dot
 
 
 def padded(workflow: dict, api: dict, widgets: dict[str, list[dict]]) -> None:
     """Append to a workflow and to its API form what their nodes lack."""
-    for node in workflow["nodes"]:
+    for node, widget in list(lacking(workflow["nodes"], widgets)):
+        append(node, widget)
+        saved = api[str(node["id"])]["inputs"]
+        saved[widget["name"]] = as_saved(widget["default"])
+
+
+def lacking(nodes: list[dict], widgets: dict[str, list[dict]]) -> Iterator[tuple[dict, dict]]:
+    """Every node, with each widget that its type has and its saved values lack."""
+    for node in nodes:
         known = node.get("widgets_values_named", {})
         for widget in widgets.get(node["type"], ()):
             if widget["name"] not in known:
-                append(node, widget)
-                saved = api[str(node["id"])]["inputs"]
-                saved[widget["name"]] = as_saved(widget["default"])
+                yield node, widget
 
 
 def append(node: dict, widget: dict) -> None:
@@ -53,7 +61,7 @@ def text_of(content: dict) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every workflow and its API form, as they should be."""
+    """Every workflow with its API form, and every blueprint, as they should be."""
     widgets, found = schemas()["widgets"], {}
     for path in sorted(WORKFLOWS.glob("*.json")):
         other = API_FORMS / path.name
@@ -62,4 +70,10 @@ def pages() -> dict[Path, str]:
         if path.stem in GRAPHS:
             write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
         found |= {path: text_of(workflow), other: text_of(api)}
+    for path in sorted(SUBGRAPHS.glob("*.json")):
+        blueprint = read(path)
+        for subgraph in blueprint["definitions"]["subgraphs"]:
+            for node, widget in list(lacking(subgraph["nodes"], widgets)):
+                append(node, widget)
+        found[path] = text_of(blueprint)
     return found

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / "workflows").glob("*.json"))
+BLUEPRINTS = sorted((ROOT / "subgraphs").glob("*.json"))
 # The pictures of the previews: how many of their pixels are painted, and their size.
 CANVASES = """() => [...document.querySelectorAll(".ssd-pixels")].map((canvas) => {
     const { width, height } = canvas;
@@ -201,6 +202,49 @@ def test_a_race_fills_two_panels(page):
     page.page.wait_for_function(f"""() => ({CANVASES})().filter(
         ({{ width, height, painted }}) => painted > 1 && painted === width * height).length >= 2""")
     assert page.errors == []
+
+
+def test_a_file_name_is_sent_filled_in_and_stays_as_typed(page):
+    workflow = read(WORKFLOWS[0])
+    typed = "SSD/%date:yyyy%-%SSD Sampler.seed%-%width%"
+    set_widgets(workflow, "SSD_SaveImage", filename_prefix=typed)
+    page.open(workflow)
+    saver, = (one for one in page.api_form().values() if one["class_type"] == "SSD_SaveImage")
+    assert saver["inputs"]["filename_prefix"] == f"SSD/{time.localtime().tm_year}-7-%width%"
+    assert page.page.evaluate("""() => app.graph._nodes.find(
+        (node) => node.type === "SSD_SaveImage").widgets[0].value""") == typed
+
+
+def test_links_of_our_types_differ_in_colour(page):
+    page.open(read(WORKFLOWS[0]))
+    colours = page.page.evaluate("""() => ["IMAGE", "SSD_BACKBONE", "SSD_HEADS", "SSD_TOKENS"].map(
+        (type) => [app.canvas.constructor.link_type_colors[type],
+                   getComputedStyle(document.documentElement)
+                       .getPropertyValue(`--color-datatype-${type}`)])""")
+    assert len(set(map(str, colours))) == 4 and all(all(pair) for pair in colours[1:])
+
+
+# Shows all pictures that the only node gives.
+SHOWN = """() => {
+    const [node] = app.graph._nodes;
+    node.outputs.forEach((output, n) => {
+        if (output.type !== "IMAGE") return;
+        const shown = LiteGraph.createNode("PreviewImage");
+        app.graph.add(shown);
+        node.connect(n, shown, 0);
+    });
+}"""
+
+
+@pytest.mark.parametrize("path", BLUEPRINTS, ids=lambda p: p.stem)
+def test_a_blueprint_is_listed_and_runs(client, whole_page, path):
+    if client.get("/system_stats")["system"]["comfyui_version"].startswith("0.3."):
+        pytest.skip("this ComfyUI reads no blueprints")
+    assert path.stem in {one["name"] for one in client.get("/global_subgraphs").values()}
+    whole_page.open(read(path))
+    whole_page.page.evaluate(SHOWN)
+    whole_page.run()
+    assert whole_page.errors == []
 
 
 def test_templates_list_the_workflows(whole_page):

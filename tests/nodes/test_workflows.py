@@ -171,3 +171,35 @@ def test_every_workflow_has_a_thumbnail_and_a_note(path):
     with Image.open(path.with_suffix(".jpg")) as picture:
         assert picture.format == "JPEG" and max(picture.size) >= 384
     assert [n for n in read(path)["nodes"] if n["type"] == "MarkdownNote"]
+
+
+BLUEPRINTS = sorted((ROOT / "subgraphs").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", BLUEPRINTS, ids=lambda p: p.stem)
+def test_a_blueprint_is_one_node_around_nodes_of_ours(pack, path):
+    whole = read(path)
+    outside, = whole["nodes"]
+    inside, = whole["definitions"]["subgraphs"]
+    assert outside["type"] == inside["id"] and inside["description"] and inside["category"] == "SSD"
+    assert whole["extra"]["BlueprintSearchAliases"] and inside["essentials_category"]
+    nodes = {node["id"]: node for node in inside["nodes"]}
+    for node in nodes.values():
+        names = widgets(pack, node)
+        values = dict(zip(names, node.get("widgets_values", []), strict=True))
+        shown = {slot["name"] for slot in inside["inputs"]} & set(values)
+        assert {name: values[name] for name in shown} == {
+            name: outside["widgets_values_named"][name] for name in shown}, node["type"]
+    for link in inside["links"]:
+        source, target = nodes.get(link["origin_id"]), nodes.get(link["target_id"])
+        ends = [source and source["outputs"][link["origin_slot"]]["type"],
+                target and target["inputs"][link["target_slot"]]["type"]]
+        assert any(ends) and set(ends) <= {link["type"], None}
+
+
+def test_the_blueprints_draw_redo_and_finish():
+    kinds = [{node["type"] for node in read(path)["definitions"]["subgraphs"][0]["nodes"]}
+             for path in BLUEPRINTS]
+    loaders = {"SSD_LoadBackbone", "SSD_LoadHeads"}
+    assert kinds == [loaders | {"SSD_Sampler"}, loaders | {"SSD_Sampler"},
+                     loaders | {"SSD_StartSeeds", "SSD_Pick", "SSD_Finish"}]
