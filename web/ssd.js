@@ -8,9 +8,9 @@ import { asPrompted, asSaved } from "./expansion.js";
 import { widgetOf } from "./graph.js";
 import { Known } from "./known.js";
 import { Memory, NO_ID } from "./memory.js";
+import { NodePreview } from "./node_preview.js";
 import { Outcomes } from "./outcomes.js";
 import { markPicked, pickByClick } from "./picking.js";
-import { Preview } from "./preview.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
@@ -125,7 +125,7 @@ function show(message) {
   }
   // A node that was made in mid-run has missed all that was told before.
   if (preview.follows(message)) preview.feed(message);
-  else fill(preview, memory.get(message.graph, message.node));
+  else preview.retell(memory.get(message.graph, message.node));
 }
 
 async function askOnce(graph) {
@@ -149,19 +149,6 @@ const whole = (message) => withStrips(message, (url) => api.fetchApi(url));
 
 // Nodes
 
-/** A preview that knows which run each of its panels has followed from the first message on. */
-class NodePreview extends Preview {
-  #runs = new Map();
-
-  follow({ panel, run }) {
-    this.#runs.set(panel, run);
-  }
-
-  follows({ panel, run }) {
-    return this.#runs.get(panel) === run;
-  }
-}
-
 const workflow = () => app.graph.id;
 /** Prompts of scripts, and graphs that were never loaded, have no id: they go by their nodes'. */
 const isHere = (graph) => !graph || graph === NO_ID || graph === workflow();
@@ -174,15 +161,7 @@ function previewOf({ node }) {
 function repaint(record) {
   const preview = previewOf(record);
   if (preview && !record.messages.every((message) => preview.follows(message))) {
-    fill(preview, record);
-  }
-}
-
-function fill(preview, { messages }) {
-  preview.clear();
-  for (const message of messages) {
-    preview.follow(message);
-    preview.feed(message);
+    preview.retell(record);
   }
 }
 
