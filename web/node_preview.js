@@ -1,4 +1,4 @@
-/** The preview of a node. */
+/** The preview of a node, which other nodes may take the place of in mid-run. */
 
 import { Preview } from "./preview.js";
 
@@ -12,5 +12,14 @@ export class NodePreview extends Preview {
 
   follows({ panel, run }) {
     return this.#runs.get(panel) === run;
+  }
+
+  /** Show what was said of a run, from its first message on. */
+  retell({ messages }) {
+    this.clear();
+    for (const message of messages) {
+      this.follow(message);
+      this.feed(message);
+    }
   }
 }

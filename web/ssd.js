@@ -141,7 +141,7 @@ function show(message) {
   }
   // A node that was made in mid-run has missed all that was told before.
   if (preview.follows(message)) preview.feed(message);
-  else fill(preview, memory.get(message.graph, message.node));
+  else preview.retell(memory.get(message.graph, message.node));
 }
 
 async function askOnce(graph) {
@@ -180,15 +180,7 @@ function previewOf({ node }) {
 function repaint(record) {
   const preview = previewOf(record);
   if (preview && !record.messages.every((message) => preview.follows(message))) {
-    fill(preview, record);
-  }
-}
-
-function fill(preview, { messages }) {
-  preview.clear();
-  for (const message of messages) {
-    preview.follow(message);
-    preview.feed(message);
+    preview.retell(record);
   }
 }
 
