@@ -82,43 +82,40 @@ def test_the_speed_of_a_method_is_as_measured(name, shown):
     assert dtypes == {dtype: rounded(faster(SPEED[dtype][name]), 1) for dtype in dtypes}
 
 
-# {mode of the README: its names among the captions and in the table of speed}
-MODES = {"`ar`": ("ar", "AR"), "`exact` (default)": ("exact", "exact"),
-         "`strict`": ("strict", "strict"), "`ssd`, r = 3": ("ssd r=3", "SSD r = 3"),
-         "`ssd`, r = 2": ("ssd r=2", "SSD r = 2"), "`ssd`, r = 1": ("ssd r=1", "SSD r = 1"),
-         "`rows`, r = 2": ("rows r=2", "rows, r = 2")}
+# {quality in the README: its row among the captions, the dtype and the row of the table of speed}
+QUALITIES = {"Reference (`ar`)": ("ar", FP32, "AR"),
+             "Faithful (`exact`), the default": ("exact", "int8", "exact"),
+             "Balanced (`rolling`)": ("rolling", "int8", "rolling, 1/8 of AR's passes"),
+             "Fast (`rolling`)": ("rolling budget=48", "int8", "rolling, 1/12 of AR's passes"),
+             "`ssd`, r = 2: the paper's": ("ssd r=2", "int8", "SSD r = 2")}
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def span(clock: str) -> str:
-    """Times faster than AR, from the slowest dtype to the fastest; of AR itself 1."""
-    times = sorted(Decimal(faster(rows[clock])) for rows in SPEED.values())
-    least, most = (rounded(str(times[end]), 1) for end in (0, -1))
-    return "1" if clock == "AR" else least if least == most else f"{least} to {most}"
+@pytest.mark.parametrize("quality, shown", records(README, "quality").items())
+def test_the_table_of_the_readme_is_as_measured(quality, shown):
+    picture, dtype, clock = QUALITIES[quality]
+    row = SPEED[dtype][clock]
+    assert shown.pop("the picture") and shown == {
+        "quality": quality, "passes": row[PASSES], "seconds": rounded(row[SECONDS], 2),
+        "times faster": rounded(faster(row), 1),
+        "captions obeyed": f"{CAPTIONS[picture]['caption_accuracy']:.2f}"}
 
 
-def cell_of_readme(heading: str, mode: str) -> str | None:
-    """What a column has to say; None for words. A column of one dtype has its name at the end."""
-    picture, clock = MODES[mode]
-    what, _, dtype = heading.partition(", ")
-    if dtype in SPEED:
-        row = SPEED[dtype][clock]
-        return rounded(row[SECONDS], 2) if what == "seconds" else rounded(faster(row), 1)
-    row = CAPTIONS[picture]
-    return {"passes": passes(row), "times faster than AR": span(clock),
-            "captions obeyed": f"{row['caption_accuracy']:.2f}"}.get(heading)
-
-
-@pytest.mark.parametrize("mode, shown", records(
-    (ROOT / "README.md").read_text(encoding="utf-8"), "mode").items())
-def test_the_table_of_the_readme_is_as_measured(mode, shown):
-    wanted = {heading: cell_of_readme(heading, mode) for heading in shown}
-    figures = {heading: cell for heading, cell in wanted.items() if cell is not None}
-    assert len(figures) >= 3 and {heading: shown[heading] for heading in figures} == figures
-    assert set(shown) - set(figures) == {"mode", "the picture"}
+def test_what_the_readme_says_beside_its_table_is_as_measured():
+    text = " ".join(README.split())
+    faithful, balanced, fast = (passes(CAPTIONS[QUALITIES[quality][0]])
+                                for quality in list(QUALITIES)[1:4])
+    assert f"Faithful takes {faithful} passes, Balanced {balanced} and Fast {fast}" in text
+    assert f"in int8 it takes {rounded(SPEED['int8']['AR'][SECONDS], 2)} s" in text
+    obeyed = [f"{CAPTIONS[f'ssd r={r}']['caption_accuracy']:.2f}" for r in (1, 2, 3)]
+    assert "obeys {} with one, {} with two and {} with three rounds".format(*obeyed) in text
+    times = [float(sixteen) / float(one) for _, one, _, sixteen, *_ in
+             table(RESULTS / "wide_passes.md", "dtype")]
+    assert f"takes {min(times):.1f} to {max(times):.1f} times as long as over one" in text
 
 
 def test_the_passes_of_every_method_are_those_of_one_table():
-    """The README's modes are compared above; here methods.md's two tables."""
+    """In methods.md's two tables."""
     shown = {name.split("`")[1]: text for name, text, *_ in table(DOCS / "methods.md", "method")}
     measured = {label.partition(" r=")[0]: row for label, row in METHODS.items()
                 if "," not in label}
