@@ -30,8 +30,8 @@ from ssd_core.weights.memory import (
     WEIGHT_BYTES,
     Memory,
     Setting,
-    kept_bytes,
     mask_bytes,
+    resident_bytes,
     working_bytes,
 )
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
@@ -218,7 +218,7 @@ def test_noise_is_counted_as_it_is_kept(batch):
     figures, setting = replace(figures_of(row), codes=99), Setting(batch, guided=False)
     noise = NoiseField(range(batch), row.grid.slots + 1, 99, torch.device("cpu"))
     states = batch * (row.grid.slots + 1) * row.shape.hidden * 2
-    assert kept_bytes(figures, setting) == states + noise.held.nbytes
+    assert resident_bytes(figures, setting) == states + noise.held.nbytes
 
 
 def test_a_preview_is_decoded_beside_keys_and_values():

@@ -39,7 +39,7 @@ def empty(*sizes: int) -> nn.Parameter:
 
 
 def place_of(module: nn.Module) -> torch.device:
-    """The device of a module's weights; a codec may be on another device than its decoder."""
+    """Return the device of a module's weights; codec and decoder may be on different devices."""
     return next(module.parameters()).device
 
 
@@ -68,11 +68,11 @@ class Backbone(nn.Module):
     graphs: str = "auto"  # "off": passes are never captured as CUDA graphs
     rounding: float | None = None  # of logits, as measured at loading (invariance.py)
     batch_invariant: bool = False
-    """A row of a pass has the same bits whatever the width of the pass."""
+    """A cell gets the same bits in passes of any width."""
     turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
-    files: tuple[Path, ...] = ()  # that the weights were read from
+    files: tuple[Path, ...] = ()  # the weights were read from these
 
     @property
     def size(self) -> tuple[int, int]:
@@ -80,7 +80,7 @@ class Backbone(nn.Module):
         return self.sizes[0]
 
     def resized(self, size: tuple[int, int] | None) -> Backbone:
-        """A view of this backbone at another size (None: unchanged); it shares all weights."""
+        """Return a view of this backbone at another size; it shares all weights. None: self."""
         if size is None or tuple(size) == self.size:
             return self
         if tuple(size) not in self.sizes:
@@ -109,23 +109,23 @@ class Backbone(nn.Module):
         return self.norm.dtype
 
     def overflowed(self) -> str:
-        """One line about numbers that are not finite; files with a known checksum are read again.
-        """
-        found = f"the numbers overflowed in {str(self.dtype)[6:]}"
+        """Return one line about numbers that are not finite; checks files that have a checksum."""
+        problem = f"the numbers overflowed in {str(self.dtype)[6:]}"
         if broken := damaged(self.files):
-            return (f"{found}: {broken[0]} is damaged, it does not have the checksum that its "
+            return (f"{problem}: {broken[0]} is damaged, it does not have the checksum that its "
                     "folder knows: get it again")
         if self.dtype == torch.float16:
-            return (f"{found}: load the backbone with dtype bf16, or fp32 where the card has no "
+            return (f"{problem}: load the backbone with dtype bf16, or fp32 where the card has no "
                     "bf16")
-        named = f" ({', '.join(map(str, self.files[:2]))})" if self.files else ""
-        return f"{found}, so the weights may be damaged: get the files of {self.name}{named} again"
+        paths = f" ({', '.join(map(str, self.files[:2]))})" if self.files else ""
+        return (f"{problem}, so the weights may be damaged: get the files of {self.name}{paths} "
+                "again")
 
     def expand(self, prompt: str, negative: str | None, seed: int,
                leave_open: tuple[str, ...] = ()) -> Expanded | None:
-        """The prompt with words for what it leaves open; None where a backbone has none to add.
+        """Return the prompt with words added for what it leaves open; None if nothing can be added.
 
-        seed: decides which words. leave_open: names of additions (`Added.name`) to leave away.
+        seed: selects the words. leave_open: names of additions (`Added.name`) to omit.
         """
         return None
 
@@ -138,28 +138,29 @@ class Backbone(nn.Module):
         return self.tokenize(prompt)
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """Words of a prompt that this backbone does not know, and therefore leaves out."""
+        """Return the words of a prompt that this backbone does not know and ignores."""
         return []
 
     def misplaced_words(self, prompt: str) -> list[str]:
-        """Words that it reads but has seen only beside others, with the phrases it has seen.
+        """Return words that training showed in certain phrases only, with those phrases.
 
-        They may change another part of the picture: the purple of "a purple chair" a castle.
+        Elsewhere they may change another part of the picture: "a purple chair" may turn a castle
+        purple.
         """
         return []
 
     @property
     def takes_any_words(self) -> bool:
-        """Whether any words may stand in a prompt, such as those for a style."""
+        """Whether prompts are free text, for example with words for a style."""
         return not self.word_kinds
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:
-        """All words it knows, by kind, for a host to offer; () if any words will do."""
+        """All words that the backbone knows, by kind; () if prompts are free text."""
         return ()
 
     def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
-        """A prompt for the dice beside a prompt box: a landscape that nobody has described yet."""
+        """Return a random prompt, for the dice beside a prompt box."""
         write = fresh_chinese_prompt if chinese else fresh_prompt
         return write(np.random.default_rng(seed))
 
@@ -168,22 +169,22 @@ class Backbone(nn.Module):
         raise NotImplementedError
 
     def hidden_slots(self, prompt_ids: list[int]) -> int:
-        """How many of the prompt's first slots are masked from attention."""
+        """Return how many of the prompt's first slots are masked from attention."""
         return 0
 
     def keep_prompts(self, folder: Path) -> None:
-        """Keep in this folder what a text model makes of prompts, and take it from there.
+        """Cache the output of a text model in this folder, and read it from there.
 
-        For runs that meet the same prompts again, or share them with other processes. Backbones
-        that read prompts themselves keep nothing.
+        Useful where prompts repeat, or where several processes read the same ones. Backbones
+        without a text model cache nothing.
         """
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        """[rows, P] int64 -> [rows, P, d]."""
+        """[N, P] int64 -> [N, P, d]."""
         raise NotImplementedError
 
     def awake(self, module: M) -> M:
-        """Return the decoder or codec, moved to the device first if offload has it on the CPU."""
+        """Return the decoder or codec; with offload, move it to the device first."""
         if self.turns is not None:
             self.turns.take(module)
         return module
@@ -205,11 +206,11 @@ class Backbone(nn.Module):
         return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
-        """e of the paper: picture tokens [rows, n] -> input embeddings [rows, n, d]."""
+        """e of the paper: picture tokens [N, n] -> input embeddings [N, n, d]."""
         return F.embedding(tokens, self.code_embedding)
 
     def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
-        """One pass: embeddings [rows, n, d] -> h_pre [rows, n, d], before the final RMSNorm.
+        """One pass: embeddings [N, n, d] -> h_pre [N, n, d], before the final RMSNorm.
 
         The cache gives the positions; without a cache they are 0..n-1.
         """

@@ -35,7 +35,7 @@ BEGIN, TURN, PICTURE, ROW_END = "<s>", "<reserved08706>", "<racm3:break>", "<res
 
 
 class Chameleon(SharedVocabulary):
-    """What both share: named control tokens and 16 x 16 px per cell."""
+    """Shared by both: named control tokens and 16 x 16 px per cell."""
 
     patch = 16
     prompt_limit = 1024
@@ -100,12 +100,12 @@ def target_of(checkpoint: Checkpoint) -> int:
     """The side in px of the square a Lumina-mGPT was trained for, taken from names on disk."""
     folders = [*reversed(checkpoint.folder.absolute().parts[-4:])]
     names = [checkpoint.files[0].stem, *folders, str(checkpoint.config().get("_name_or_path"))]
-    found = next((match for name in names if (match := TARGET.search(name))), None)
-    if found is None:
+    target = next((match for name in names if (match := TARGET.search(name))), None)
+    if target is None:
         raise SSDError(f"{checkpoint.folder}: Lumina-mGPT's files do not tell the size they were "
                        f"trained for ({TARGETS}): name the folder after it, for example "
                        "Lumina-mGPT-7B-768")
-    return int(found[1])
+    return int(target[1])
 
 
 def claims(checkpoint: Checkpoint) -> bool:
@@ -151,17 +151,17 @@ def norm_sources(checkpoint: Checkpoint, keys: dict[str, str],
 
 
 def rows_of_all(checkpoint: Checkpoint, keys: Iterable[str]) -> int:
-    """The number of rows, which must be the same in all these tensors."""
-    found = {two_sizes(checkpoint, key)[0]: key for key in keys}
-    if len(found) > 1:
-        (rows, key), (others, _), *_ = found.items()
+    """Return the number of rows of these tensors; SSDError if they differ."""
+    keys_by_rows = {two_sizes(checkpoint, key)[0]: key for key in keys}
+    if len(keys_by_rows) > 1:
+        (rows, key), (others, _), *_ = keys_by_rows.items()
         raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} has {rows} rows, norms beside it "
                        f"{others}: the model was altered")
-    return min(found)
+    return min(keys_by_rows)
 
 
 def shape_in(checkpoint: Checkpoint, config: dict, eps: float) -> DecoderShape:
-    """The decoder's sizes; only 7B models, which normalise before attention and feed-forward."""
+    """Return the decoder's sizes; SSDError for 30B, which normalises after its layers."""
     if config.get("swin_norm"):
         raise SSDError(f"{checkpoint.folder / 'config.json'}: swin_norm is set, as in Chameleon "
                        "30B: only the 7B models are supported")

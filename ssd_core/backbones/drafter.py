@@ -1,8 +1,8 @@
 """MuLo-SD's low-resolution drafter: a smaller picture and the samplers between the two grids.
 
 The drafter is a backbone of the same kind that draws the picture with fewer cells. The up-sampler
-turns its rows into rows of the target, the down-sampler turns verified rows back (MuLo-SD, section
-3.2). Both work on code vectors and are row-causal: a row depends on no row below it.
+converts its rows to rows of the target; the down-sampler converts verified rows back (MuLo-SD,
+section 3.2). Both work on code vectors and are row-causal: a row depends on no row below it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RowCausal(nn.Conv2d):
 
 
 def silence(layer: nn.Module) -> None:
-    """Make a layer put out zeros, until it learns."""
+    """Set all parameters of a layer to zero, so that it starts with zeros as output."""
     for weight in layer.parameters():
         nn.init.zeros_(weight)
 
@@ -125,16 +125,16 @@ class Drafter(nn.Module):
 
 def resampled(sampler: nn.Module, tokens: torch.Tensor, source: torch.Tensor,
               target: torch.Tensor) -> torch.Tensor:
-    """The codes of `target` [codes, d] nearest to what a sampler makes of tokens of `source`."""
+    """Apply a sampler to the vectors of tokens; return the nearest codes of `target` [codes, d]."""
     vectors = sampler(source[tokens].permute(0, 3, 1, 2))
     return nearest_codes(vectors.permute(0, 2, 3, 1), target)
 
 
 def save_samplers(drafter: Drafter, target: Backbone, path: Path, source: str,
                   training: dict) -> None:
-    """Write both samplers and the hashes of the backbones that they join.
+    """Write both samplers and the hashes of their two backbones.
 
-    source: where the drafter is, seen from the file's folder. training: more metadata.
+    source: path of the drafter, relative to the file's folder. training: more metadata.
     """
     tensors = {f"{name}.{key}": value.detach().half().cpu().contiguous()
                for name in ("up", "down")
@@ -148,7 +148,7 @@ def save_samplers(drafter: Drafter, target: Backbone, path: Path, source: str,
 
 
 def read_drafter(path: Path, backbone: Backbone, target: Backbone) -> Drafter:
-    """Read samplers made for exactly these two backbones; raise SSDError that names a mismatch."""
+    """Read samplers made for exactly these two backbones; SSDError names a mismatch."""
     tensors, metadata = read_safetensors(path, FORMAT)
     for key, owner in (("target_sha256", target), ("drafter_sha256", backbone)):
         if metadata.get(key) != owner.sha256:

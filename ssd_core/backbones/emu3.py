@@ -41,7 +41,7 @@ CODEC = "put model.safetensors of BAAI/Emu3-VisionTokenizer into its subfolder v
 
 
 @dataclass(frozen=True)
-class Layout:
+class TensorNames:
     """Names of the decoder and the head in a file."""
 
     prefix: str
@@ -52,9 +52,9 @@ class Layout:
         return f"{self.prefix}embed_tokens.weight"
 
 
-LAYOUTS = (Layout("model.", "lm_head.weight"),
-           Layout("text_model.model.", "text_model.lm_head.weight"),  # early ports
-           Layout("model.text_model.", "lm_head.weight"))  # newer ports
+LAYOUTS = (TensorNames("model.", "lm_head.weight"),
+           TensorNames("text_model.model.", "text_model.lm_head.weight"),  # early ports
+           TensorNames("model.text_model.", "lm_head.weight"))  # newer ports
 
 
 def size_for(ratio: tuple[int, int], area: float) -> tuple[int, int]:
@@ -77,7 +77,7 @@ class Emu3(SharedVocabulary):
         self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
 
     def lay_out(self) -> None:
-        """Also set the prompt limit: what the picture leaves of a training sequence."""
+        """Also set the prompt limit: the rest of a training sequence beside the picture."""
         self.prompt_limit = SLOTS - END - self.drawn_grid().slots
         super().lay_out()
 
@@ -100,14 +100,14 @@ class Emu3(SharedVocabulary):
         return self.in_template(NEGATIVE)
 
 
-def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    """The layout of these files; if head and embedding are tied, its head is the embedding."""
+def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
+    """Return the names in these files; a head tied to the embedding gets the embedding's name."""
     heads = ((layout, head_key(checkpoint, layout.head, layout.embedding)) for layout in LAYOUTS)
     return next((replace(layout, head=head) for layout, head in heads if head), None)
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Ports are known by their keys; the original, named like any Llama, by ids or config."""
+    """Recognise ports by their keys, the original (named like any Llama) by ids or config."""
     layout = layout_of(checkpoint)
     if layout is None or layout.prefix != LAYOUTS[0].prefix:
         return layout is not None
@@ -135,13 +135,13 @@ def read_words(checkpoint: Checkpoint, ids: int) -> Text:
 
 
 def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
-    """The vocabulary; words and control tokens come before the codes, prompts use no later id."""
+    """Read the vocabulary; all ids that prompts use come before the codes."""
     text = read_words(checkpoint, ids)
-    found = code_range(text, r"<\|visual token \d{6}\|>", code_name)
-    if found is None or max(map(text.id, (BEGIN, PICTURE, CELLS, ROW_END))) > found[0]:
+    codes = code_range(text, r"<\|visual token \d{6}\|>", code_name)
+    if codes is None or max(map(text.id, (BEGIN, PICTURE, CELLS, ROW_END))) > codes[0]:
         raise SSDError(f"{text.source}: has no picture tokens such as {code_name(0)} behind the "
                        "words: take the tokenizer that belongs to this model")
-    return Vocabulary(text, found[0], *found, text.id(ROW_END))
+    return Vocabulary(text, codes[0], *codes, text.id(ROW_END))
 
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Emu3:

@@ -1,9 +1,9 @@
-"""How a pass rounds on this machine: whether a cell's numbers depend on the width of the pass.
+"""Measures whether a cell's numbers depend on the width of the pass on this machine.
 
-Matrix libraries choose kernels by the size of a matrix, and another kernel adds in another order.
-Where passes of any width give the same bits (batch invariance), a window of cells chooses exactly
-the tokens that plain autoregression would. Elsewhere the difference, measured here on the model's
-own weights, tells how close two tokens must be for rounding to decide between them.
+Matrix libraries choose a kernel by the size of a matrix, and each kernel adds in its own order. If
+passes of any width give the same bits (batch invariance), a window of cells chooses exactly the
+tokens of plain autoregression. Otherwise rounding may decide between tokens whose logits differ by
+less than the difference measured here on the model's own weights.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import torch
 from .base import Backbone
 
 LAYERS = 2  # of the decoder that are probed, from the first one on
-PREFIX, CELLS = 41, 48  # slots before the cells; not a multiple of anything that kernels like
+PREFIX, CELLS = 41, 48  # slots before the cells, a length that suits no kernel; cells
 WIDTHS = (1, 3, 8, 16)  # beside all cells at once
-PICTURES = 3  # a batch, of which a picture is compared with the same one alone
+PICTURES = 3  # size of a batch whose first picture is compared with the same picture alone
 
 
 @torch.inference_mode()
 def rounding(backbone: Backbone) -> float:
-    """How far a logit differs between passes of different width, root mean square; 0: same bits.
+    """Root-mean-square difference of logits between passes of different width; 0: same bits.
 
-    Estimated for the whole depth from the first layers, in some 50 ms for a small model.
+    Extrapolated from the first layers to the whole depth; takes about 50 ms for a small model.
     """
     depth = backbone.decoder.shape.layers
     probe = Probe(backbone, min(LAYERS, depth))
     reference = probe.logits(CELLS)
-    found = [probe.logits(width) for width in WIDTHS]
-    found += [probe.logits(width, PICTURES)[::PICTURES] for width in (3, CELLS)]
+    results = [probe.logits(width) for width in WIDTHS]
+    results += [probe.logits(width, PICTURES)[::PICTURES] for width in (3, CELLS)]
     return max((logits - reference).double().square().mean().sqrt().item()
-               for logits in found) * depth / probe.layers
+               for logits in results) * depth / probe.layers
 
 
 class Probe:
-    """The same tokens fed in passes of any width; `layers` of the decoder, from the first on."""
+    """Feeds the same tokens in passes of any width through the decoder's first `layers` layers."""
 
     def __init__(self, backbone: Backbone, layers: int) -> None:
         self.backbone, self.layers = backbone, layers

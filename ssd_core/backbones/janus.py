@@ -1,7 +1,7 @@
 """Janus-Pro-1B and -7B: a Llama with separate picture codes and an MLP image head.
 
 Reads the original files and those of the transformers port. The prompt is a chat turn that ends
-with the begin-of-image token. The unconditional branch has pad tokens in its place; they are
+with the begin-of-image token. The unconditional branch replaces the turn by pad tokens, which are
 attended to like any token.
 """
 
@@ -34,8 +34,8 @@ BEGIN, PAD, IMAGE = "<｜begin▁of▁sentence｜>", "<｜▁pad▁｜>", "<begi
 
 
 @dataclass(frozen=True)
-class Names:
-    """Tensor names of a layout; aligner and head are Linear layers with biases."""
+class TensorNames:
+    """Tensor names in a kind of file; aligner and head are Linear layers with biases."""
 
     config: str
     decoder: str
@@ -46,12 +46,12 @@ class Names:
 
 
 LAYOUTS = (
-    Names("language_config", "language_model.model.", "gen_embed.weight",
-          ("gen_aligner.layers.0", "gen_aligner.layers.2"), "gen_head.output_mlp_projector",
-          "gen_head.vision_head"),
-    Names("text_config", "model.language_model.", "model.generation_embeddings.weight",
-          ("model.generation_aligner.fc1", "model.generation_aligner.hidden_layers.0"),
-          "model.generation_head.proj_out", "model.generation_head.vision_head"),
+    TensorNames("language_config", "language_model.model.", "gen_embed.weight",
+                ("gen_aligner.layers.0", "gen_aligner.layers.2"), "gen_head.output_mlp_projector",
+                "gen_head.vision_head"),
+    TensorNames("text_config", "model.language_model.", "model.generation_embeddings.weight",
+                ("model.generation_aligner.fc1", "model.generation_aligner.hidden_layers.0"),
+                "model.generation_head.proj_out", "model.generation_head.vision_head"),
 )
 
 
@@ -104,7 +104,7 @@ class Aligner(nn.Module):
         self.codes = empty(codes, dim)
         self.first, self.second = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
 
-    def sources(self, names: Names) -> dict[str, str]:
+    def sources(self, names: TensorNames) -> dict[str, str]:
         first, second = names.aligner
         return {"codes": names.codes, "first.weight": f"{first}.weight",
                 "first.bias": f"{first}.bias", "second.weight": f"{second}.weight",
@@ -152,8 +152,8 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ja
     return backbone.eval()
 
 
-def parameter_sources(names: Names) -> dict[str, str]:
-    """{own parameter: file key} of everything except the decoder's layers."""
+def parameter_sources(names: TensorNames) -> dict[str, str]:
+    """{own parameter: file key} of all parameters outside the decoder's layers."""
     return {"word_embedding": f"{names.decoder}embed_tokens.weight",
             "norm": f"{names.decoder}norm.weight",
             "projection": f"{names.projection}.weight",

@@ -21,13 +21,13 @@ from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of, label_of
-from .prompts.kept import KeptPrompts
+from .prompts.kept import PromptCache
 from .reading.checkpoint import Checkpoint
 from .reading.decoder_config import claimed, head_key
 from .reading.weights import (
     HF,
     LLAMAGEN,
-    Names,
+    LayerNames,
     Source,
     decoder_shape,
     decoder_sources,
@@ -46,21 +46,21 @@ EPS = 1e-5  # regardless of config.json
 
 
 @dataclass(frozen=True)
-class Layout:
+class TensorNames:
     """Tensor names in one kind of file, except those of the conditions."""
 
     prefix: str
-    layers: Names
+    layers: LayerNames
     embedding: str
     head: str
 
 
-LAYOUTS = (Layout("", LLAMAGEN, "tok_embeddings.weight", "output.weight"),
-           Layout("model.", HF, "model.embed_tokens.weight", "lm_head.weight"))
+LAYOUTS = (TensorNames("", LLAMAGEN, "tok_embeddings.weight", "output.weight"),
+           TensorNames("model.", HF, "model.embed_tokens.weight", "lm_head.weight"))
 
 
 class LlamaGen(Backbone):
-    """What both kinds share: everything except the conditions."""
+    """Shared by both kinds: everything except the conditions."""
 
     condition_slots: int
     kinds: tuple[str, str]  # parts of file names: own kind, and the kind with the other codec
@@ -138,20 +138,20 @@ class TextLlamaGen(LlamaGen):
         return prompt_ids.count(HIDDEN)
 
     def keep_prompts(self, folder: Path) -> None:
-        self.reader.kept = KeptPrompts(folder)
+        self.reader.cache = PromptCache(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        features = torch.stack([self.features(row) for row in ids.tolist()])
+        features = torch.stack([self.features(prompt_ids) for prompt_ids in ids.tolist()])
         features = F.gelu(F.linear(features, self.caption_in), approximate="tanh")
         return F.linear(features, self.caption_out)
 
     def features(self, ids: list[int]) -> torch.Tensor:
-        """[SLOTS, width] of one row: zeros if masked, then text features or the learned ones."""
+        """[SLOTS, width] of one prompt: zeros in masked slots, then text or learned features."""
         if NO_TEXT in ids:
             return self.no_text
-        said = tuple(i for i in ids if i != HIDDEN)
-        seen = self.reader.features(said, self.dtype).to(self.no_text)
-        return F.pad(seen, (0, 0, SLOTS - len(seen), 0))
+        text_ids = tuple(i for i in ids if i != HIDDEN)
+        visible = self.reader.features(text_ids, self.dtype).to(self.no_text)
+        return F.pad(visible, (0, 0, SLOTS - len(visible), 0))
 
 
 def claims(checkpoint: Checkpoint) -> bool:
@@ -159,8 +159,8 @@ def claims(checkpoint: Checkpoint) -> bool:
     return layout_of(checkpoint) is not None
 
 
-def layout_of(checkpoint: Checkpoint) -> Layout | None:
-    """The layout whose head and LlamaGen condition are both present; None for Tar's files.
+def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
+    """Return the names whose head and LlamaGen condition are both present; None for Tar's files.
 
     If head and embedding are tied, the head is the embedding.
     """
@@ -187,7 +187,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
     backbone.name = f"llamagen-{kind}{SIZES.get(hidden, '')}"
     backbone.picture_codec = read_codec(
         checkpoint, device, f"put LlamaGen's vq_ds16_{kind}.pt beside these weights",
-        lambda found: draws(codes)(found) and other not in found.files[0].stem)
+        lambda candidate: draws(codes)(candidate) and other not in candidate.files[0].stem)
     backbone.sizes = trained_sizes(backbone, checkpoint, layout.prefix)
     backbone.lay_out()
     return backbone.eval()
@@ -211,16 +211,16 @@ def with_conditions(checkpoint: Checkpoint, prefix: str, shape: DecoderShape,
 
 def trained_sizes(backbone: LlamaGen, checkpoint: Checkpoint,
                   prefix: str) -> tuple[tuple[int, int], ...]:
-    """Picture sizes that these weights were trained for.
+    """Return the picture sizes that these weights were trained for.
 
-    A table of positions in the file gives the size, or else the number of pixels in the name of the
-    file or its folder (c2i_L_384.pt). Without either, all published sizes are legal.
+    The size follows from a table of positions in the file, else from the number of pixels in the
+    name of the file or its folder (c2i_L_384.pt). Without either, all published sizes are legal.
     """
     table = checkpoint.shapes.get(prefix + TABLE)
     names = f"{checkpoint.files[0].stem} {checkpoint.folder.name}"
-    told = [int(pixels) // 16 for pixels in re.findall(r"(?<!\d)(256|384|512)(?!\d)", names)]
+    candidates = [int(pixels) // 16 for pixels in re.findall(r"(?<!\d)(256|384|512)(?!\d)", names)]
     if table:
-        told = [round((table[0] - backbone.condition_slots) ** 0.5)]
-    sides = [side for side in told[:1] if side in backbone.sides] or backbone.sides
+        candidates = [round((table[0] - backbone.condition_slots) ** 0.5)]
+    sides = [side for side in candidates[:1] if side in backbone.sides] or backbone.sides
     patch = backbone.picture_codec.patch
     return tuple((side * patch, side * patch) for side in sides)

@@ -11,7 +11,7 @@ CPU = torch.device("cpu")
 
 
 class TakesTurns(Protocol):
-    """The interface through which a backbone asks for the module it is about to use."""
+    """Interface by which a backbone requests the module that it is about to use."""
 
     def take(self, module: nn.Module) -> None: ...
 
@@ -27,7 +27,7 @@ class Turns:
 
     @torch.inference_mode(False)  # inference tensors could not be used outside
     def take(self, module: nn.Module) -> None:
-        """Move `module` to the device and the others off it first; do nothing if it is there."""
+        """Move the other modules to the CPU, then `module` to the device, unless it is there."""
         if module is self.present:
             return
         for other in self.modules:

@@ -1,9 +1,9 @@
 """`postcard`: the small text-to-image backbone that is trained, tested and bundled here.
 
-24 x 24 codes of 16 x 16 pixels, a closed vocabulary of words (synonyms and Chinese become words of
-it), prompts padded to one length (so that the branches of guidance share their positions, as in
-Janus-Pro), axial rotary angles plus learned row and column embeddings of the cell that a slot
-predicts.
+A picture has 24 x 24 codes of 16 x 16 pixels. The vocabulary of words is closed; synonyms and
+Chinese are mapped to it. Prompts are padded to one length, so that the branches of guidance share
+their positions, as in Janus-Pro. Positions are axial rotary angles plus learned embeddings of row
+and column of the cell that a slot predicts.
 """
 
 from __future__ import annotations
@@ -83,18 +83,18 @@ class Postcard(Backbone):
         self.picture_codec = VQTokenizer(codes)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Fresh weights for training: 0.02 everywhere, zero where a layer adds to the stream."""
+        """Draw weights for training: std 0.02, and zero where a layer adds to the stream."""
         for name, weight in self.named_parameters():
             if weight.dim() > 1 and not name.startswith("picture_codec"):
                 zero = name.endswith((".out", ".down"))
                 nn.init.normal_(weight, std=0.0 if zero else 0.02, generator=generator)
 
     def refresh_tables(self) -> None:
-        """Set what `tables` makes."""
+        """Set `angles` and `positions` from `tables`."""
         self.angles, self.positions = self.tables()
 
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rotary angles on the weights' device, and the position table from today's weights."""
+        """Rotary angles on the weights' device, and the position table from the current weights."""
         y, x = self.grid.coordinates.T
         prompt = torch.arange(PROMPT_LENGTH)  # lies above the picture: row -2, one column a word
         angles = axial_angles(torch.cat((torch.full_like(prompt, -2), y)),
@@ -110,7 +110,7 @@ class Postcard(Backbone):
         return torch.cat((prompt, cells[1:], torch.zeros_like(cells[:1])))
 
     def freeze(self) -> Postcard:
-        """Ready for decoding: no gradients, the position table built once."""
+        """Prepare for decoding: without gradients, with a fixed position table. Returns self."""
         self.requires_grad_(False)
         self.refresh_tables()
         if likes_columns(self.device, self.dtype):
@@ -118,29 +118,29 @@ class Postcard(Backbone):
         return self.eval()
 
     def pieces_of(self, prompt: str) -> list[Said]:
-        """What a person typed, piece by piece; `words` is None where this vocabulary has none."""
+        """Split a prompt into pieces; `words` is None for pieces that are not in the vocabulary."""
         plain = unicodedata.normalize("NFKC", prompt)  # full-width letters and marks, ligatures
         return [piece if piece.words is not None and self.word_ids.keys() >= set(piece.words)
                 else Said(piece.typed, None) for piece in said(plain)]
 
     def unknown_words(self, prompt: str) -> list[str]:
-        """The pieces that `tokenize` leaves out, each once, in the prompt's order."""
+        """Return the pieces that `tokenize` ignores, without repeats, in the prompt's order."""
         return list(dict.fromkeys(piece.typed for piece in self.pieces_of(prompt)
                                   if piece.words is None))
 
     def misplaced_words(self, prompt: str) -> list[str]:
         words = [(word, piece.typed) for piece in self.pieces_of(prompt)
                  for word in piece.words or ()]
-        found = lonely([word for word, _ in words])
+        misplaced = lonely([word for word, _ in words])
         return list(dict.fromkeys(f"{words[position][1]} (known only in {quoted(phrases)})"
-                                  for position, phrases in found))
+                                  for position, phrases in misplaced))
 
     @property
     def word_kinds(self) -> tuple[Kind, ...]:
         return KINDS
 
     def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
-        """A short one: the rest is filled in."""
+        """Return a short prompt; `expand` fills in the rest."""
         return short_prompt(np.random.default_rng(seed), chinese)
 
     def expand(self, prompt: str, negative: str | None, seed: int,
@@ -166,15 +166,15 @@ class Postcard(Backbone):
 
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write everything but the draft heads as one fp16 safetensors file."""
+    """Write everything except the draft heads as one fp16 safetensors file."""
     tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
     write_safetensors(tensors, path, {**described(backbone, FORMAT), "sha256": sha256_of(tensors),
                                       **(metadata or {})})
 
 
 def save_int8(backbone: Postcard, path: Path) -> None:
-    """Write a postcard that was loaded in int8: the matrices as integers with fp32 scales, all else
-    in fp16. The file names the weights it was made from, whose draft heads fit it too.
+    """Write a postcard that was loaded in int8: matrices as integers with fp32 scales, the rest in
+    fp16. The file names the original weights, whose draft heads fit it too.
     """
     matrices = {f"{name}." for name, module in backbone.named_modules()
                 if isinstance(module, Int8Matrix)}
@@ -195,7 +195,7 @@ def described(backbone: Postcard, format_name: str) -> dict[str, str]:
 
 
 def claims(checkpoint: Checkpoint) -> bool:
-    """Whether these are the tensors that `save` or `save_int8` wrote."""
+    """Whether `save` or `save_int8` wrote these tensors."""
     return {"word_embedding", "prompt_position", "row_position"} <= set(checkpoint.shapes)
 
 
@@ -224,32 +224,32 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
 
 
 def built(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
-    """A postcard of a file's sizes, without values."""
+    """Return a postcard on the meta device with the sizes of a file."""
     shape = DecoderShape(**json.loads(metadata["shape"]))
     grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
-    with torch.device("meta"):  # no initial weights: no time, no draw from torch's own RNG
+    with torch.device("meta"):  # no initial weights: saves time, leaves torch's RNG as it is
         return Postcard(tuple(json.loads(metadata["words"])), len(tensors["code_embedding"]),
                         shape, grid)
 
 
-def require_whole(path: Path, metadata: dict[str, str], found: str) -> None:
-    """Raise SSDError if the tensors' hash is not the one in the file, or in the int8 file beside.
+def require_whole(path: Path, metadata: dict[str, str], actual: str) -> None:
+    """Raise SSDError if the tensors' hash differs from that in the file or its int8 sibling.
 
-    Files of earlier versions name none.
+    Files of earlier versions hold no hash.
     """
     beside = path.parent / "int8" / path.name
-    if (known := metadata.get("sha256", found)) != found:
+    if (known := metadata.get("sha256", actual)) != actual:
         raise SSDError(f"{path}: damaged, its weights do not have the checksum that was saved with "
                        "them: get it again")
     if "sha256" not in metadata and beside.is_file() and Checkpoint((beside,)).metadata.get(
-            "source_sha256", known) != found:
+            "source_sha256", known) != actual:
         raise SSDError(f"{path}: its weights are not those that {beside} was made from, so one of "
                        "the two is damaged or of another model: get both again")
 
 
 def taken_matrices(tensors: dict[str, torch.Tensor]
                    ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Take integers and scales of every matrix, by its name, out of a file's tensors."""
+    """Remove the int8 matrices from a file's tensors; return {name: (integers, scales)}."""
     names = [name.removesuffix(".values") for name, tensor in tensors.items()
              if tensor.dtype == torch.int8]
     return {name: (tensors.pop(f"{name}.values"), tensors.pop(f"{name}.scales"))
@@ -258,7 +258,7 @@ def taken_matrices(tensors: dict[str, torch.Tensor]
 
 def placed(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Tensor]],
            device: torch.device, dtype: torch.dtype) -> Postcard:
-    """Move everything to the device; matrices in int8 take the place of those without values."""
+    """Move everything to the device and insert the int8 matrices."""
     codec = backbone.picture_codec.to(device)
     del backbone.picture_codec  # pixels stay in fp32 whatever the decoder's dtype
     for name in matrices:
@@ -271,6 +271,6 @@ def placed(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Ten
 
 
 def put_below(backbone: Postcard, name: str, matrix: Matrix) -> None:
-    """`put` for a name with dots."""
+    """Call `put` for a dotted name."""
     owner, _, own_name = name.rpartition(".")
     put(backbone.get_submodule(owner), own_name, matrix)

@@ -24,7 +24,7 @@ class Preset:
 
 
 def resolve_sampling(sampling: Sampling, preset: Preset) -> Sampling:
-    """The sampling with the preset's guidance and min-p wherever none is given."""
+    """Return the sampling with unset guidance and min-p replaced by the preset's."""
     return replace(sampling, **{name: getattr(preset, name) for name in ("cfg", "min_p")
                                 if getattr(sampling, name) is None})
 

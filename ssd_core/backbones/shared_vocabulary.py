@@ -60,8 +60,8 @@ class SharedVocabulary(Backbone):
 
     def __init__(self, shape: DecoderShape, vocabulary: Vocabulary, theta: float) -> None:
         super().__init__()
-        def table(rows: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(rows, shape.hidden))
+        def table(ids: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(ids, shape.hidden))
 
         self.vocabulary, self.codes, self.theta = vocabulary, vocabulary.codes, theta
         self.row_end = vocabulary.row_end is not None

@@ -22,7 +22,7 @@ from . import presets
 from .base import Backbone, empty
 from .codecs.find import draws, read_codec
 from .prompts import ta_tok
-from .prompts.kept import KeptPrompts
+from .prompts.kept import PromptCache
 from .prompts.tar_language import COUNT, TarLanguage
 from .prompts.text import require_length
 from .reading.checkpoint import Checkpoint
@@ -38,7 +38,7 @@ ENDED, NO_CODES = 0, -1  # padding of shorter prompts; unconditional branch
 
 
 class Tar(Backbone):
-    """Ids of codes are code + 1. Ids of words follow after all codes, padded with fillers."""
+    """Prompt ids are code + 1; ids of words follow after those of all codes, and then fillers."""
 
     prompt_limit = max(COUNTS)
     takes_negative = False
@@ -94,14 +94,14 @@ class Tar(Backbone):
         return [NO_CODES] * len(prompt_ids)
 
     def keep_prompts(self, folder: Path) -> None:
-        self.language.kept = KeptPrompts(folder)
+        self.language.cache = PromptCache(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        features = torch.stack([self.features(row) for row in ids.tolist()])
+        features = torch.stack([self.features(prompt_ids) for prompt_ids in ids.tolist()])
         return F.linear(features, self.condition, self.condition_bias)
 
     def features(self, ids: list[int]) -> torch.Tensor:
-        """[slots, width] of one row: TA-Tok's features, or zeros."""
+        """[slots, width] of one prompt: TA-Tok's features, or zeros."""
         features = torch.zeros(len(ids), self.condition.shape[1]).to(self.condition)
         codes = tuple(i - 1 for i in ids if i > ENDED)
         if ids[0] >= self.filler:
@@ -141,22 +141,22 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
     backbone.language = TarLanguage(checkpoint.root, reader.codes)
     backbone.picture_codec = read_codec(
         checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
-        lambda found: draws(codes)(found) and "c2i" not in found.files[0].stem)
+        lambda candidate: draws(codes)(candidate) and "c2i" not in candidate.files[0].stem)
     backbone.sizes = ((side * backbone.picture_codec.patch,) * 2,)
     backbone.lay_out()
     return backbone.eval()
 
 
 def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
-    """The TA-Tok stored beside the weights."""
-    found = checkpoint.companion(ta_tok.claims)
-    if found is None:
+    """Read the TA-Tok stored beside the weights."""
+    companion = checkpoint.companion(ta_tok.claims)
+    if companion is None:
         raise SSDError(f"{checkpoint.root}: TA-Tok is missing, which {backbone.name} "
                        "needs: put csuhan/TA-Tok's ta_tok.pth beside these weights")
-    reader = ta_tok.read_ta_tok(found)
-    if (made := reader.width) != (read := backbone.condition.shape[1]):
-        raise SSDError(f"{found.files[0]}: its features have {made} numbers, {backbone.name} "
-                       f"reads {read}: files of two models")
+    reader = ta_tok.read_ta_tok(companion)
+    if (width := reader.width) != (expected := backbone.condition.shape[1]):
+        raise SSDError(f"{companion.files[0]}: its features have {width} numbers, {backbone.name} "
+                       f"reads {expected}: files of two models")
     return reader
 
 
@@ -166,11 +166,11 @@ def read_codes(path: Path) -> list[int]:
         raise SSDError(f"{path}: codes come from a .npy or .json file")
     try:
         if path.suffix == ".npy":
-            found = np.load(path, allow_pickle=False)
+            codes = np.load(path, allow_pickle=False)
         else:
-            found = np.asarray(json.loads(path.read_text(encoding="utf-8")))
+            codes = np.asarray(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: cannot be read ({first_line(error)})") from error
-    if found.dtype.kind not in "iu" or not found.size:
-        raise SSDError(f"{path}: expected whole numbers, found {found.dtype}")
-    return found.flatten().tolist()
+    if codes.dtype.kind not in "iu" or not codes.size:
+        raise SSDError(f"{path}: expected whole numbers, found {codes.dtype}")
+    return codes.flatten().tolist()

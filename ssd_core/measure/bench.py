@@ -71,22 +71,22 @@ def bench(entrants: Sequence[Entrant], repeats: int = 3, warmup: int = 1,
     """
     entrants = with_ar(entrants)
     counts = counts or thread_counts(entrants[0].request.backbone.device)
-    timed = [(one, settings(one.label, one.dtype, counts, partial(one.run, watch)))
-             for one in entrants]
-    take_turns([*(one for _, own in timed for one in own), *beside], repeats, warmup, clock)
+    timed = [(entrant, settings(entrant.label, entrant.dtype, counts, partial(entrant.run, watch)))
+             for entrant in entrants]
+    take_turns([*(setting for _, own in timed for setting in own), *beside], repeats, warmup, clock)
     return [row_of(entrant, own, timed) for entrant, own in timed]
 
 
 def with_ar(entrants: Sequence[Entrant]) -> list[Entrant]:
     """AR first in every dtype in which it is not among these."""
-    there = {one.dtype for one in entrants if one.is_ar}
-    lacking = {one.dtype: one.ar() for one in entrants if one.dtype not in there}
+    dtypes = {entrant.dtype for entrant in entrants if entrant.is_ar}
+    lacking = {entrant.dtype: entrant.ar() for entrant in entrants if entrant.dtype not in dtypes}
     return [*lacking.values(), *entrants]
 
 
 def ar_at_its_best(timed: Timed, dtype: str | None = None) -> Setting:
     """AR's fastest setting, in this dtype or in any."""
-    return fastest(one for entrant, own in timed for one in own
+    return fastest(setting for entrant, own in timed for setting in own
                    if entrant.is_ar and dtype in (None, entrant.dtype))
 
 
@@ -101,11 +101,11 @@ def row_of(entrant: Entrant, own: Sequence[Setting], timed: Timed) -> dict:
             "ratio_in_dtype": ar_at_its_best(timed, entrant.dtype).median / median,
             "seconds_per_pass": median / stats["passes"], "tokens_per_second": cells / median,
             "seconds": stages(best), "all_seconds": best.seconds,
-            "seconds_by_threads": {one.threads: one.median for one in own},
+            "seconds_by_threads": {setting.threads: setting.median for setting in own},
             "acceptance": stats["acceptance"]}
 
 
-def stages(one: Setting) -> dict[str, float]:
+def stages(setting: Setting) -> dict[str, float]:
     """Median seconds by stage, from the engine's stopwatch."""
-    return {stage: statistics.median(stats["seconds"][stage] for stats in one.outcomes)
-            for stage in one.outcomes[0]["seconds"]}
+    return {stage: statistics.median(stats["seconds"][stage] for stats in setting.outcomes)
+            for stage in setting.outcomes[0]["seconds"]}

@@ -60,16 +60,16 @@ def take_turns(timed: Sequence[Setting], repeats: int, warmup: int = 1,
                clock: Clock = time.perf_counter) -> None:
     """Time every setting once, then every setting again, and so on; warm-up runs do not count."""
     for repeat in range(-warmup, repeats):
-        for one in timed:
-            with using_threads(one.threads):
+        for setting in timed:
+            with using_threads(setting.threads):
                 start = clock()
-                outcome = one.run()
+                outcome = setting.run()
                 seconds = clock() - start
             if repeat >= 0:
-                one.seconds.append(seconds)
-                one.outcomes.append(outcome)
+                setting.seconds.append(seconds)
+                setting.outcomes.append(outcome)
 
 
 def fastest(timed: Iterable[Setting]) -> Setting:
     """The setting with the least median: the only one that counts as a baseline."""
-    return min(timed, key=lambda one: one.median)
+    return min(timed, key=lambda setting: setting.median)

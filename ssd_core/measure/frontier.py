@@ -82,8 +82,8 @@ def entries(heads: DraftHeads | None) -> list[Entry]:
     paper = PAPER[1:] if "heads" in drafters else ()
     by_row = by_row_drafter() if "row" in drafters else ()
     return [Entry(PAPER[0], False), *map(Entry, paper), *map(Entry, by_row),
-            *(Entry(one, False) for one in [*windows("heads"), *headless()]),
-            *(Entry(one) for drafter in drafters for one in windows(drafter))]
+            *(Entry(method, False) for method in [*windows("heads"), *headless()]),
+            *(Entry(method) for drafter in drafters for method in windows(drafter))]
 
 
 def by_row_drafter() -> list[Method]:
@@ -108,12 +108,12 @@ def is_paper(entry: Entry) -> bool:
 
 def front(rows: Sequence[dict], cost: str) -> list[str]:
     """Labels of the rows that no other row beats in claims at the same cost or less."""
-    best, kept = -1.0, []
+    best, labels = -1.0, []
     for row in sorted(rows, key=lambda row: (row[cost], -row["caption_accuracy"])):
         if row["caption_accuracy"] > best:
             best = row["caption_accuracy"]
-            kept.append(row["method"])
-    return kept
+            labels.append(row["method"])
+    return labels
 
 
 # The page
@@ -172,7 +172,7 @@ def line(row: dict) -> list[str]:
     same = f"{100 * row['identical_tokens']:.0f} %"
     return [row["method"], row["verdict"], number("passes", 0), number("caption_accuracy", 3),
             number("object_accuracy", 3), number("nll", 3), same, seconds_of(row),
-            *(f"{one:.2f}" for one in row["modelled"].values())]
+            *(f"{seconds:.2f}" for seconds in row["modelled"].values())]
 
 
 def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
@@ -189,18 +189,18 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
             f"claims in as few passes: {best}.\n\n{pictures}\n")
 
 
-def write(shards: Shards, found: Mapping[Entry, Decoded], seconds: Sequence[dict], out: Path,
+def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[dict], out: Path,
           about: str, plots: bool = True) -> list[dict]:
     """Write the page, its rows as JSON and the plots into `out`; return the rows.
 
     seconds: as `timed` returns them.
     """
     backbone = shards.trial.backbone
-    resolved = [replace(entry, method=entry.method_on(backbone)) for entry in found]
+    resolved = [replace(entry, method=entry.method_on(backbone)) for entry in decoded]
     measured = [(entry, {**row, **took}) for entry, row, took
-                in zip(resolved, shards.measured(found), seconds, strict=True)]
+                in zip(resolved, shards.measured(decoded), seconds, strict=True)]
     rows, drawn = priced(measured, backbone.grid.rows), []
-    paper = {shards.label(entry) for entry in found if is_paper(entry)}
+    paper = {shards.label(entry) for entry in decoded if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
         if rows[0][cost] is None:
             continue  # nothing was timed

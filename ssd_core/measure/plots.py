@@ -89,8 +89,8 @@ def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
 
     verdicts = [verdict for verdict in CHIPS if any(row["verdict"] == verdict for row in rows)]
     colours = [mark(verdict, ink(verdict), MARKERS[0]) for verdict in verdicts]
-    shapes = [mark(f"temperature {one:g}", "#555", MARKERS[n % len(MARKERS)])
-              for n, one in enumerate(temperatures)]
+    shapes = [mark(f"temperature {temperature:g}", "#555", MARKERS[n % len(MARKERS)])
+              for n, temperature in enumerate(temperatures)]
     axes.legend(handles=[*colours, *(shapes if len(shapes) > 1 else [])], frameon=False,
                 loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
 

@@ -71,8 +71,8 @@ class BatchTask:
     def count(self) -> int:
         return len(self.captions)
 
-    def left(self, there: There) -> BatchTask | None:
-        return None if there(f"{self.name}.json") and there(f"{self.name}.npz") else self
+    def left(self, exists: There) -> BatchTask | None:
+        return None if exists(f"{self.name}.json") and exists(f"{self.name}.npz") else self
 
     def run(self, loaded: Loaded) -> dict[str, bytes]:
         backbone, heads = loaded.backbone, loaded.heads if self.entry.heads else None
@@ -80,10 +80,10 @@ class BatchTask:
                            self.sampling)
         measured = measure(backbone, load_classifier(), self.captions, drawn.tokens, self.sampling,
                            self.count)
-        kept = BytesIO()
-        np.savez(kept, tokens=drawn.tokens.cpu().numpy(), stats=json.dumps(drawn.stats[0]))
+        buffer = BytesIO()
+        np.savez(buffer, tokens=drawn.tokens.cpu().numpy(), stats=json.dumps(drawn.stats[0]))
         return {f"{self.name}.json": json.dumps(measured).encode(),
-                f"{self.name}.npz": kept.getvalue()}
+                f"{self.name}.npz": buffer.getvalue()}
 
 
 @dataclass
@@ -150,8 +150,8 @@ class Shards:
 
     def decoded(self, entry: Entry, start: int) -> Decoded:
         """One batch that has been drawn, from the folder."""
-        with np.load(self.folder / f"{self.task(entry, start).name}.npz") as kept:
-            return Decoded(torch.from_numpy(kept["tokens"]), [json.loads(str(kept["stats"]))])
+        with np.load(self.folder / f"{self.task(entry, start).name}.npz") as arrays:
+            return Decoded(torch.from_numpy(arrays["tokens"]), [json.loads(str(arrays["stats"]))])
 
     def all(self, rows: Sequence[Entry], crew: Crew | None = None) -> dict[Entry, Decoded]:
         """Every row's pictures, drawn where they are not in the folder."""
@@ -175,12 +175,12 @@ class Shards:
                 measured[key] += values
         return self.trial.summary(measured, stats, same)
 
-    def measured(self, found: Mapping[Entry, Decoded]) -> list[dict]:
-        """One row per entry, beside AR's of the same temperature."""
+    def measured(self, runs: Mapping[Entry, Decoded]) -> list[dict]:
+        """Return one row per entry, compared with AR at the same temperature."""
         rows, backbone = [], self.trial.backbone
-        for entry, decoded in found.items():
-            ar = next(one for one in found if one.name == AR.name
-                      and one.temperature == entry.temperature)
+        for entry, decoded in runs.items():
+            ar = next(other for other in runs if other.name == AR.name
+                      and other.temperature == entry.temperature)
             row = self.row(entry, ar)
             own = entry.method_on(backbone)
             rows.append({"method": self.label(entry), "name": entry.name,
@@ -192,8 +192,8 @@ class Shards:
 
 
 def joined(parts: Sequence[Decoded]) -> Decoded:
-    return Decoded(torch.cat([one.tokens for one in parts]),
-                   [stats for one in parts for stats in one.stats])
+    return Decoded(torch.cat([decoded.tokens for decoded in parts]),
+                   [stats for decoded in parts for stats in decoded.stats])
 
 
 def costs(decoded: Decoded) -> dict[str, float]:

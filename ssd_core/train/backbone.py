@@ -1,8 +1,8 @@
-"""Stage 2: the backbone. It learns to read captions, then next-token prediction over pictures.
+"""Stage 2: the backbone learns to read captions, then next-token prediction over pictures.
 
-Captions are drawn anew at every use; one in ten is dropped, so that the branch without text exists
-for guidance. Matrices inside the decoder learn by Muon, everything else by AdamW. The rate stays at
-its peak for most of the steps and then falls to zero, so that a run can be made longer later.
+Captions are drawn anew at every use; a tenth is dropped, so that guidance has a branch without
+text. Muon trains the matrices inside the decoder, AdamW all other weights. The rate stays at its
+peak for most of the steps and then falls to zero, so that a run can be extended later.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_promp
 @dataclass(frozen=True)
 class BackboneRecipe:
     out: Path
-    start_from: str = option("", "A postcard to go on from, instead of fresh weights: a bundled "
+    start_from: str = option("", "A postcard to continue from, instead of fresh weights: a bundled "
                                  "name, a file or a folder.")
-    tokenizer: str = option("", "A postcard whose tokenizer fresh weights get, instead of that of "
-                                "stage 1 in --out.")
+    tokenizer: str = option("", "A postcard that provides the tokenizer for fresh weights, instead "
+                                "of stage 1 in --out.")
     side: int = option(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
                                   "backbone that drafts for it in MuLo-SD.")
     layers: int = option(SHAPE.layers, "Layers of fresh weights.")
@@ -54,9 +54,10 @@ class BackboneRecipe:
     probe_weight: float = 0.01
     cell_weight: float = 0.5
     thing_weight: float = 2.0
-    foreign_cells: float = option(0.2, "Up to this share of a picture's cells is shown to the "
-                                       "backbone as in another picture.")
-    foreign_patches: float = option(0.35, "Share of pictures in which a whole patch is shown so.")
+    foreign_cells: float = option(0.2, "Up to this share of a picture's cells is taken from "
+                                       "another picture.")
+    foreign_patches: float = option(0.35, "Share of pictures that take a whole patch from another "
+                                          "picture.")
     rate: float = 2.5e-3
     drop_text: float = 0.1
     held_out: int = 128
@@ -65,11 +66,11 @@ class BackboneRecipe:
 
 
 def load_codec(recipe: BackboneRecipe) -> VQTokenizer:
-    """The tokenizer of the postcard that the recipe names, or what stage 1 left in its folder."""
+    """Load the tokenizer of the postcard that the recipe names, or that of stage 1 in its folder."""
     if recipe.tokenizer:
-        named = require_postcard(load_backbone(recipe.tokenizer, "cpu", "fp32")).picture_codec
-        assert isinstance(named, VQTokenizer)
-        return named
+        source = require_postcard(load_backbone(recipe.tokenizer, "cpu", "fp32")).picture_codec
+        assert isinstance(source, VQTokenizer)
+        return source
     tensors, _ = read_safetensors(recipe.out / "tokenizer.safetensors", tokenizer_stage.FORMAT)
     codec = VQTokenizer(*tensors["codebook"].shape)
     codec.load_state_dict(tensors)
@@ -87,9 +88,9 @@ def hidden_states(backbone: Backbone, prompts: torch.Tensor, tokens: torch.Tenso
 
 def loss_of(backbone: Postcard, hidden: torch.Tensor, tokens: torch.Tensor,
             weights: torch.Tensor | None = None) -> torch.Tensor:
-    """Cross-entropy of tokens [B, R*C] after states [B, R*C, d], nats a token.
+    """Cross-entropy of tokens [B, R*C] after states [B, R*C, d], in nats per token.
 
-    The mean over all cells, each as often as weights [B, R*C] say.
+    A mean over all cells, weighted by weights [B, R*C] if there are any.
     """
     logits = backbone.logits(hidden).flatten(0, 1)
     if weights is None:
@@ -99,7 +100,7 @@ def loss_of(backbone: Postcard, hidden: torch.Tensor, tokens: torch.Tensor,
 
 
 def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
-    """Fresh weights around the tokenizer of stage 1, or those of another postcard."""
+    """Return fresh weights with the tokenizer of stage 1, or the weights of another postcard."""
     if recipe.start_from:
         backbone = require_postcard(load_backbone(recipe.start_from, recipe.device, "fp32"))
         backbone.requires_grad_(True)
@@ -114,16 +115,14 @@ def start(recipe: BackboneRecipe, generator: torch.Generator) -> Postcard:
 
 
 def shape_of(recipe: BackboneRecipe) -> DecoderShape:
-    """The bundled decoder's shape at the recipe's depth and width; SSDError if it has none."""
+    """Return the bundled decoder's shape at the recipe's depth and width; SSDError if invalid."""
     heads, rest = divmod(recipe.hidden, SHAPE.head_dim)
-    for wrong, told in ((rest or not heads, f"hidden {recipe.hidden}: must be a multiple of "
-                                            f"{SHAPE.head_dim}"),
-                        (recipe.layers < 2, f"layers {recipe.layers}: must be at least 2, one to "
-                                            "read and one to draw"),
-                        (recipe.side < 2 or GRID.rows % recipe.side,
-                         f"side {recipe.side}: choose 24, 12, 8, 6, 4, 3 or 2")):
-        if wrong:
-            raise SSDError(told)
+    if rest or not heads:
+        raise SSDError(f"hidden {recipe.hidden}: must be a multiple of {SHAPE.head_dim}")
+    if recipe.layers < 2:
+        raise SSDError(f"layers {recipe.layers}: must be at least 2, one to read and one to draw")
+    if recipe.side < 2 or GRID.rows % recipe.side:
+        raise SSDError(f"side {recipe.side}: choose 24, 12, 8, 6, 4, 3 or 2")
     return replace(SHAPE, layers=recipe.layers, hidden=recipe.hidden, heads=heads, kv_heads=heads,
                    ffn=SHAPE.ffn * recipe.hidden // SHAPE.hidden)
 
@@ -136,7 +135,7 @@ def require_postcard(backbone: Backbone) -> Postcard:
 
 
 class Probes(nn.Module):
-    """Read-outs that steer training and are thrown away: the scene's, and the next cell's."""
+    """Probes of scene and next cell, which add to the loss and are discarded after training."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -145,7 +144,7 @@ class Probes(nn.Module):
 
 def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
                   recipe: BackboneRecipe, generator: torch.Generator) -> None:
-    """Next-token prediction over pictures [n, R*C], the probes still listening."""
+    """Next-token prediction over pictures [n, R*C], with the losses of both probes."""
     model = nn.ModuleList((backbone, probes))
     weights = [p for p in model.parameters() if p.requires_grad]
     inside = {id(p) for p in backbone.decoder.parameters()}
@@ -158,7 +157,7 @@ def learn_to_draw(backbone: Postcard, probes: Probes, tokens: torch.Tensor,
         factor = trapezoid(step, recipe.steps, warmup=50, cooldown=recipe.cooldown)
         set_rate(optimizers, factor)
         backbone.refresh_tables()
-        things = 1 + (recipe.thing_weight - 1) * factor  # in the end the true distribution
+        things = 1 + (recipe.thing_weight - 1) * factor  # at the end the true distribution
         drawing, probing = losses(backbone, probes, pick.tolist(), tokens[pick], step, things,
                                   recipe, generator)
         descend(drawing + probing, optimizers, weights)
@@ -170,7 +169,7 @@ PATCH_SIDES = (2, 8)  # cells
 
 
 def some_cells(whole: int, generator: torch.Generator) -> slice:
-    """A stretch of a row or column of `whole` cells."""
+    """Draw a random range within a row or column of `whole` cells."""
     least, most = (min(side, whole) for side in PATCH_SIDES)
     side = int(torch.randint(least, most + 1, (), generator=generator))
     first = int(torch.randint(whole - side + 1, (), generator=generator))
@@ -179,10 +178,10 @@ def some_cells(whole: int, generator: torch.Generator) -> slice:
 
 def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
                        generator: torch.Generator) -> torch.Tensor:
-    """Pictures [B, R*C] in which some cells are those of another picture of the batch.
+    """Replace some cells of pictures [B, R*C] by cells of another picture of the batch.
 
-    A backbone that has only seen flawless pictures believes a slip of its own more than the caption
-    and goes on from it. The tokens to predict stay the picture's own.
+    A backbone trained on flawless pictures only trusts its own errors more than the caption and
+    continues them. The tokens to predict stay the picture's own.
     """
     count = len(tokens)
     share = recipe.foreign_cells * torch.rand(count, 1, 1, generator=generator)
@@ -198,7 +197,7 @@ def with_foreign_cells(tokens: torch.Tensor, grid: Grid, recipe: BackboneRecipe,
 def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.Tensor, draw: int,
            things: float, recipe: BackboneRecipe,
            generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of pictures [B, R*C]: cross-entropy in nats a token, and what the probes add to it.
+    """Return cross-entropy in nats per token of pictures [B, R*C], and the probes' loss.
 
     Cells that show things are few and decide most claims: they count `things` times.
     """
@@ -206,15 +205,15 @@ def losses(backbone: Postcard, probes: Probes, seeds: list[int], tokens: torch.T
     drop = torch.rand(len(seeds), generator=generator) < recipe.drop_text
     prompts = prompt_batch(backbone, [fresh_caption(seed, draw) for seed in seeds], drop)
     scenes = [scene_of(seed) for seed in seeds]
-    told = torch.tensor([answers(scene) for scene in scenes]).to(device)
+    fields = torch.tensor([answers(scene) for scene in scenes]).to(device)
     labels = torch.stack([cell_labels(scene, backbone.grid.rows) for scene in scenes]).to(device)
     weights = torch.where(labels > 0, things, 1.0)
     with mixed_precision(device), heard_at_prompt(backbone) as heard:
-        seen = with_foreign_cells(tokens, backbone.grid, recipe, generator)
-        hidden = hidden_states(backbone, prompts.to(device), seen.to(device))
+        inputs = with_foreign_cells(tokens, backbone.grid, recipe, generator)
+        hidden = hidden_states(backbone, prompts.to(device), inputs.to(device))
         drawing = loss_of(backbone, hidden, tokens.to(device), weights)
         cells = probes.cell.loss(hidden, labels)
-    scene = probes.scene.loss(heard[0], told, ~drop.to(device))
+    scene = probes.scene.loss(heard[0], fields, ~drop.to(device))
     return drawing, recipe.probe_weight * scene + recipe.cell_weight * cells
 
 
@@ -239,21 +238,21 @@ def train(recipe: BackboneRecipe) -> dict:
 @torch.no_grad()
 def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec, folder: Path,
                      count: int) -> dict:
-    """NLL in nats a token on postcards never trained on, and what the probe reads of their text."""
+    """Measure NLL in nats per token and the share of fields read, on held-out postcards."""
     tokens = painted_tokens(codec, count, folder, HELD_OUT, backbone.size[0])
     backbone.refresh_tables()
     nll: list[float] = []
-    told_right: list[float] = []
+    fields_read: list[float] = []
     for a in range(0, count, 32):
         seeds = range(HELD_OUT + a, HELD_OUT + min(a + 32, count))
         text = torch.zeros(len(seeds), dtype=torch.bool)
         prompts = prompt_batch(backbone, [fresh_caption(seed, 0) for seed in seeds], text)
-        told = torch.tensor([answers(scene_of(seed)) for seed in seeds])
+        fields = torch.tensor([answers(scene_of(seed)) for seed in seeds])
         device = backbone.device
         with heard_at_prompt(backbone) as heard:
             batch = tokens[a : a + 32].to(device)
             hidden = hidden_states(backbone, prompts.to(device), batch)
             nll.append(loss_of(backbone, hidden, batch).item())
-        told_right.append(probe.share_told(heard[0], told.to(device)))
+        fields_read.append(probe.share_told(heard[0], fields.to(device)))
     return {"held_out_pictures": count, "held_out_nll": mean(nll),
-            "fields_read": mean(told_right)}
+            "fields_read": mean(fields_read)}

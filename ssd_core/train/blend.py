@@ -1,11 +1,11 @@
 """After stage 2: the tokenizer's decoder learns to join tokens that the backbone sampled.
 
-The tokens of a painted picture suit each other. Sampled ones were each drawn for themselves: their
-shades differ, and a sky falls into squares. So every cell of a painted picture is sampled anew from
-what the backbone expects there, and the decoder learns to draw such a grid with the colours of the
-painted picture and the strokes of the sampled codes. Things, and cells whose tokens are the
-picture's own, are drawn as they were painted. Encoder, codebook and backbone stay: tokens keep
-their meaning, and draft heads their use.
+The tokens of a painted picture match each other. Sampled tokens are drawn separately: their shades
+differ, and a sky shows squares. So every cell of a painted picture is sampled again from the
+backbone's distribution, and the decoder learns to draw such a grid with the colours of the painted
+picture and the strokes of the sampled codes. Things, and cells that keep their original tokens, are
+drawn as painted. Encoder, codebook and backbone do not change, so that tokens keep their meaning
+and draft heads stay valid.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .teacher import teach
 from .tokenizer import PATCH, held_out_metrics
 
 AT_ONCE = 16  # pictures whose tokens are sampled in one forward pass
-# What each part of the loss counts.
+# Weights of the parts of the loss.
 COLOURS, SEAMS, STROKES, KNOWN = 4.0, 2.0, 1.0, 2.0
-UNTOUCHED = 1 / 3  # of the pictures shown keep all of their own tokens
+UNTOUCHED = 1 / 3  # share of pictures that keep all of their own tokens
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class BlendRecipe:
 
     out: Path = option(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
     backbone: str = option("", "Bundled name, file or folder. Default: --out.")
-    pictures: int = option(1000, "Painted pictures whose tokens are sampled anew.")
+    pictures: int = option(1000, "Painted pictures whose tokens are sampled again.")
     steps: int = option(2000, "Batches seen.")
     batch: int = option(4, "Pictures of a step.")
     rate: float = option(1e-3, "Peak learning rate.")
-    held_out: int = option(200, "Pictures that only measure.")
+    held_out: int = option(200, "Pictures for measurement only.")
     seed: int = 0
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     dtype: str = option("fp32", "Of the backbone: fp32, bf16, fp16.")
 
 
 class Examples(NamedTuple):
-    """Painted pictures, their own tokens, those sampled in their place, and where things are."""
+    """Painted pictures, their own tokens, sampled tokens, and the cells that show things."""
 
     painted: np.ndarray  # uint8 [n, H, W, 3]
     own: torch.Tensor  # int64 [n, R, C]
@@ -77,7 +77,7 @@ def train(recipe: BlendRecipe) -> dict:
     assert isinstance(earlier, VQTokenizer)
     codec = copy.deepcopy(earlier).train()
     learn_to_blend(codec, earlier, examples, recipe, generator)
-    # Read again: `reader` may have rounded its weights to bf16.
+    # Load again: `reader` may have rounded its weights to bf16.
     finished = require_postcard(load_backbone(source, "cpu", "fp32"))
     finished.picture_codec = codec.cpu().eval()
     postcard.save(finished, recipe.out / "backbone.safetensors")
@@ -96,20 +96,20 @@ def sampled_examples(backbone: Postcard, recipe: BlendRecipe,
         block = painted[first : first + AT_ONCE]
         own.append(backbone.picture_codec.encode(to_signed(block).to(backbone.device)).cpu())
         captions = [fresh_caption(seed, 0) for seed in range(first, first + len(block))]
-        sampled.append(sampled_anew(backbone, captions, own[-1], generator))
+        sampled.append(resampled(backbone, captions, own[-1], generator))
     shown = torch.from_numpy(np.stack([cells_of(scene_of(n)) >= 0 for n in range(len(painted))]))
     return Examples(painted, torch.cat(own), torch.cat(sampled), grown(shown))
 
 
 def grown(cells: torch.Tensor) -> torch.Tensor:
-    """Cells bool [B, R, C] and all that touch them."""
+    """Add to cells bool [B, R, C] all their neighbours."""
     return F.max_pool2d(cells[:, None].float(), 3, 1, 1)[:, 0] > 0
 
 
 @torch.no_grad()
-def sampled_anew(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
-                 generator: torch.Generator) -> torch.Tensor:
-    """Tokens [B, R, C], each sampled given all that precede it in `tokens`; guided as AR is."""
+def resampled(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
+              generator: torch.Generator) -> torch.Tensor:
+    """Sample each of tokens [B, R, C] again, given all before it; guided like AR."""
     cfg, prompts = backbone.preset.cfg, [backbone.tokenize(caption) for caption in captions]
     if cfg != 1:
         prompts += [backbone.unconditional(ids) for ids in prompts]
@@ -121,14 +121,17 @@ def sampled_anew(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
 
 def mixed(examples: Examples, count: int, generator: torch.Generator) -> tuple[
         torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Which pictures [count], their tokens [count, R, C], a random share of them sampled, and the
-    cells [count, R, C] that are to look as they were painted."""
+    """Pick pictures at random and replace a random share of their tokens by sampled tokens.
+
+    Returns their numbers [count], their tokens [count, R, C], and bool [count, R, C]: the cells
+    that must look as painted.
+    """
     pick = torch.randint(len(examples.own), (count,), generator=generator)
     share = torch.rand(count, 1, 1, generator=generator) / (1 - UNTOUCHED)
     share = (share - UNTOUCHED / (1 - UNTOUCHED)).clamp(min=0)
-    anew = torch.rand(examples.own[pick].shape, generator=generator) < share
-    tokens = torch.where(anew, examples.sampled[pick], examples.own[pick])
-    return pick, tokens, examples.things[pick] | ~grown(anew)
+    replaced = torch.rand(examples.own[pick].shape, generator=generator) < share
+    tokens = torch.where(replaced, examples.sampled[pick], examples.own[pick])
+    return pick, tokens, examples.things[pick] | ~grown(replaced)
 
 
 # Learning
@@ -136,7 +139,7 @@ def mixed(examples: Examples, count: int, generator: torch.Generator) -> tuple[
 
 def learn_to_blend(codec: VQTokenizer, earlier: VQTokenizer, examples: Examples,
                    recipe: BlendRecipe, generator: torch.Generator) -> None:
-    """All steps, from where a checkpoint left off; only `codec.repair` learns."""
+    """Run all steps, from a checkpoint if there is one; trains only `codec.repair`."""
     codec.requires_grad_(False)
     weights = list(codec.repair.requires_grad_(True).parameters())
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
@@ -150,24 +153,27 @@ def learn_to_blend(codec: VQTokenizer, earlier: VQTokenizer, examples: Examples,
             vectors = codec.quantised(tokens.to(device))
             strokes = earlier.pixels(vectors)
         with mixed_precision(str(device)):
-            made = codec.pixels(vectors)
+            drawn = codec.pixels(vectors)
         painted = to_signed(examples.painted[pick.numpy()]).to(device)
-        loss = loss_of(made.float(), painted, strokes, known.to(device))
+        loss = loss_of(drawn.float(), painted, strokes, known.to(device))
         descend(loss, optimizers, weights)
         checkpoint.recent.append(loss.item())
 
 
-def loss_of(made: torch.Tensor, painted: torch.Tensor, strokes: torch.Tensor,
+def loss_of(drawn: torch.Tensor, painted: torch.Tensor, strokes: torch.Tensor,
             known: torch.Tensor) -> torch.Tensor:
-    """How far pictures [B, 3, H, W] are from the painted ones in colour, at seams and in the cells
-    `known` [B, R, C], and from `strokes` inside cells."""
-    colours = F.mse_loss(F.avg_pool2d(made, PATCH, PATCH // 2),
+    """Distance of pictures `drawn` [B, 3, H, W] from `painted` and `strokes`.
+
+    Compares colours, seams and the cells `known` [B, R, C] with `painted`, the inside of cells with
+    `strokes`.
+    """
+    colours = F.mse_loss(F.avg_pool2d(drawn, PATCH, PATCH // 2),
                          F.avg_pool2d(painted, PATCH, PATCH // 2))
     covered = known.repeat_interleave(PATCH, 1).repeat_interleave(PATCH, 2)[:, None]
-    total = COLOURS * colours + KNOWN * ((made - painted).square() * covered).mean()
+    total = COLOURS * colours + KNOWN * ((drawn - painted).square() * covered).mean()
     for axis in (-1, -2):
-        seam = torch.arange(1, made.shape[axis], device=made.device) % PATCH == 0
-        own, seen, drawn = (x.diff(dim=axis).movedim(axis, -1) for x in (made, painted, strokes))
-        total = total + SEAMS * F.mse_loss(own[..., seam], seen[..., seam])
-        total = total + STROKES * F.mse_loss(own[..., ~seam], drawn[..., ~seam])
+        seam = torch.arange(1, drawn.shape[axis], device=drawn.device) % PATCH == 0
+        steps, goal, inner = (x.diff(dim=axis).movedim(axis, -1) for x in (drawn, painted, strokes))
+        total = total + SEAMS * F.mse_loss(steps[..., seam], goal[..., seam])
+        total = total + STROKES * F.mse_loss(steps[..., ~seam], inner[..., ~seam])
     return total

@@ -1,7 +1,7 @@
-"""A small classifier of real postcards, whose features measure how near drawn ones come to them.
+"""A small classifier whose features measure the distance of drawn postcards from real postcards.
 
-It learns to tell the scene (the same fields as reading.py's probe) from painted pictures through
-the picture tokenizer's own blocks: coarse convolutions, then one vector of features a picture.
+It learns to recognise the scene (the fields of reading.py's probe) in painted pictures. It uses the
+picture tokenizer's blocks: coarse convolutions, then one feature vector per picture.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class ClassifierRecipe:
 def batch_of(painted: np.ndarray, first_seed: int,
              pick: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
     """uint8 [B, H, W, 3] pictures and the indices of their scenes' values [B, fields]."""
-    told = torch.tensor([answers(scene_of(first_seed + i)) for i in pick])
-    return torch.from_numpy(np.stack([painted[i] for i in pick])), told
+    fields = torch.tensor([answers(scene_of(first_seed + i)) for i in pick])
+    return torch.from_numpy(np.stack([painted[i] for i in pick])), fields
 
 
 def train(recipe: ClassifierRecipe) -> dict:
@@ -55,11 +55,11 @@ def train(recipe: ClassifierRecipe) -> dict:
     for step in training_steps("classifier", recipe.steps, checkpoint,
                                report=lambda: f"loss {checkpoint.mean:.3f}"):
         pick = torch.randint(len(painted), (recipe.batch,), generator=generator).tolist()
-        batch, told = batch_of(painted, 0, pick)
+        batch, fields = batch_of(painted, 0, pick)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=50))
         with mixed_precision(recipe.device):
             features = net(batch.to(recipe.device))
-        loss = probe.loss(features.float(), told.to(recipe.device))
+        loss = probe.loss(features.float(), fields.to(recipe.device))
         descend(loss, optimizers, weights)
         checkpoint.recent.append(loss.item())
     net.eval().cpu()
@@ -77,7 +77,7 @@ def train(recipe: ClassifierRecipe) -> dict:
 
 @torch.no_grad()
 def held_out_share(net: FeatureNet, probe: SceneProbe, recipe: ClassifierRecipe) -> float:
-    """The share of fields told right on postcards never trained on."""
+    """Return the share of fields that are right on held-out postcards."""
     painted = pictures(recipe.held_out, recipe.out, HELD_OUT)
-    batch, told = batch_of(painted, HELD_OUT, list(range(recipe.held_out)))
-    return probe.share_told(net(batch), told)
+    batch, fields = batch_of(painted, HELD_OUT, list(range(recipe.held_out)))
+    return probe.share_told(net(batch), fields)

@@ -1,4 +1,4 @@
-"""What the training stages share: options, schedules, steps of optimizers, precision."""
+"""Shared by the training stages: options, schedules, optimizer steps, precision."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Say = Callable[[str], None]
 
 
 def silent(line: str) -> None:
-    """What a stage says where nobody listens."""
+    """Discard a line of a stage's output."""
 
 
 def option(default: Any, text: str, *names: str) -> Any:
-    """A recipe's field whose flag explains itself; `names` where the flag has others.
+    """Declare a recipe's field with its flag's help text and, optionally, the flag's names.
 
-    default REQUIRED: there is none.
+    default REQUIRED: the flag has no default.
     """
     return dataclasses.field(default=default, metadata={"help": text, "names": names})
 
@@ -77,13 +77,13 @@ def muon_and_adamw(decoder: nn.Module, others: list[nn.Parameter],
 
 def descend(loss: torch.Tensor, optimizers: list[torch.optim.Optimizer],
             weights: list[nn.Parameter]) -> None:
-    """One step down, the gradient's norm clipped at 1."""
+    """Compute gradients and take one step, with the gradient's norm clipped at 1."""
     loss.backward()
     take_step(optimizers, weights)
 
 
 def take_step(optimizers: list[torch.optim.Optimizer], weights: list[nn.Parameter]) -> None:
-    """One step along gradients that are there, their norm clipped at 1; they are gone after it."""
+    """Take one step along existing gradients, clipped at norm 1, and then remove them."""
     torch.nn.utils.clip_grad_norm_(weights, 1.0)
     for optimizer in optimizers:
         optimizer.step()
@@ -94,7 +94,7 @@ def keep_freed_memory() -> None:
     """Make glibc's allocator keep freed memory for reuse. Does nothing elsewhere.
 
     Each training step frees hundreds of megabytes and allocates them again. By default glibc
-    returns large blocks to the kernel, which then has to clear every page anew.
+    returns large blocks to the kernel, which then has to clear every page again.
     """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if libc is not None and hasattr(libc, "mallopt"):

@@ -1,4 +1,4 @@
-"""Painted postcards on disk, as pixels or as tokens; captions are drawn anew for every use."""
+"""Painted postcards on disk, as pixels or as tokens; captions are drawn again for every use."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def scene_of(seed: int) -> Scene:
 
 
 def fresh_caption(seed: int, draw: int) -> str:
-    """Another wording of postcard `seed`: the scene stays, `draw` picks the sentence."""
+    """Return a caption of postcard `seed`; `draw` selects the wording."""
     return describe(scene_of(seed), np.random.default_rng((seed, draw)))
 
 
 def prompt_batch(backbone: Backbone, captions: list[str], drop: torch.Tensor) -> torch.Tensor:
-    """[B, P] ids; captions whose `drop` is True lose their text."""
-    ids = [backbone.tokenize(caption) for caption in captions]
-    return torch.tensor([backbone.unconditional(row) if gone else row
-                         for row, gone in zip(ids, drop.tolist(), strict=True)])
+    """Ids [B, P] of captions; those whose `drop` is True get the ids of a prompt without text."""
+    prompts = [backbone.tokenize(caption) for caption in captions]
+    return torch.tensor([backbone.unconditional(ids) if dropped else ids
+                         for ids, dropped in zip(prompts, drop.tolist(), strict=True)])
 
 
 def paint_chunk(seeds: range) -> np.ndarray:
@@ -52,7 +52,7 @@ def painted(count: int, first_seed: int) -> Iterator[np.ndarray]:
 
 
 def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
-    """uint8 [count, SIZE, SIZE, 3], kept in `folder` for later stages."""
+    """uint8 [count, SIZE, SIZE, 3]; saved in `folder` for later stages."""
     path = Path(folder) / f"pictures-{first_seed}-{count}.npy"
     if not path.exists():
         with written_whole(path) as temporary:
@@ -68,22 +68,22 @@ def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
 @torch.no_grad()
 def painted_tokens(codec: PictureCodec, count: int, folder: Path, first_seed: int = 0,
                    size: int = SIZE) -> torch.Tensor:
-    """int64 [count, R*C]: pictures as tokens, kept in `folder`; their pixels would fill disks.
+    """int64 [count, R*C]: pictures as tokens, saved in `folder`; their pixels would fill disks.
 
-    size: pixels along a side, to which the pictures are reduced first.
+    size: pixels along a side; the pictures are reduced to it first.
     """
     name = f"tokens-{first_seed}-{count}" + (f"-{size}px" if size != SIZE else "")
     path = Path(folder) / f"{name}.npy"
     if not path.exists():
         blocks = (at_size(to_signed(block), (size, size)) for block in painted(count, first_seed))
-        rows = [codec.encode(block).flatten(1).to(torch.int16).numpy() for block in blocks]
+        tokens = [codec.encode(block).flatten(1).to(torch.int16).numpy() for block in blocks]
         with written_whole(path) as temporary, open(temporary, "wb") as file:
-            np.save(file, np.concatenate(rows))
+            np.save(file, np.concatenate(tokens))
     return torch.from_numpy(np.load(path)).long()
 
 
 def at_size(pixels: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
-    """Pixels [B, 3, H, W] at (height, width); each new one is the mean of those it covers."""
+    """Resize pixels [B, 3, H, W] to (height, width); each new pixel is a mean over its area."""
     return F.interpolate(pixels, size=size, mode="area")
 
 

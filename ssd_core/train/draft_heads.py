@@ -1,7 +1,7 @@
 """How draft heads learn: smooth L1 to the backbone's own hidden states (SSD Eq. 3), or variants.
 
 All heads learn from the same teacher pass but are independent of one another. States are computed
-from tokens batch by batch and never kept. The row drafter's counterpart is row.py.
+from tokens batch by batch and never stored. The row drafter's counterpart is row.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def offsets(heads: DraftHeads, columns: int):
-    """(name, head, distance in raster cells) of every head; row ends are no cells."""
+    """Yield (name, head, distance in raster cells) of every head; row ends do not count."""
     for d, head in enumerate(heads.horizontal, 1):
         yield f"{HORIZONTAL}+{d}", head, d
     for d, head in enumerate(heads.vertical, 1):
@@ -32,7 +32,7 @@ def offsets(heads: DraftHeads, columns: int):
 
 def distance(estimate: torch.Tensor, goal: torch.Tensor, loss: str, scale: float, heads: DraftHeads,
              backbone: Backbone) -> torch.Tensor:
-    """One head's loss, estimate and goal [B, n, d]; `loss` names what the sum is made of."""
+    """One head's loss for estimate and goal [B, n, d]; `loss` names the terms of the sum."""
     total = estimate.new_zeros(())
     for part in loss.split("+"):
         if part == "kl":
@@ -40,8 +40,8 @@ def distance(estimate: torch.Tensor, goal: torch.Tensor, loss: str, scale: float
             draft = code_logits(heads, backbone, estimate).log_softmax(-1)
             total = total + F.kl_div(draft, target_probs, reduction="none").sum(-1).mean()
         else:
-            by = scale if part == "scaled" else 1.0
-            total = total + F.smooth_l1_loss(estimate / by, goal / by)
+            unit = scale if part == "scaled" else 1.0
+            total = total + F.smooth_l1_loss(estimate / unit, goal / unit)
     return total
 
 
@@ -52,10 +52,10 @@ def code_logits(heads: DraftHeads, backbone: Backbone, estimate: torch.Tensor) -
 
 def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[bool],
           measure: Measure, team: Team = ALONE) -> float:
-    """Add the gradients of this process's share of a batch; its part of the loss.
+    """Add the gradients of this process's share of a batch; return its part of the loss.
 
-    Summed over processes that is Eq. 3 summed over heads. drop: which pictures of the batch are
-    shown without text. Pictures go in parts that fit, and every head lets go of its activations
+    The sum over processes is Eq. 3 summed over heads. drop: which pictures of the batch get no
+    text. A batch is processed in parts that fit into memory; every head frees its activations
     before the next.
     """
     total, mine = 0.0, team.share(len(batch))

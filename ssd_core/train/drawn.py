@@ -1,4 +1,4 @@
-"""Files of self-drawn pictures: tokens, the prompts' ids, and which pictures are there already.
+"""Files of self-drawn pictures: tokens, the prompts' ids, and which pictures exist already.
 
 Knows nothing about drawing or learning.
 """
@@ -17,7 +17,7 @@ from ..errors import SSDError
 from ..files import read_safetensors
 
 FORMAT = "ssd-pictures/1"
-KEPT_PROMPTS = "prompts"  # beside the pictures: what a text model made of their prompts
+KEPT_PROMPTS = "prompts"  # folder beside the pictures: cached outputs of a text model
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Pictures:
 
 
 def of_prompts(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
-    """Prompts' ids as the tensors of a file."""
+    """Return prompts' ids as the tensors of a file."""
     return {"prompts": torch.tensor(sum(prompts, []), dtype=torch.int32),
             "prompt_lengths": torch.tensor([len(ids) for ids in prompts], dtype=torch.int32)}
 
 
 def read_pictures(path: Path, backbone: Backbone) -> Pictures:
-    """One file. Raises SSDError where it is damaged or of another backbone."""
+    """Read one file. Raises SSDError if it is damaged or of another backbone."""
     tensors, metadata = read_safetensors(path, FORMAT)
     if metadata.get("backbone_sha256") != backbone.sha256:
         raise SSDError(f"{path}: drawn by another backbone than the loaded {backbone.name}; remove "
@@ -71,7 +71,7 @@ def read_pictures(path: Path, backbone: Backbone) -> Pictures:
 
 def prompts_of(tensors: dict[str, torch.Tensor], metadata: dict[str, str],
                backbone: Backbone) -> tuple[torch.Tensor, ...]:
-    """Ids of every prompt; a file from before they were kept has captions alone."""
+    """Return the ids of every prompt; older files hold captions only."""
     if "prompts" in tensors:
         return tensors["prompts"].split(tensors["prompt_lengths"].tolist())
     return tuple(torch.tensor(backbone.tokenize(caption))
@@ -79,7 +79,7 @@ def prompts_of(tensors: dict[str, torch.Tensor], metadata: dict[str, str],
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of pictures in a folder; their names are the number of their first picture."""
+    """Return the files of pictures in a folder; each is named by its first picture's number."""
     files = sorted(folder.glob("*.safetensors"))
     for path in files:
         if not (path.stem.isascii() and path.stem.isdecimal()):
@@ -88,19 +88,19 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def drawn_already(folder: Path, backbone: Backbone) -> set[int]:
-    """Numbers of the pictures that are there; SSDError where they have another size."""
-    there: set[int] = set()
+    """Return the numbers of the pictures in a folder; SSDError if they have another size."""
+    numbers: set[int] = set()
     for path in files_of(folder):
         pictures = read_pictures(path, backbone)
         require_size(path, pictures.size, backbone.size)
-        there |= set(range(int(path.stem), int(path.stem) + len(pictures)))
-    return there
+        numbers |= set(range(int(path.stem), int(path.stem) + len(pictures)))
+    return numbers
 
 
-def gaps(wanted: range, there: Set[int], most: int) -> list[range]:
-    """The wanted numbers that are not there, in runs of at most `most`."""
+def gaps(wanted: range, drawn: Set[int], most: int) -> list[range]:
+    """Return the wanted numbers that are not drawn yet, in runs of at most `most`."""
     runs: list[range] = []
-    for number in (i for i in wanted if i not in there):
+    for number in (i for i in wanted if i not in drawn):
         if runs and runs[-1].stop == number and len(runs[-1]) < most:
             runs[-1] = range(runs[-1].start, number + 1)
         else:
@@ -109,7 +109,7 @@ def gaps(wanted: range, there: Set[int], most: int) -> list[range]:
 
 
 def load_pictures(folder: Path, backbone: Backbone) -> Pictures:
-    """All pictures in folder/self-distill, which `train self-distill` left there."""
+    """Read all pictures that `train self-distill` saved in folder/self-distill."""
     files = files_of(Path(folder) / "self-distill")
     if not files:
         raise SSDError(f"{folder}/self-distill: no pictures; run 'train self-distill' first")
@@ -120,7 +120,7 @@ def load_pictures(folder: Path, backbone: Backbone) -> Pictures:
                     tuple(ids for part in parts for ids in part.prompts), parts[0].size)
 
 
-def require_size(path: Path, found: tuple[int, int], expected: tuple[int, int]) -> None:
-    if found != expected:
-        raise SSDError(f"{path}: pictures of {found[0]}x{found[1]} px among those of "
+def require_size(path: Path, size: tuple[int, int], expected: tuple[int, int]) -> None:
+    if size != expected:
+        raise SSDError(f"{path}: pictures of {size[0]}x{size[1]} px among those of "
                        f"{expected[0]}x{expected[1]}: keep each size in a folder of its own")

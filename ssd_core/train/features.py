@@ -1,8 +1,8 @@
 """Features of a picture by a small classifier of postcards, and Frechet's distance on them.
 
 The distance between two sets of pictures is that between Gaussians fitted to their features
-(Heusel et al., 2017, with this classifier in Inception's place). It grows when pictures go bland,
-broken or all alike, whatever a likelihood says of them.
+(Heusel et al., 2017, with this classifier instead of Inception). It grows when pictures become
+bland, broken or alike, which a likelihood does not show.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ BUNDLED = ASSETS / "postcard" / "classifier.safetensors"
 
 
 class FeatureNet(nn.Module):
-    """Pictures uint8 [B, H, W, 3] -> features [B, features]: what stands where, 3 x 3 places.
+    """Pictures uint8 [B, H, W, 3] -> features [B, features] of the content at 3 x 3 places.
 
-    mean, covariance: the Gaussian of real postcards' features, once the classifier is trained.
+    mean, covariance: the Gaussian of real postcards' features, set after training.
     """
 
     mean: torch.Tensor
@@ -48,22 +48,22 @@ class FeatureNet(nn.Module):
         return torch.cat([self(part) for part in pictures.split(batch)]).double()
 
     def distance(self, features: torch.Tensor, draws: int = 32, seed: int = 0) -> dict[str, float]:
-        """`frechet` from real postcards to features [n, ...], and `frechet_se`.
+        """Return `frechet`, the distance of features [n, ...] from real postcards, and `frechet_se`.
 
-        The error comes from drawing the n pictures anew with replacement. A small n makes the
-        distance larger: compare only distances of equally many pictures.
+        The standard error is from a bootstrap over the n pictures. A small n makes the distance
+        larger: compare only distances of equally many pictures.
         """
         real = self.mean.double(), self.covariance.double()
         generator = torch.Generator().manual_seed(seed)
         picks = [torch.randint(len(features), (len(features),), generator=generator)
                  for _ in range(draws)]
-        again = [frechet_distance(moments(features[pick]), real) for pick in picks]
+        resampled = [frechet_distance(moments(features[pick]), real) for pick in picks]
         return {"frechet": frechet_distance(moments(features), real),
-                "frechet_se": float(torch.tensor(again).std())}
+                "frechet_se": float(torch.tensor(resampled).std())}
 
 
 def load_classifier(path: Path = BUNDLED) -> FeatureNet:
-    """The classifier that `train classifier` left, in fp32."""
+    """Load the classifier that `train classifier` saved, in fp32."""
     tensors, _ = read_safetensors(path, FORMAT)
     net = FeatureNet()
     net.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
@@ -74,7 +74,7 @@ Moments = tuple[torch.Tensor, torch.Tensor]
 
 
 def moments(features: torch.Tensor) -> Moments:
-    """Mean [d] and covariance [d, d] of features [n, d]; one picture alone has no spread."""
+    """Mean [d] and covariance [d, d] of features [n, d]; the covariance of one picture is 0."""
     if len(features) < 2:
         return features.mean(0), features.new_zeros(features.shape[1], features.shape[1])
     return features.mean(0), torch.cov(features.T)

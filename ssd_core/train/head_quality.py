@@ -1,4 +1,4 @@
-"""What heads and the row drafter are worth on held-out pictures: how often their drafts stand.
+"""Measures draft heads and the row drafter on held-out pictures: how often drafts are accepted.
 
 Knows nothing about learning.
 """
@@ -21,12 +21,12 @@ from .drawn import Pictures
 from .processes import ALONE, Team
 from .teacher import branch, teach
 
-NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes that is measured
+NUMBERS_AT_ONCE = 1 << 27  # of a distribution over codes in one chunk
 
 
 def teacher_parts(backbone: Backbone, drawn: Pictures,
                   team: Team = ALONE) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """h_pre, e [2B, R*C, d] of held-out pictures with their text, then without."""
+    """Yield h_pre, e [2B, R*C, d] of held-out pictures: B with their text, then B without."""
     for part in drawn.parts(max(1, most_at_once(backbone.grid) // 2)):
         prompts = [branch(backbone, ids.tolist(), without_text)
                    for without_text in (False, True) for ids in part.prompts]
@@ -35,14 +35,14 @@ def teacher_parts(backbone: Backbone, drawn: Pictures,
 
 @torch.no_grad()
 def mean_size(backbone: Backbone, drawn: Pictures, team: Team = ALONE) -> float:
-    """Mean |h_pre| over a few pictures: the scale that the heads' files tell."""
+    """Mean |h_pre| over a few pictures; the `scale` in the heads' files."""
     return mean(hidden.abs().mean().item() for hidden, _ in teacher_parts(backbone, drawn, team))
 
 
 @torch.no_grad()
 def variance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
              team: Team = ALONE) -> float:
-    """Mean squared error a number of the last head, on held-out pictures."""
+    """Mean squared error of the last head on held-out pictures."""
     *_, (_, head, step) = offsets(heads, backbone.grid.columns)
     errors = []
     for hidden, embedding in teacher_parts(backbone, drawn, team):
@@ -54,13 +54,14 @@ def variance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
 @torch.no_grad()
 def acceptance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
                team: Team = ALONE) -> dict[str, dict[str, float]]:
-    """Mean over cells of sum(min(p, q)), the chance that a sampled draft stands, by offset.
+    """Mean over cells of sum(min(p, q)), the probability that a draft token is accepted, by offset.
 
     `acceptance_se`: standard errors over pictures. Every process measures its share of them.
     """
-    found = team.gathered(overlaps_by_offset(heads, backbone, drawn, team))
-    names = dict.fromkeys(name for one in found for name in one)
-    each = {name: [value for one in found for value in one.get(name, ())] for name in names}
+    by_process = team.gathered(overlaps_by_offset(heads, backbone, drawn, team))
+    names = dict.fromkeys(name for measured in by_process for name in measured)
+    each = {name: [value for measured in by_process for value in measured.get(name, ())]
+            for name in names}
     return {"acceptance": {name: mean(values) for name, values in each.items()},
             "acceptance_se": {name: stdev(values) / len(values)**0.5 if len(values) > 1 else 0.0
                               for name, values in each.items()}}
@@ -68,7 +69,7 @@ def acceptance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
 
 def overlaps_by_offset(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
                        team: Team) -> dict[str, list[float]]:
-    """`overlaps` of this process's pictures, by the offset of each head and for the row drafter."""
+    """Return `overlaps` of this process's pictures for each head, by offset, and the row drafter."""
     each: dict[str, list[float]] = {}
     for hidden, embedding in teacher_parts(backbone, drawn.pick(team.share(len(drawn))), team):
         for name, head, step in offsets(heads, backbone.grid.columns):
@@ -87,12 +88,12 @@ def overlaps(backbone: Backbone, logits_of: Callable[[torch.Tensor], torch.Tenso
              estimate: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
     """Mean over cells of sum(min(p, q)) [B], from estimates and exact states [2B, n, d].
 
-    logits_of: the draft's logits from its estimates.
+    logits_of: converts estimates to the draft's logits.
     """
     cells = max(1, NUMBERS_AT_ONCE // (len(hidden) * backbone.codes))
     shared = []
-    for guess, exact in zip(estimate.split(cells, 1), hidden.split(cells, 1), strict=True):
-        draft_probs = guided_probs(backbone, logits_of(guess))
+    for draft, exact in zip(estimate.split(cells, 1), hidden.split(cells, 1), strict=True):
+        draft_probs = guided_probs(backbone, logits_of(draft))
         target_probs = guided_probs(backbone, backbone.logits(exact.to(backbone.dtype)))
         shared.append(torch.minimum(draft_probs, target_probs).sum(-1))
     return torch.cat(shared, 1).mean(-1)

@@ -1,9 +1,9 @@
-"""Draft heads, by smooth L1 to the frozen backbone's own hidden states (stage 4; SSD Eq. 3).
+"""Trains draft heads by smooth L1 to the frozen backbone's hidden states (stage 4; SSD Eq. 3).
 
-A tenth of the prompts is dropped, so that the branch without text drafts as well. Other losses and
-the other predictors of the paper's Table 3 are choices of the recipe. With `kind` "row" the row
-drafter learns instead (train/row.py); each kind leaves in the file what the other put there.
-Several processes share every batch (train/processes.py) and end in the same weights as one.
+A tenth of the prompts is dropped, so that the branch without text drafts as well. The recipe offers
+other losses and the other predictors of the paper's Table 3. With `kind` "row" the row drafter
+learns instead (train/row.py); each kind leaves the other's weights in the file unchanged. Several
+processes share every batch (train/processes.py) and reach the same weights as a single process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Learn = Callable[[Pictures, list[bool]], float]  # adds a batch's gradients, ret
 
 @dataclass(frozen=True)
 class Run:
-    """A training ready to start: what learns, from which pictures, from which step on."""
+    """A training run that is ready to start."""
 
     recipe: HeadsRecipe
     backbone: Backbone
@@ -55,7 +55,8 @@ class Run:
 
 
 def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
-    """Train, save the recipe's file and return held-out acceptance by offset, or of rows."""
+    """Train, save the recipe's file and return held-out acceptance by offset, or of the row drafter.
+    """
     with joined(recipe.device) as team:
         with team.agreeing() as facts:
             run = prepared(recipe, team, say)
@@ -66,7 +67,7 @@ def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
 
 
 def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
-    """Load and check everything; SSDError where something does not fit."""
+    """Load and check everything; SSDError if something does not fit."""
     check(recipe)
     if recipe.batch < team.size:
         raise SSDError(f"batch {recipe.batch}: {team.size} processes need a picture each; raise "
@@ -76,8 +77,9 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
     backbone.keep_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
     drawn = load_pictures(Path(recipe.data or folder), backbone)
     backbone = backbone.resized(drawn.size)
-    there = len(drawn) - min(recipe.held_out, len(drawn) // 4)
-    shown, held_out = min(recipe.pictures or there, there), drawn.pick(range(there, len(drawn)))
+    available = len(drawn) - min(recipe.held_out, len(drawn) // 4)
+    shown = min(recipe.pictures or available, available)
+    held_out = drawn.pick(range(available, len(drawn)))
     generator, steps = torch.Generator().manual_seed(recipe.seed), steps_of(recipe, shown)
     recipe = replace(recipe, rate=recipe.rate or (1e-4 if backbone.hidden_size >= LARGE else 1e-3))
     heads = start(recipe, backbone, generator)
@@ -94,7 +96,7 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
 
 
 def frozen(recipe: HeadsRecipe, team: Team) -> Backbone:
-    """The backbone that teaches; auto leaves out int8, which is for drawing."""
+    """Load the teacher backbone; auto does not choose int8, which is for drawing."""
     source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
     if dtype == "auto" and auto_dtype(source, pick_device(team.device)) == "int8":
         dtype = "fp32"
@@ -105,7 +107,7 @@ def frozen(recipe: HeadsRecipe, team: Team) -> Backbone:
 
 def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: Pictures,
             checkpoint: Checkpoint, counts: dict[str, int]) -> tuple[Learn, dict]:
-    """How this kind learns, and what the file will tell about it."""
+    """Return the function that learns from a batch, and the file's metadata."""
     if recipe.kind == "row":
         learn = partial(row.learn, heads, backbone, generator=checkpoint.generator,
                         team=checkpoint.team)
@@ -118,31 +120,31 @@ def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: P
 
 
 def training_of(heads: DraftHeads) -> dict[str, str]:
-    """What an earlier run of `train heads` wrote about itself."""
+    """Return the metadata of an earlier run of `train heads`."""
     return {key: heads.metadata[key] for key in ("scale", "loss", "pictures", "steps")
             if key in heads.metadata}
 
 
 def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -> DraftHeads:
-    """Fresh heads or a fresh row drafter in float32, beside what the recipe's file has already."""
-    there = in_file(recipe, backbone)
+    """Return fresh heads or a fresh row drafter in float32, with the other part from the file."""
+    earlier = in_file(recipe, backbone)
     if recipe.kind == "row":
-        heads = there or DraftHeads(backbone.hidden_size, 0, 0)
+        heads = earlier or DraftHeads(backbone.hidden_size, 0, 0)
         heads.row = row.fresh_drafter(backbone.hidden_size, generator)
     else:
         require_room(recipe, backbone.grid)
         heads = DraftHeads(backbone.hidden_size, recipe.k_h, recipe.k_v,
                            space=Space(recipe.source, recipe.target))
-        heads.row = there.row if there else None
+        heads.row = earlier.row if earlier else None
         for _, head, _ in draft_heads.offsets(heads, backbone.grid.columns):
             head.initialise(generator)
     return heads.to(backbone.device)
 
 
 def in_file(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
-    """What an earlier run left in the recipe's file for this backbone, in float32.
+    """Read the heads of an earlier run for this backbone from the recipe's file, in float32.
 
-    New draft heads replace a file of another backbone; a row drafter is not put into one.
+    New draft heads replace a file of another backbone; a row drafter raises SSDError for it.
     """
     if not recipe.file.exists():
         return None
@@ -153,7 +155,7 @@ def in_file(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
 
 def checkpoint_of(recipe: HeadsRecipe, heads: DraftHeads, generator: torch.Generator,
                   team: Team) -> Checkpoint:
-    """The part that this run trains, its optimizer, and the file beside the heads' for both."""
+    """Return a checkpoint of the part that this run trains, and of its optimizer."""
     model: nn.Module = nn.ModuleList((heads.horizontal, heads.vertical))
     if recipe.kind == "row" and heads.row is not None:
         model = heads.row
@@ -165,7 +167,7 @@ def checkpoint_of(recipe: HeadsRecipe, heads: DraftHeads, generator: torch.Gener
 
 
 def descend(run: Run) -> None:
-    """All steps. Every process draws the same batches and computes its share of each."""
+    """Run all steps. Every process draws the same batches and computes its share of each."""
     recipe, checkpoint = run.recipe, run.checkpoint
     weights, generator = list(checkpoint.model.parameters()), checkpoint.generator
     for step in training_steps("heads", run.steps, checkpoint, start=run.start,
@@ -180,7 +182,7 @@ def descend(run: Run) -> None:
 
 
 def finished(run: Run) -> dict:
-    """Save the file and measure it."""
+    """Save the file and return its measurements."""
     recipe, backbone, heads = run.recipe, run.backbone, run.heads.requires_grad_(False).eval()
     if recipe.target == "e" and len(run.held_out):
         heads.space = replace(heads.space, variance=variance(heads, backbone, run.held_out,

@@ -1,4 +1,4 @@
-"""What `train heads` is asked for: the recipe, its checks, and what it will cost."""
+"""The recipe of `train heads`, its checks and its cost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .common import REQUIRED, gigabytes, option
 
 KINDS = ("heads", "row")
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
-DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # of a parameter
+DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # per parameter
 
 
 @dataclass(frozen=True)
 class HeadsRecipe:
-    """The paper's Table 8, but for the rate of a small backbone and the batch of one device."""
+    """The paper's Table 8, except the rate for small backbones and the batch of one device."""
 
     out: Path = option(REQUIRED, "Folder, or a file that ends with .safetensors.")
     backbone: str = option("", "Bundled name, file or folder. Default: --out.")
@@ -51,7 +51,7 @@ class HeadsRecipe:
 
 
 def check(recipe: HeadsRecipe) -> None:
-    """SSDError for what makes no sense, before anything is loaded."""
+    """Raise SSDError for invalid values, before anything is loaded."""
     if recipe.loss not in LOSSES:
         raise SSDError(f"loss {recipe.loss!r}: choose one of {', '.join(LOSSES)}")
     if recipe.kind not in KINDS:
@@ -71,14 +71,14 @@ def check(recipe: HeadsRecipe) -> None:
 
 
 def require_defaults(recipe: HeadsRecipe, *names: str) -> None:
-    """SSDError for what was set though the row drafter has no such thing."""
+    """Raise SSDError if one of these fields is set; the row drafter does not have them."""
     for field in fields(recipe):
         if field.name in names and getattr(recipe, field.name) != field.default:
             raise SSDError(f"{field.name} belongs to draft heads: leave it out with --kind row")
 
 
 def require_room(recipe: HeadsRecipe, grid: Grid) -> None:
-    """SSDError where a head would reach beyond the picture."""
+    """Raise SSDError if a head would reach beyond the picture."""
     for name, most in (("k_h", grid.columns - 1), ("k_v", grid.rows - 1)):
         if getattr(recipe, name) > most:
             raise SSDError(f"{name} {getattr(recipe, name)}: pictures of {grid} have room for "
@@ -86,7 +86,7 @@ def require_room(recipe: HeadsRecipe, grid: Grid) -> None:
 
 
 def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
-    """Steps of all epochs; SSDError where the pictures do not make one."""
+    """Return the number of steps; SSDError if the pictures do not fill one batch."""
     if steps := recipe.epochs * pictures // recipe.batch:
         return steps
     raise SSDError(f"{pictures} pictures in {recipe.epochs} epochs are less than one batch of "
@@ -95,7 +95,7 @@ def steps_of(recipe: HeadsRecipe, pictures: int) -> int:
 
 def cost(recipe: HeadsRecipe, heads: DraftHeads, parameters: int, backbone: Backbone,
          pictures: int, steps: int) -> str:
-    """One line on what training will take; parameters: those that learn."""
+    """Describe the cost of training in one line; parameters: the trained ones."""
     number = heads.k_h + heads.k_v
     what = (f"a row drafter of {parameters / 1e6:.1f}M parameters" if recipe.kind == "row" else
             f"{number} heads of {parameters / number / 1e6:.1f}M parameters")

@@ -113,8 +113,8 @@ def train(recipe: MuloRecipe, say: Say = silent) -> dict:
     small = load_backbone(place, recipe.device, "fp32")
     drawn = load_pictures(Path(recipe.data or recipe.out), large)
     large, generator = large.resized(drawn.size), torch.Generator().manual_seed(recipe.seed)
-    there = len(drawn) - min(recipe.held_out, len(drawn) // 4)
-    shown = min(recipe.pictures or there, there)
+    available = len(drawn) - min(recipe.held_out, len(drawn) // 4)
+    shown = min(recipe.pictures or available, available)
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         shape = (large.picture_codec.code_vectors.shape[1], ratio_of(small, large), recipe.width,
@@ -129,7 +129,7 @@ def train(recipe: MuloRecipe, say: Say = silent) -> dict:
     summary = {"pictures": shown, "steps": recipe.steps}
     save_samplers(drafter, large, recipe.out / SAMPLERS_FILE, place.name, summary)
     return {"stage": "mulo", **summary,
-            **kept(drafter, large, drawn.tokens[there:].long(), coarse[there:])}
+            **held_out_metrics(drafter, large, drawn.tokens[available:].long(), coarse[available:])}
 
 
 def both(drafter: Drafter) -> nn.ModuleList:
@@ -164,7 +164,7 @@ def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Ten
 
 
 @torch.no_grad()
-def kept(drafter: Drafter, large: Backbone, fine: torch.Tensor,
+def held_out_metrics(drafter: Drafter, large: Backbone, fine: torch.Tensor,
          coarse: torch.Tensor) -> dict[str, float]:
     """Shares of right codes, and mean error of pixels in 0..1, on held-out pictures."""
     if not len(fine):

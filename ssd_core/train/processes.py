@@ -106,12 +106,12 @@ class Team:
             yield facts
         except SSDError as error:
             fault = error
-        found = self.gathered((str(fault) if fault else "", facts))
-        for rank, (line, _) in enumerate(found):
+        results = self.gathered((str(fault) if fault else "", facts))
+        for rank, (line, _) in enumerate(results):
             if line:
                 raise SSDError(f"process {rank}: {line}" if rank else line) from fault
-        for rank, (_, theirs) in enumerate(found):
-            for name, value in found[0][1].items():
+        for rank, (_, theirs) in enumerate(results):
+            for name, value in results[0][1].items():
                 if theirs[name] != value:
                     raise SSDError(f"processes 0 and {rank} differ in {name}: {value} and "
                                    f"{theirs[name]}; give every machine the same files")

@@ -46,10 +46,10 @@ FIELDS: tuple[tuple[str, ...], ...] = (
 def answers(scene: Scene) -> list[int]:
     """The index of each field's true value: the scene's own, then kind and colour by place."""
     things = {thing.place: (thing.kind, thing.colour) for thing in scene.things}
-    told = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground,
+    true_values = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground,
             scene.path]
-    told += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
-    return [values.index(value) for values, value in zip(FIELDS, told, strict=True)]
+    true_values += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
+    return [values.index(value) for values, value in zip(FIELDS, true_values, strict=True)]
 
 
 def cell_labels(scene: Scene, side: int = CELLS) -> torch.Tensor:
@@ -87,27 +87,27 @@ class SceneProbe(nn.Module):
         scores = F.linear(F.rms_norm(state, state.shape[-1:]), self.weight)
         return scores.split([len(values) for values in FIELDS], dim=-1)
 
-    def loss(self, state: torch.Tensor, told: torch.Tensor,
+    def loss(self, state: torch.Tensor, fields: torch.Tensor,
              said: torch.Tensor | None = None) -> torch.Tensor:
         """Cross-entropy in nats a picture, summed over fields.
 
         told: int64 [B, fields]; said: bool [B], False where a picture has no text, or None.
         """
         if said is not None:
-            told = told.masked_fill(~said[:, None], -100)
-        count = len(told) if said is None else said.sum().clamp(min=1)
-        parts = (F.cross_entropy(part, told[:, i], reduction="sum")
+            fields = fields.masked_fill(~said[:, None], -100)
+        count = len(fields) if said is None else said.sum().clamp(min=1)
+        parts = (F.cross_entropy(part, fields[:, i], reduction="sum")
                  for i, part in enumerate(self(state)))
         return sum(parts, state.new_zeros(())) / count
 
     @torch.no_grad()
-    def share_told(self, state: torch.Tensor, told: torch.Tensor) -> float:
+    def share_told(self, state: torch.Tensor, fields: torch.Tensor) -> float:
         """The share of fields whose likeliest value is the true one.
 
         Captions leave things unsaid: a perfect reader tells about 0.85 of them.
         """
         best = torch.stack([part.argmax(-1) for part in self(state)], dim=1)
-        return (best == told).float().mean().item()
+        return (best == fields).float().mean().item()
 
 
 def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
@@ -127,7 +127,7 @@ def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
     """The same state, kept from full passes inside the block: one element a pass."""
     heard: list[torch.Tensor] = []
     hook = backbone.decoder.layers[reading_layers(backbone) - 1].register_forward_hook(
-        lambda layer, given, x: heard.append(x.unflatten(0, (given[1], -1))[:, PROMPT_LENGTH - 1]))
+        lambda layer, args, x: heard.append(x.unflatten(0, (args[1], -1))[:, PROMPT_LENGTH - 1]))
     try:
         yield heard
     finally:
@@ -147,9 +147,9 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
                                report=lambda: f"fields read {checkpoint.mean:.3f}"):
         seeds = torch.randint(HELD_OUT, (batch,), generator=generator).tolist()
         prompts = torch.tensor([backbone.tokenize(fresh_caption(seed, step)) for seed in seeds])
-        told = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
+        fields = torch.tensor([answers(scene_of(seed)) for seed in seeds]).to(device)
         set_rate(optimizers, cosine(step, steps, warmup=50))
         with mixed_precision(str(device)):
             state = read(backbone, prompts.to(device))
-        descend(probe.loss(state, told), optimizers, weights)
-        checkpoint.recent.append(probe.share_told(state, told))
+        descend(probe.loss(state, fields), optimizers, weights)
+        checkpoint.recent.append(probe.share_told(state, fields))

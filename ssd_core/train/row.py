@@ -46,8 +46,8 @@ def sweeps(drafter: RowDrafter, grid: Grid, hidden: torch.Tensor, embedding: tor
     unknown = at_left & ~exact[:, around]
     yield (estimate := drafter(seen, seen_embedding, inside & ~unknown))
     for _ in range(1, SWEEPS):
-        told = estimate.detach().to(hidden.dtype)[:, around]
-        yield (estimate := drafter(torch.where(unknown[..., None], told, seen), seen_embedding,
+        earlier = estimate.detach().to(hidden.dtype)[:, around]
+        yield (estimate := drafter(torch.where(unknown[..., None], earlier, seen), seen_embedding,
                                    inside.expand_as(unknown)))
 
 
@@ -61,9 +61,9 @@ def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[boo
     assert heads.row is not None
     total, mine, grid = 0.0, team.share(len(batch)), backbone.grid
     exact = torch.rand(len(batch), grid.cells, generator=generator) < EXACT
-    told = iter(zip(drop[mine.start : mine.stop], exact[mine.start : mine.stop], strict=True))
+    choices = iter(zip(drop[mine.start : mine.stop], exact[mine.start : mine.stop], strict=True))
     for part in batch.pick(mine).parts(most_at_once(backbone)):
-        without_text, shown = zip(*islice(told, len(part)), strict=True)
+        without_text, shown = zip(*islice(choices, len(part)), strict=True)
         prompts = [branch(backbone, ids.tolist(), without)
                    for ids, without in zip(part.prompts, without_text, strict=True)]
         hidden, embedding = teach(backbone, prompts, part.tokens, team)

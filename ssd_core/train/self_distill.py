@@ -161,8 +161,8 @@ class DistillTask:
     def count(self) -> int:
         return len(self.texts)
 
-    def left(self, there: There) -> DistillTask | None:
-        return None if there(self.name) else self
+    def left(self, exists: There) -> DistillTask | None:
+        return None if exists(self.name) else self
 
     def run(self, loaded: Loaded) -> dict[str, bytes]:
         backbone = loaded.backbone
@@ -190,9 +190,9 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
     loaded = (replace(models, device="meta") if wanted.apart else models).load()
     backbone, prompts = loaded.backbone, prompts_for(loaded.backbone, recipe.prompts)
     stop, folder = recipe.pictures or prompts.pictures, recipe.out / "self-distill"
-    there = drawn_already(folder, backbone)
+    drawn = drawn_already(folder, backbone)
     with crew_of(wanted, loaded, models, say) as crew:
-        runs = gaps(range(recipe.first, stop), there, at_once(recipe, backbone, crew.place))
+        runs = gaps(range(recipe.first, stop), drawn, at_once(recipe, backbone, crew.place))
         say(cost(backbone, folder, runs, METHODS[recipe.method]))
         started, mine = time.perf_counter(), tasks(recipe, runs, prompts)
         made, seconds = work(mine, folder, crew, "self-distill"), time.perf_counter() - started

@@ -1,8 +1,8 @@
-"""Known backbones, one row each: source, size, licence and geometry.
+"""Known backbones, one table row each: source, size, licence and geometry.
 
-Nothing here reads a file or the network. Download sizes are approximate (LlamaGen's are its
-parameters times four bytes); `hub.quote` asks for the exact ones. The loader decides whether this
-version can run a row.
+Reads neither files nor the network. Download sizes are approximate (LlamaGen's are its parameters
+times four bytes); `hub.quote` requests the exact ones. The loader decides whether this version can
+run a backbone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model.transformer import DecoderShape
 
 GB = 10**9
 BACKBONES_FOLDER = "ssd_backbones"  # in a models folder, with one folder per backbone
-LICENCE = "LICENSE*"  # downloaded too if the repository has one
+LICENCE = "LICENSE*"  # also downloaded, if the repository has one
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ CATALOGUE: dict[str, KnownBackbone] = {row.name: row for row in (
 
 
 def known(name: str) -> KnownBackbone:
-    """The row of this name, ignoring case; SSDError lists the names."""
+    """Return the backbone of this name, ignoring case; SSDError lists the names."""
     row = {key.lower(): row for key, row in CATALOGUE.items()}.get(name.lower())
     if row is None:
         raise SSDError(f"backbone {name!r} is not in the catalogue: choose one of "

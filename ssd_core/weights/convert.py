@@ -55,17 +55,16 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
 def convert_int8(name_or_path: str | Path, out: Path | None = None) -> Path:
     """Write a postcard's backbone.safetensors in int8, to int8/ in its folder or in `out`.
 
-    Returns the new file, which takes the place of an older one. Raises SSDError for any other
-    backbone.
+    Replaces an existing file and returns its path. Raises SSDError for any other backbone.
     """
     folder = located(name_or_path)
     backbone = load_backbone(folder / BACKBONE_FILE, "cpu", "int8")
     if not isinstance(backbone, Postcard):
         raise SSDError(f"{folder}: {backbone.name} is no postcard; other backbones become int8 "
                        "while they load: choose dtype int8 there")
-    written = Path(out or folder).expanduser() / INT8_FILE
-    save_int8(backbone, written)
-    return written
+    path = Path(out or folder).expanduser() / INT8_FILE
+    save_int8(backbone, path)
+    return path
 
 
 def is_torch(model: Path) -> bool:
@@ -83,24 +82,24 @@ def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
     if len(shards) > 1:
         names.append(f"{stem}.safetensors{INDEX}")  # renamed last: it lists all other files
     require_room(folder, names, total)
-    with tempfile.TemporaryDirectory(prefix=f".{stem}.", dir=folder) as corner:
+    with tempfile.TemporaryDirectory(prefix=f".{stem}.", dir=folder) as temporary:
         done = 0
         for name, (keys, size) in zip(names, shards, strict=False):
-            write_shard(checkpoint, keys, Path(corner, name))
+            write_shard(checkpoint, keys, Path(temporary, name))
             done += size
             progress(done, total)
         if len(shards) > 1:
             weight_map = {key: name for name, (keys, _) in zip(names, shards, strict=False)
                           for key in keys}
             index = {"metadata": {"total_size": total}, "weight_map": weight_map}
-            Path(corner, names[-1]).write_text(json.dumps(index, indent=2), encoding="utf-8")
+            Path(temporary, names[-1]).write_text(json.dumps(index, indent=2), encoding="utf-8")
         for name in names:
-            os.replace(Path(corner, name), folder / name)
+            os.replace(Path(temporary, name), folder / name)
     return [folder / name for name in names]
 
 
 def planned(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str], int]]:
-    """(names, bytes) of each shard in file order; only a single large tensor exceeds the limit."""
+    """Yield (names, bytes) of each shard in file order; only a single tensor exceeds the limit."""
     names: list[str] = []
     size = 0
     for name in checkpoint.shapes:
@@ -125,7 +124,7 @@ def write_shard(checkpoint: Checkpoint, names: list[str], path: Path) -> None:
 
 
 def require_room(folder: Path, names: list[str], size: int) -> None:
-    """Raise SSDError if the folder has no room for the files or already has one of these names."""
+    """Raise SSDError if a file exists already or the disk has too little room."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free

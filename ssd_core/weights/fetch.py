@@ -27,9 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--models-dir", required=True,
                         help="folder that gets ssd_backbones/NAME, such as ComfyUI's models")
     parser.add_argument("--yes", action="store_true", help="download without asking")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        say(ask_and_fetch(given.name, given.models_dir, given.yes))
+        say(ask_and_fetch(options.name, options.models_dir, options.yes))
     except SSDError as error:
         say(f"error: {error}")
         return WRONG_INPUT
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def ask_and_fetch(name: str, models_dir: str, yes: bool) -> str:
-    """Download what is missing, after asking unless `yes`; return a line with the outcome."""
+    """Download the missing files, after asking unless `yes`; return a line with the outcome."""
     quote = hub.quote(name, models_dir)
     say(terms(quote))
     if quote.missing and not yes and not agreed():
@@ -65,9 +65,9 @@ def say(text: str) -> None:
 
 
 def terms(quote: hub.Quote) -> str:
-    """What the user agrees to: files, sizes, destination, sources and licence."""
-    there = quote.bytes - quote.missing
-    rest = f", of which {gigabytes(there)} are here already" if there else ""
+    """Describe files, sizes, destination, sources and licence for the user's consent."""
+    present = quote.bytes - quote.missing
+    rest = f", of which {gigabytes(present)} are here already" if present else ""
     lines = [f"{quote.name}: {len(quote.files)} files, {gigabytes(quote.bytes)}{rest}",
              f"to {quote.destination.absolute()}",
              f"from {', '.join(dict.fromkeys(file.repo for file in quote.files))}",

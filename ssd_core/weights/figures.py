@@ -1,4 +1,4 @@
-"""What a backbone's memory depends on: the figures of one that is loaded, described or only known.
+"""The sizes that determine a backbone's memory, whether it is loaded or only in the catalogue.
 
 Knows no run and no device.
 """
@@ -25,7 +25,7 @@ LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at lea
 
 @dataclass(frozen=True)
 class Figures:
-    """What a backbone's memory depends on, whether it is loaded or only known."""
+    """The sizes that determine a backbone's memory."""
 
     name: str
     shape: DecoderShape
@@ -60,7 +60,7 @@ class Figures:
         return self.matrices + self.other_parameters + self.codec_parameters
 
     def resized(self, size: tuple[int, int] | None) -> Figures:
-        """The same at (width, height) px; does not check that the backbone supports this size."""
+        """Return the figures at (width, height) px, without checking that the backbone has it."""
         if size is None:
             return self
         columns, rows = (side // self.patch for side in size)
@@ -72,7 +72,7 @@ class Figures:
 
 def figures_of(target: Figures | Backbone | KnownBackbone,
                prompt_slots: int | None = None) -> Figures:
-    """The figures of anything that describes a backbone; prompts have up to `prompt_slots` ids."""
+    """Return the figures of a backbone or catalogue row; prompts have up to `prompt_slots` ids."""
     if isinstance(target, Figures):
         figures = target
     elif isinstance(target, KnownBackbone):
@@ -107,7 +107,7 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
 
 
 def stored_dtype(backbone: Backbone) -> str:
-    """The dtype in which layer weights are stored; quantised tensors report another one."""
+    """Name the dtype that layers are stored in; the `dtype` of quantised tensors is another."""
     if backbone.in_int8:
         return "int8"
     weight = backbone.decoder.layers[0].get_parameter("qkv")
@@ -118,12 +118,12 @@ def stored_dtype(backbone: Backbone) -> str:
 
 
 def stored_bytes(weight: torch.Tensor) -> int:
-    """Bytes of a tensor, or of the tensors that a quantised one consists of."""
+    """Bytes of a tensor; of a quantised tensor, those of all its parts."""
     return sum(part.numel() * part.element_size() for part in parts_of(weight))
 
 
 def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors that a quantised tensor consists of; of any other, itself."""
+    """Return the tensors that a quantised tensor consists of, or the tensor itself."""
     if not hasattr(weight, "__tensor_flatten__"):
         return [weight]
     names = weight.__tensor_flatten__()[0]
@@ -131,7 +131,7 @@ def parts_of(weight: torch.Tensor) -> list[torch.Tensor]:
 
 
 def codec_channels(codec: nn.Module, patch: int) -> float:
-    """Channels per pixel at the codec's widest; one without levels works on whole cells."""
+    """Channels per pixel at the codec's widest layer; codecs without levels work on cells."""
     if (shape := getattr(codec, "shape", None)) is not None:
         return max(shape.widths[:2])
     channels = (m.out_channels for m in codec.modules() if isinstance(m, nn.Conv2d))

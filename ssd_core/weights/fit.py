@@ -1,6 +1,6 @@
-"""Will it fit: compare a run's memory with what is free, before anything is loaded.
+"""Compares a run's memory with the free memory, before anything is loaded.
 
-If a run does not fit, advises which setting would. Knows nothing about other programs on the
+If a run does not fit, suggests a setting that would. Knows nothing about other programs on the
 device.
 """
 
@@ -28,8 +28,8 @@ from .memory import (
     Setting,
     cache_bytes,
     head_parameters,
-    kept_bytes,
     pixel_bytes,
+    resident_bytes,
     working_bytes,
 )
 
@@ -38,7 +38,7 @@ from .memory import (
 class Fit:
     """A run's memory in bytes.
 
-    graphs: what CUDA graphs keep, 0 without them. free: with what the backbone already uses; None
+    graphs: kept by CUDA graphs, 0 without them. free: includes what the backbone already uses; None
     if unknown.
     """
 
@@ -65,11 +65,11 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     """Estimate a run of `batch` pictures against the free memory of the device.
 
     dtype: "auto" is a loaded backbone's own, else bf16; fp8 and int4 apply to the layers' matrices,
-    int8 to the image head and the draft heads, too. guided: None follows the backbone's preset.
+    int8 also to the image head and the draft heads. guided: None follows the backbone's preset.
     offload: None is a loaded backbone's setting. heads: None counts the heads that the method
-    needs. replaced: a loaded backbone that will be dropped first. free: bytes available; None asks
-    the device. graphs: whether passes are replayed as CUDA graphs; None: as the device and the
-    backbone run. Raises SSDError for impossible settings.
+    needs. replaced: a loaded backbone that is freed first. free: bytes available; None asks the
+    device. graphs: whether passes are replayed as CUDA graphs; None decides by device and backbone.
+    Raises SSDError for impossible settings.
     """
     figures = figures_of(target, prompt_slots).resized(size)
     method = method.resolve(figures.preset)
@@ -99,33 +99,33 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
 
 def beside_int8(target: object, figures: Figures, dtype: str,
                 device: torch.device) -> torch.dtype:
-    """The dtype of what int8 leaves as it is: a loaded backbone's own, else as it would load."""
+    """Return the dtype of the parts that int8 does not quantise."""
     if isinstance(target, Backbone) and dtype == figures.dtype:
         return target.dtype
     return pick_dtype("int8", device, figures.parameters <= SMALL)
 
 
 def multiplies_integers(device: torch.device) -> bool:
-    """Whether products in int8 stay integers there; of cards that is assumed, unasked."""
+    """Whether the device multiplies int8 matrices as integers; assumed for all cards."""
     return device.type not in ("cpu", "mps") or has_kernel(device)
 
 
 def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_rows: int = 0,
               prompt_slots: int | None = None, scratch: int = 0,
               device: torch.device | None = None) -> int:
-    """Peak bytes of a run besides the weights, for passes over at most `cells` cells.
+    """Peak bytes of a run without the weights, for passes over at most `cells` cells.
 
-    device: where it runs, if the backbone is elsewhere now.
+    device: where the run takes place, if the backbone is elsewhere now.
     """
-    figures, place = figures_of(backbone, prompt_slots), device or backbone.device
+    figures, device = figures_of(backbone, prompt_slots), device or backbone.device
     setting = Setting(pictures, figures.dtype, guided, beside_int8=backbone.dtype.itemsize,
-                      device=place.type, kernel=multiplies_integers(place))
-    kept = cache_bytes(figures, setting, scratch) + kept_bytes(figures, setting)
-    return kept + max(working_bytes(figures, setting, cells, keep_rows), pixel_bytes(figures))
+                      device=device.type, kernel=multiplies_integers(device))
+    lasting = cache_bytes(figures, setting, scratch) + resident_bytes(figures, setting)
+    return lasting + max(working_bytes(figures, setting, cells, keep_rows), pixel_bytes(figures))
 
 
 def advice(memory: Memory, free: int | None) -> str:
-    """One line: that it fits, or the first change that would make it fit, alone or combined."""
+    """Say in one line that a run fits, or which change of settings would make it fit."""
     if free is None:
         return f"about {gib(memory.needed)} are needed; how much is free here is unknown"
     if memory.needed <= free:
@@ -138,7 +138,7 @@ def advice(memory: Memory, free: int | None) -> str:
 
 
 def changes(memory: Memory) -> Iterator[tuple[str, Memory]]:
-    """Every single change, then combinations of more and more changes, in order of preference."""
+    """Yield single changes, then combinations of more and more, in order of preference."""
     steps = [step for step in STEPS if helps(step, memory)]
     for step in steps:
         yield step.words, step.taken(memory)

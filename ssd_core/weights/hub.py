@@ -1,6 +1,6 @@
-"""Downloads from the Hugging Face Hub: started only on request, locked, watched and cancelled.
+"""Downloads from the Hugging Face Hub: only on request, locked, with progress, cancellable.
 
-quotes.py says what is downloaded, transfer.py writes it, hub_client.py speaks the Hub's protocol.
+quotes.py lists the files, transfer.py writes them, hub_client.py implements the Hub's protocol.
 
 We do not use huggingface_hub's `snapshot_download`: with a local_dir it keeps a file with a wrong
 checksum, replaces the user's own files, and cannot be cancelled while a connection hangs (seen in
@@ -40,31 +40,31 @@ def download(name: str, models_dir: str | Path = "models", progress: Progress | 
     bytes are kept, and the next call resumes.
     """
     stop = threading.Event()
-    asked = watched(lambda: quote(name, models_dir, revision), stop,
-                    lambda: require_wanted(name, cancelled))
-    return fetch(asked, progress, cancelled)
+    plan = run_cancellable(lambda: quote(name, models_dir, revision), stop,
+                           lambda: require_wanted(name, cancelled))
+    return fetch(plan, progress, cancelled)
 
 
-def fetch(asked: Quote, progress: Progress | None = None,
+def fetch(plan: Quote, progress: Progress | None = None,
           cancelled: Callable[[], bool] | None = None) -> Path:
-    """Download the files of a quote, which the user may have agreed to."""
-    check_online(file.repo for file in asked.files)
-    transfer = Transfer(asked)
+    """Download the files of a quote; hosts show it to the user before."""
+    check_online(file.repo for file in plan.files)
+    transfer = Transfer(plan)
 
     def tell() -> None:
         if progress is not None:
-            progress(transfer.done, asked.bytes, transfer.file)
+            progress(transfer.done, plan.bytes, transfer.file)
 
     def poll() -> None:
         tell()
-        require_wanted(asked.name, cancelled)
+        require_wanted(plan.name, cancelled)
 
-    check_space(asked)
-    with locked(asked):
-        watched(transfer.run, transfer.stop, poll)
+    check_space(plan)
+    with locked(plan):
+        run_cancellable(transfer.run, transfer.stop, poll)
     tell()
-    shutil.rmtree(asked.staging, ignore_errors=True)
-    return asked.destination
+    shutil.rmtree(plan.staging, ignore_errors=True)
+    return plan.destination
 
 
 def require_wanted(name: str, cancelled: Callable[[], bool] | None) -> None:
@@ -73,7 +73,7 @@ def require_wanted(name: str, cancelled: Callable[[], bool] | None) -> None:
                                 "start it again to go on")
 
 
-def watched(work: Callable[[], T], stop: threading.Event, poll: Callable[[], None]) -> T:
+def run_cancellable(work: Callable[[], T], stop: threading.Event, poll: Callable[[], None]) -> T:
     """Run `work` in a thread and poll in this one; an exception from `poll` sets `stop`.
 
     A hanging connection cannot block the caller: its thread is abandoned, and ends without writing
@@ -98,25 +98,25 @@ def watched(work: Callable[[], T], stop: threading.Event, poll: Callable[[], Non
     return result.result()
 
 
-def locked(asked: Quote) -> AbstractContextManager:
+def locked(plan: Quote) -> AbstractContextManager:
     """Lock the staging folder, so that only one run downloads into it."""
     from filelock import FileLock, Timeout
 
     try:
-        asked.staging.mkdir(parents=True, exist_ok=True)
-        return FileLock(asked.staging / "lock").acquire(timeout=0)
+        plan.staging.mkdir(parents=True, exist_ok=True)
+        return FileLock(plan.staging / "lock").acquire(timeout=0)
     except Timeout as error:
-        raise SSDError(f"{asked.name} is being downloaded to {asked.destination} already: wait "
+        raise SSDError(f"{plan.name} is being downloaded to {plan.destination} already: wait "
                        "for that, or cancel it") from error
     except OSError as error:
-        raise unwritable(asked, error) from error
+        raise unwritable(plan, error) from error
 
 
-def check_space(asked: Quote) -> None:
-    missing = sum(missing_bytes(file, asked.destination) for file in asked.files)
-    folder = next(path for path in asked.destination.absolute().parents if path.is_dir())
+def check_space(plan: Quote) -> None:
+    missing = sum(missing_bytes(file, plan.destination) for file in plan.files)
+    folder = next(path for path in plan.destination.absolute().parents if path.is_dir())
     free = shutil.disk_usage(folder).free
     if missing and missing + RESERVE > free:
-        raise SSDError(f"{asked.name} needs {missing / 1e9:.1f} GB more on the disk of "
-                       f"{asked.destination.parent}, {free / 1e9:.1f} GB are free: make room or "
+        raise SSDError(f"{plan.name} needs {missing / 1e9:.1f} GB more on the disk of "
+                       f"{plan.destination.parent}, {free / 1e9:.1f} GB are free: make room or "
                        "choose another models folder")

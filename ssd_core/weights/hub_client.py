@@ -1,7 +1,7 @@
 """The Hub's protocol: list a repository's files, and read the bytes of one file.
 
 Uses huggingface_hub, imported only when needed, so that its proxies, tokens and mirrors apply.
-Every refusal becomes one SSDError. Knows nothing about local folders.
+Converts every refusal to an SSDError. Knows nothing about local folders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .catalogue import Source
 
 TIMEOUT = 10.0  # seconds without data until a connection counts as lost
 PIECE = 1 << 16  # bytes read at once from the network
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes worth a retry
+TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP status codes worth a retry
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ def files_of(source: Source, revision: str | None) -> list[HubFile]:
     """The files of a repository that match a source's patterns, all of one commit."""
     from huggingface_hub import HfApi
 
-    with told(source.repo, revision):
+    with hub_errors(source.repo, revision):
         info = HfApi(endpoint=endpoint()).model_info(
             source.repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
-    there = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    absent = next((p for p in source.files if not any(fits(name, p) for name in there)), None)
+    available = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    absent = next((p for p in source.files if not any(fits(name, p) for name in available)), None)
     if absent:
         raise SSDError(f"{source.repo} holds no file {absent}: its layout is not the one known "
                        "here, look for a newer version of this software")
-    wanted = [name for name in there
+    wanted = [name for name in available
               if any(fits(name, pattern) for pattern in (*source.files, *source.extras))]
     commit = info.sha or revision or "main"
-    return [described(source, commit, there[name]) for name in sorted(wanted)]
+    return [described(source, commit, available[name]) for name in sorted(wanted)]
 
 
 def fits(name: str, pattern: str) -> bool:
@@ -120,29 +120,29 @@ def body(file: HubFile, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """All errors a request can raise: OSError (requests) and the base class of httpx's errors."""
+    """Return all errors of a request: OSError (requests) and the base class of httpx's errors."""
     from huggingface_hub.utils import HfHubHTTPError
 
     return OSError, HfHubHTTPError.__bases__[0]
 
 
 @contextmanager
-def told(repo: str, revision: str | None) -> Iterator[None]:
-    """Turn any error from a question to the Hub into one SSDError."""
-    at = endpoint() or "https://huggingface.co"
+def hub_errors(repo: str, revision: str | None) -> Iterator[None]:
+    """Convert network and Hub errors to SSDError."""
+    url = endpoint() or "https://huggingface.co"
     try:
         yield
     except network_errors() as error:
         raise explained(error, repo, revision) or SSDError(
-            f"{at} cannot be reached ({first_line(error)}): check the network, or set HF_ENDPOINT "
+            f"{url} cannot be reached ({first_line(error)}): check the network, or set HF_ENDPOINT "
             "to a mirror") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise SSDError(f"{at} does not answer as the Hub does ({first_line(error)}): check "
+        raise SSDError(f"{url} does not answer as the Hub does ({first_line(error)}): check "
                        "HF_ENDPOINT and the proxy") from error
 
 
 def explained(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
-    """What a refusal means and what to do; None for errors that may be temporary."""
+    """Return an SSDError that says what to do about a refusal; None for temporary errors."""
     from huggingface_hub import utils
 
     status = getattr(getattr(error, "response", None), "status_code", None)
@@ -157,7 +157,7 @@ def explained(error: Exception, repo: str, revision: str | None = None) -> SSDEr
     if status in (401, 403):
         return SSDError(f"{repo}: the Hub refuses it ({status}): accept its licence at "
                         f"https://huggingface.co/{repo} and set HF_TOKEN to a valid token")
-    if status is None or status in PASSING:
+    if status is None or status in TEMPORARY:
         return None
     return SSDError(f"{repo}: the Hub answers {status} ({first_line(error)}): try again later")
 

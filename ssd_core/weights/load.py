@@ -1,4 +1,4 @@
-"""Find and load what the user names: a bundled backbone, a file or a folder."""
+"""Find and load backbones and draft heads, by bundled name, file or folder."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
                   offload: bool = False, graphs: str = "auto") -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
-    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything but the values. dtype:
-    auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard; for others it is fp32 up
-    to 100 million parameters, else bf16; without bf16 support it is fp16 on a card and fp32 on a
-    CPU. int8, fp8 and int4 quantise the decoder's matrices (weights/quantize.py); the rest is as
-    fp32 or bf16 is chosen by auto, bf16 with fp8. offload:
-    decoder and picture codec take turns on the device; the other waits on the CPU. graphs: auto or
-    off; off never replays passes as CUDA graphs (engine/graphs.py). Raises SSDError naming the file
-    and what to do.
+    device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
+    dtype: auto, fp32, bf16, fp16, fp8, int8 or int4. auto is int8 for postcard; for others it is
+    fp32 up to 100 million parameters, else bf16; without bf16 support it is fp16 on a card and fp32
+    on a CPU. int8, fp8 and int4 quantise the decoder's matrices (weights/quantize.py); for the
+    rest, int8 and int4 choose like auto and fp8 takes bf16. offload: decoder and picture codec take
+    turns on the device; the other waits on the CPU. graphs: auto or off; off never replays passes
+    as CUDA graphs (engine/graphs.py). Raises an SSDError that names the file and what to do.
     """
     place, graphs = pick_device(device), checked_mode(graphs)
     if offload and place.type in NO_CARD:
@@ -55,7 +54,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.graphs, backbone.files = graphs, checkpoint.files
     if place.type == "cpu":
-        with using_threads(1):  # a second thread may wait for a core that another program keeps
+        with using_threads(1):  # a second thread may wait for a core that another program uses
             backbone.rounding = rounding(backbone)
         backbone.batch_invariant = backbone.rounding == 0
     if offload:
@@ -68,7 +67,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
 
 
 class DrafterFile:
-    """Loads the drafter that a file of samplers names, the first time it is used."""
+    """Loads the drafter that a file of samplers names, on first use."""
 
     def __init__(self, path: Path, device: str, dtype: str) -> None:
         self.path, self.device, self.dtype = path, device, dtype
@@ -83,14 +82,14 @@ class DrafterFile:
 
 
 def drafter_of(samplers: Path) -> Path:
-    """The backbone that a file of samplers names: a file or folder beside it or one level up."""
+    """Return the path of a samplers file's drafter: beside the file or one level up."""
     named = read_safetensors(samplers, SAMPLERS_FORMAT)[1].get("drafter", "")
     folders = (samplers.parent, samplers.parent.parent)
-    found = [folder / named for folder in folders if (folder / named).exists()]
-    if not found or Path(named).name != named or named in ("", ".."):
+    existing = [folder / named for folder in folders if (folder / named).exists()]
+    if not existing or Path(named).name != named or named in ("", ".."):
         raise SSDError(f"{samplers}: its drafter {named[:80]!r} is neither in {folders[0]} nor in "
                        f"{folders[1]}: put it there, or train the samplers again")
-    return found[0]
+    return existing[0]
 
 
 def is_small(checkpoint: Checkpoint) -> bool:
@@ -99,7 +98,7 @@ def is_small(checkpoint: Checkpoint) -> bool:
 
 def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dtype: str,
             small: bool) -> Backbone:
-    """Load a backbone in a named dtype; it is quantised tensor by tensor while it is read."""
+    """Load a backbone in a named dtype; quantises tensor by tensor while reading."""
     compute = pick_dtype(dtype, device, small)
     if postcard.holds_int8(checkpoint) and dtype not in IN_INT8:
         raise SSDError(f"{checkpoint.files[0]}: holds int8, from which {dtype} cannot be made: "
@@ -121,7 +120,7 @@ def is_layer_matrix(name: str) -> bool:
 
 def find_backbone(name_or_path: str | Path,
                   dtype: str = "auto") -> tuple[Checkpoint, ModuleType]:
-    """The one checkpoint that a family claims under a name, file or folder, and the family.
+    """Return the only checkpoint at a name, file or folder that a family claims, and the family.
 
     dtype: as in `load_backbone`. Raises SSDError if there is none, or more than one.
     """
@@ -129,22 +128,24 @@ def find_backbone(name_or_path: str | Path,
     root = named if named.is_dir() else named.parent
     path = stored_for(named, dtype)
     opened = [attempt(model, root) for model in models_at(path)]
-    whole = [one for one in opened if isinstance(one, Checkpoint)]
-    claimed = [(one, family) for one in whole for family in FAMILIES if family.claims(one)]
+    checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
+    claimed = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
+               if family.claims(checkpoint)]
     if len(claimed) == 1:
         return claimed[0]
     if claimed:
-        names = ", ".join(f"{one.files[0]} ({family.FAMILY})" for one, family in claimed)
+        names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
+                          for checkpoint, family in claimed)
         raise SSDError(f"{path}: holds several backbones: name one of {names}")
     for failure in opened:
         if isinstance(failure, SSDError):
             raise failure
-    raise SSDError(f"{path}: no backbone known here, {what_is_in(whole)}; families: "
+    raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
                    f"{', '.join(family.FAMILY for family in FAMILIES)}")
 
 
 def stored_for(path: Path, dtype: str) -> Path:
-    """The file to read for a dtype, of a folder that holds a backbone in two; else the path."""
+    """Return the file for a dtype if a folder holds a backbone twice, else the path itself."""
     if not is_twofold(path):
         return path
     if dtype in IN_INT8:
@@ -156,12 +157,12 @@ def stored_for(path: Path, dtype: str) -> Path:
 
 
 def is_twofold(path: Path) -> bool:
-    """Whether this is a folder that holds a backbone in int8 besides other dtypes."""
+    """Whether a folder holds a backbone in int8 and in another dtype."""
     return (path / INT8_FILE).is_file()
 
 
 def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
-    """The name of the dtype that auto loads a backbone in."""
+    """Return the name of the dtype that auto chooses for a backbone."""
     checkpoint = find_backbone(name_or_path)[0]
     if postcard.holds_int8(checkpoint):
         return "int8"
@@ -169,7 +170,7 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
 
 
 def family_of(path: Path) -> tuple[str, str]:
-    """(family, why it cannot be read) of a file or folder; one of the two is empty."""
+    """Return (family, error) of a file or folder; one of the two is empty."""
     try:
         return find_backbone(path)[1].FAMILY, ""
     except SSDError as error:
@@ -177,17 +178,17 @@ def family_of(path: Path) -> tuple[str, str]:
 
 
 def backbones_in(folder: Path) -> list[tuple[Path, str]]:
-    """(a file, family) of each backbone directly in this folder; reads headers only."""
+    """Return (a file, family) of each backbone directly in a folder; reads headers only."""
     try:
         opened = [attempt(model, folder) for model in models_in(folder)]
     except SSDError:  # a folder that cannot be read
         return []
-    return [(one.files[0], family.FAMILY) for one in opened if isinstance(one, Checkpoint)
-            for family in FAMILIES if family.claims(one)]
+    return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
+            for family in FAMILIES if family.claims(model)]
 
 
 def located(name_or_path: str | Path) -> Path:
-    """The folder of a bundled name, or a path; SSDError if it does not exist."""
+    """Return the folder of a bundled name, or the path; SSDError if it does not exist."""
     bundled = ASSETS / str(name_or_path)
     path = Path(name_or_path).expanduser()
     if str(name_or_path) in BACKBONES and bundled.is_dir():
@@ -201,11 +202,11 @@ def located(name_or_path: str | Path) -> Path:
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
     """Describe files that no family claims, in a few words."""
     described = []
-    for one in checkpoints:
-        kind = one.metadata.get("format", "pt")  # every exporter writes "pt"
-        names = ", ".join(list(one.shapes)[:2]) or "nothing"
-        described.append(f"{one.files[0].name} " + (f"is of format {kind!r}" if kind != "pt"
-                                                    else f"holds tensors such as {names}"))
+    for checkpoint in checkpoints:
+        kind = checkpoint.metadata.get("format", "pt")  # every exporter writes "pt"
+        names = ", ".join(list(checkpoint.shapes)[:2]) or "nothing"
+        content = f"is of format {kind!r}" if kind != "pt" else f"holds tensors such as {names}"
+        described.append(f"{checkpoint.files[0].name} {content}")
     return ", ".join(described)
 
 
@@ -215,7 +216,7 @@ def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
 
 
 def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
-    """The file that a bundled name, a file or a folder refers to."""
+    """Return the file that a bundled name, a file or a folder refers to."""
     bundled = ASSETS / str(name_or_path) / file_name
     if str(name_or_path) in BACKBONES and bundled.is_file():
         return bundled
@@ -230,12 +231,12 @@ def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
 
 
 def pick_device(name: str) -> torch.device:
-    """The named device, or the best one available."""
+    """Return the named device; auto: the best one available."""
     if name != "auto":
         return checked_device(name)
-    found = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
-             "mps": torch.backends.mps.is_available(), "cpu": True}
-    return torch.device(next(name for name, there in found.items() if there))
+    devices = {"cuda": torch.cuda.is_available(), "xpu": torch.xpu.is_available(),
+               "mps": torch.backends.mps.is_available(), "cpu": True}
+    return torch.device(next(name for name, available in devices.items() if available))
 
 
 def checked_device(name: str) -> torch.device:
@@ -249,7 +250,7 @@ def checked_device(name: str) -> torch.device:
 
 
 def pick_dtype(name: str, device: torch.device, small: bool) -> torch.dtype:
-    """The dtype to compute in; small: few enough parameters for fp32."""
+    """Return the dtype to compute in; small: few enough parameters for fp32."""
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto" and name not in KINDS:

@@ -29,21 +29,21 @@ MARGIN = 1.05  # for memory fragmentation
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a run that `advice` may change, and what follows from them on the device.
+    """The settings of a run that `advice` may change, and properties of the device.
 
-    device: its type. kernel: whether it multiplies integers; without, products in int8 are fp32.
+    device: its type. kernel: whether it multiplies integers; if not, products in int8 are fp32.
     """
 
     batch: int = 1
     dtype: str = "bf16"
     guided: bool = True
     offload: bool = False  # the decoder leaves the device before the codec is loaded
-    beside_int8: int = 2  # bytes per number of what int8 leaves as it is
+    beside_int8: int = 2  # bytes per number of the parts that int8 does not quantise
     device: str = "cuda"
     kernel: bool = True
 
     @property
-    def rows(self) -> int:
+    def sequences(self) -> int:
         return self.batch * (1 + self.guided)
 
     @property
@@ -69,7 +69,7 @@ class Memory:
     setting: Setting
     head_parameters: int = 0
     keep_rows: int = 0
-    on_card: bool = True  # only there decoder and codec can be offloaded in turn
+    on_card: bool = True  # offload needs a card
     graphs: bool = False  # whether passes are replayed as CUDA graphs
 
     @property
@@ -77,7 +77,7 @@ class Memory:
         figures, s = self.figures, self.setting
         matrices = figures.matrices
         plain = figures.other_parameters + self.head_parameters
-        if s.dtype == "int8":  # there the image head and the draft heads are integers, too
+        if s.dtype == "int8":  # the image head and the draft heads are integers, too
             matrices += figures.image_head + self.head_parameters
             plain -= figures.image_head + self.head_parameters
         return int(matrices * matrix_bytes(figures, s)) + plain * s.number_bytes
@@ -92,16 +92,16 @@ class Memory:
 
     @property
     def activations(self) -> int:
-        return self.kept + self.working
+        return self.resident + self.working
 
     @property
-    def kept(self) -> int:
-        """Hidden states and noise, kept for the whole run."""
-        return kept_bytes(self.figures, self.setting)
+    def resident(self) -> int:
+        """Hidden states and noise, which stay for the whole run."""
+        return resident_bytes(self.figures, self.setting)
 
     @property
     def working(self) -> int:
-        """What one pass and its judgement need for themselves."""
+        """Temporary tensors of one pass and its verification."""
         return working_bytes(self.figures, self.setting, self.cells, self.keep_rows)
 
     @property
@@ -125,12 +125,12 @@ class Memory:
     def needed(self) -> int:
         """Peak memory with a margin.
 
-        A preview decodes a picture while keys and values are there; with offload none does.
+        Previews decode pixels while keys and values are in memory; with offload there are none.
         """
-        held = self.cache + self.kept + self.graph_pool
-        at_once = self.decoder + self.codec + held + max(self.working, self.pixels)
+        lasting = self.cache + self.resident + self.graph_pool
+        at_once = self.decoder + self.codec + lasting + max(self.working, self.pixels)
         if self.setting.offload:
-            at_once = max(self.decoder + held + self.working, self.codec + self.pixels)
+            at_once = max(self.decoder + lasting + self.working, self.codec + self.pixels)
         return int(MARGIN * at_once)
 
 
@@ -142,24 +142,24 @@ def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) 
 
 
 def matrix_bytes(figures: Figures, setting: Setting) -> float:
-    """Bytes per number of a layer's matrices; small ones in int8 are fp32 without a kernel."""
+    """Bytes per number of a layer's matrices; without a kernel, small int8 matrices are fp32."""
     if setting.dtype == "int8" and not setting.kernel and prod(figures.largest_matrix) <= HELD:
         return WEIGHT_BYTES["fp32"]
     return WEIGHT_BYTES[setting.dtype]
 
 
 def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
-    """Bytes of keys and values for prompt, picture and `scratch` slots, over all rows."""
+    """Bytes of keys and values for prompt, picture and `scratch` slots of all sequences."""
     s, dtype = figures.shape, setting.cache_dtype
     slots = slots_made(figures.prompt_slots + figures.grid.slots + scratch, dtype,
                        torch.device(setting.device))
-    return 2 * s.layers * setting.rows * s.kv_heads * slots * s.head_dim * dtype.itemsize
+    return 2 * s.layers * setting.sequences * s.kv_heads * slots * s.head_dim * dtype.itemsize
 
 
-def kept_bytes(figures: Figures, setting: Setting) -> int:
-    """Bytes of hidden states, and of the noise if a picture's is small enough to be kept."""
+def resident_bytes(figures: Figures, setting: Setting) -> int:
+    """Bytes of hidden states, and of a picture's noise if it is small enough to be stored."""
     slots = figures.grid.slots + 1
-    states = setting.rows * slots * figures.shape.hidden * setting.number_bytes
+    states = setting.sequences * slots * figures.shape.hidden * setting.number_bytes
     numbers = slots * figures.codes
     return states + 4 * setting.batch * numbers * (numbers <= HELD_NUMBERS)
 
@@ -169,9 +169,9 @@ def working_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: int
     fed = max(cells, figures.prompt_slots + keep_rows * figures.grid.width)
     slab = min(setting.batch * (figures.grid.slots + 1) * figures.codes,
                max(SLAB_NUMBERS, setting.batch * figures.codes))
-    judged = PASS_COPIES * distribution_bytes(figures, setting, cells)
-    passed = layer_bytes(figures, setting, fed) + unpacked_bytes(figures, setting)
-    return int(max(mask_bytes(figures, setting, cells) + max(passed, judged),
+    distributions = PASS_COPIES * distribution_bytes(figures, setting, cells)
+    layer = layer_bytes(figures, setting, fed) + unpacked_bytes(figures, setting)
+    return int(max(mask_bytes(figures, setting, cells) + max(layer, distributions),
                    4 * NOISE_COPIES * slab))
 
 
@@ -188,10 +188,10 @@ def unpacked_bytes(figures: Figures, setting: Setting) -> int:
 
 
 def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:
-    """Bytes of one layer's attention or feed-forward network with `fed` slots per row."""
+    """Bytes of one layer's attention or feed-forward network with `fed` slots per sequence."""
     s, size = figures.shape, setting.number_bytes
     rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
-    return setting.rows * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
+    return setting.sequences * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
 
 
 def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
@@ -201,7 +201,7 @@ def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
     """
     s = figures.shape
     slots = figures.prompt_slots + figures.grid.slots
-    return setting.rows * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
+    return setting.sequences * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
 
 
 def pixel_bytes(figures: Figures) -> int:

@@ -1,11 +1,11 @@
 """The decoder's matrices in int8, fp8 or int4.
 
-int8 is this project's own (model/products.py): activations are quantised too, so a product is one
-of integers, which a CPU with VNNI and a card compute several times as fast as floating point. The
-image head and the draft heads take part. fp8 and int4 are torchao's: fp8 multiplies in fp8, each
-row and each cell with a scale of its own, where the card can; int4 saves memory, and its kernel is
-fast for single cells only, not for rows (benchmarks/low_precision.py). Embeddings, norms and the
-picture codec keep their dtype. Tested with torchao 0.18. Knows nothing about files.
+int8 is this project's own (model/products.py): activations are quantised too, so that products are
+of integers, which CPUs with VNNI and cards compute several times as fast as floating point. It
+includes the image head and the draft heads. fp8 and int4 are torchao's. fp8 multiplies in fp8 with
+a scale per matrix row and per cell. int4 saves memory; its kernel is fast for single cells only,
+not for image rows (benchmarks/low_precision.py). Embeddings, norms and the picture codec keep their
+dtype. Tested with torchao 0.18. Knows nothing about files.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def quantiser(kind: str, device: torch.device) -> Become:
 
     def become(weight: torch.Tensor) -> torch.Tensor:
         rows, columns = weight.shape
-        holder = nn.Linear(columns, rows, bias=False, device="meta")
-        holder.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
+        layer = nn.Linear(columns, rows, bias=False, device="meta")
+        layer.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
         try:
-            torchao.quantize_(holder, config(kind, weight))
+            torchao.quantize_(layer, config(kind, weight))
         except (ImportError, AttributeError, TypeError, ValueError, RuntimeError,
                 AssertionError) as error:
             raise SSDError(f"dtype {kind} does not work here ({first_line(error)}): choose bf16, "
                            "or update torchao and torch") from error
-        if type(holder.weight) is nn.Parameter:
+        if type(layer.weight) is nn.Parameter:
             raise SSDError(f"dtype {kind}: torchao left a matrix of {tuple(weight.shape)} as it "
                            "was: choose bf16")
-        return holder.weight.detach()
+        return layer.weight.detach()
 
     return become
 
@@ -90,7 +90,7 @@ def require_int4(device: torch.device) -> None:
 def config(kind: str, weight: torch.Tensor) -> object:
     """torchao's configuration for one matrix."""
     import torchao.quantization as torchao
-    if kind == "fp8":  # a scale for each row: a cell's numbers do not hang on the others of a pass
+    if kind == "fp8":  # a scale per row: a cell's numbers do not depend on other cells of a pass
         return torchao.Float8DynamicActivationFloat8WeightConfig(
             granularity=torchao.PerRow(), set_inductor_config=False)
     group = next((size for size in GROUPS if weight.shape[1] % size == 0), None)
@@ -111,24 +111,24 @@ def quantise(decoder: Decoder, become: Become) -> None:
     """Quantise the matrices that are not quantised yet, one at a time."""
     for layer in decoder.layers:
         for name in MATRICES:
-            quantise_one(layer, name, become)
+            quantise_matrix(layer, name, become)
 
 
 def quantise_image_head(backbone: Backbone) -> None:
-    """Make the matrices between hidden state and logits integers."""
+    """Convert the matrices between hidden state and logits to int8."""
     for name in IMAGE_HEAD:
         if hasattr(backbone, name):
-            quantise_one(backbone, name, Int8Matrix.of)
+            quantise_matrix(backbone, name, Int8Matrix.of)
 
 
 def unquantise_image_head(backbone: Backbone) -> None:
-    """Make them floating point again: no gradient passes through rounding to integers."""
+    """Convert them back to floating point: rounding to integers has no gradient."""
     for name in IMAGE_HEAD:
         if isinstance(matrix := getattr(backbone, name, None), Int8Matrix):
             put(backbone, name, matrix.dequantised().to(backbone.dtype))
 
 
-def quantise_one(module: nn.Module, name: str, become: Become) -> None:
+def quantise_matrix(module: nn.Module, name: str, become: Become) -> None:
     """Quantise a matrix of a module, if it is not quantised yet."""
     if not is_quantised(weight := getattr(module, name)):
         put(module, name, become(weight.data))

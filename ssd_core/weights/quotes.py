@@ -1,7 +1,7 @@
-"""What a download would fetch, and how much of it is on the disk already; downloads nothing.
+"""The files of a download, and how much of them is on the disk already; downloads nothing.
 
-Files are collected in a hidden folder beside their destination, under names that end in their
-checksum.
+Unfinished downloads are in a hidden folder beside their destination, under names that end in the
+file's checksum.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .hub_client import HubFile, check_online, files_of
 
 @dataclass(frozen=True)
 class Quote:
-    """What a download would fetch: `bytes` in total, of which `missing` are not on the disk."""
+    """The files of a download: `bytes` in total, of which `missing` are not on the disk."""
 
     name: str
     files: tuple[HubFile, ...]

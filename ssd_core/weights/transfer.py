@@ -26,18 +26,18 @@ class DownloadCancelled(SSDError):
     """`cancelled` returned true. Downloaded bytes are kept for the next attempt."""
 
 
-def unwritable(asked: Quote, error: OSError) -> SSDError:
-    return SSDError(f"cannot write to {asked.destination}: {error.strerror or error}; what has "
+def unwritable(plan: Quote, error: OSError) -> SSDError:
+    return SSDError(f"cannot write to {plan.destination}: {error.strerror or error}; what has "
                     "arrived is kept, make room or choose another models folder")
 
 
 class Transfer:
     """One running download, and its progress."""
 
-    def __init__(self, asked: Quote) -> None:
-        self.asked, self.stop = asked, threading.Event()
+    def __init__(self, plan: Quote) -> None:
+        self.plan, self.stop = plan, threading.Event()
         self.before, self.within = 0, 0
-        self.file = asked.files[0].target
+        self.file = plan.files[0].target
 
     @property
     def done(self) -> int:
@@ -47,22 +47,22 @@ class Transfer:
     def run(self) -> None:
         """Complete every file, then give all of them their final names."""
         try:
-            for file in self.asked.files:
+            for file in self.plan.files:
                 self.file = file.target
                 self.make_whole(file)
                 self.before, self.within = self.before + file.bytes, 0
             self.publish()
         except OSError as error:
-            raise unwritable(self.asked, error) from error
+            raise unwritable(self.plan, error) from error
 
     def publish(self) -> None:
         self.require_watcher()
-        for file in self.asked.files:
-            target = self.asked.destination / file.target
+        for file in self.plan.files:
+            target = self.plan.destination / file.target
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(self.asked.staging / file.staged, target)
-        write_sums(self.asked.destination, {file.target: file.digest for file in self.asked.files
+                os.replace(self.plan.staging / file.staged, target)
+        write_sums(self.plan.destination, {file.target: file.digest for file in self.plan.files
                                             if is_sha256(file)})
 
     def require_watcher(self) -> None:
@@ -70,17 +70,17 @@ class Transfer:
             raise DownloadCancelled(f"the download of {self.asked.name} was cancelled")
 
     def make_whole(self, file: HubFile) -> None:
-        there = self.asked.destination / file.target
-        staged = self.asked.staging / file.staged
-        if there.exists():
-            self.check_present(file, there)
+        target = self.plan.destination / file.target
+        staged = self.plan.staging / file.staged
+        if target.exists():
+            self.check_present(file, target)
         elif size_of(staged) != file.bytes:
             with open(part_of(staged), "a+b") as out:
                 self.append(file, out)
             os.replace(part_of(staged), staged)
 
     def check_present(self, file: HubFile, path: Path) -> None:
-        """Raise SSDError if a file of that name differs from the Hub's: it is the user's own."""
+        """Raise SSDError if an existing file differs from the Hub's: it belongs to the user."""
         self.restart(file)
         if size_of(path) == file.bytes:
             with open(path, "rb") as present:
@@ -90,7 +90,7 @@ class Transfer:
                            f"{file.commit[:10]}): move it away to download the Hub's file")
 
     def append(self, file: HubFile, out: BinaryIO) -> None:
-        """Fetch what `out` lacks, then compare checksums; a file with a wrong one is emptied."""
+        """Fetch the rest of `out` and compare checksums; empties the file if they differ."""
         self.restart(file)
         out.seek(0)
         self.count_all(out)
@@ -130,11 +130,11 @@ class Transfer:
         return "it ended early"
 
     def write(self, out: BinaryIO, chunk: bytes) -> None:
-        """Write a chunk; disk errors need an own message, as network errors share their class."""
+        """Write a chunk; network errors are OSErrors too, so disk errors are converted here."""
         try:
             out.write(chunk)
         except OSError as error:
-            raise unwritable(self.asked, error) from error
+            raise unwritable(self.plan, error) from error
 
     def restart(self, file: HubFile) -> None:
         """Count from byte 0. Small files have git's checksum: SHA-1 of a header and the content."""
@@ -154,5 +154,5 @@ class Transfer:
 
 
 def is_sha256(file: HubFile) -> bool:
-    """Whether the Hub names the SHA-256 of a file, as it does of large ones."""
+    """Whether the Hub gives the SHA-256 of a file, as for large files."""
     return len(file.digest) == 64

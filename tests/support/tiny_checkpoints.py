@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 
-from ssd_core.backbones.codecs.files import Layout
+from ssd_core.backbones.codecs.files import CodecNames
 from ssd_core.backbones.codecs.movq import LAYOUTS as MOVQ_LAYOUTS
 from ssd_core.backbones.codecs.movq import MoVQ, MoVQShape
 from ssd_core.backbones.codecs.vqgan import LAYOUTS, VQGAN, VQGANShape
@@ -137,7 +137,7 @@ def anole(folder: Path, kv_heads: int = 2) -> Path:
     return write_folder(folder, tensors, config, tokenizer, shards=3)
 
 
-def codec_tensors(make: Callable[[], torch.nn.Module], layout: Layout, prefix: str = "",
+def codec_tensors(make: Callable[[], torch.nn.Module], layout: CodecNames, prefix: str = "",
                   convolved: bool = True, seed: int = 5) -> Tensors:
     """A picture codec as it is made, under the names of a published layout.
 

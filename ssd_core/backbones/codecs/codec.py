@@ -34,10 +34,7 @@ class PictureCodec(nn.Module):
         return F.embedding(tokens, self.code_vectors).permute(0, 3, 1, 2)
 
     def similar_codes(self, codes: int, count: int) -> torch.Tensor:
-        """[codes, count] int32: each of the first codes, then the nearest others.
-
-        Kept for the next call.
-        """
+        """[codes, count] int32: each of the first codes, then the nearest others; cached."""
         if self._similar is None or self._similar.shape[0] != codes or (
                 self._similar.shape[1] < count):
             self._similar = nearest_others(self.code_vectors[:codes].detach().float(), count)
@@ -57,7 +54,7 @@ class PictureCodec(nn.Module):
 
 
 def nearest_others(vectors: torch.Tensor, count: int) -> torch.Tensor:
-    """[n, count] int32: the index of each of vectors [n, d], then of the others by distance."""
+    """[n, count] int32: for each of vectors [n, d] its own index, then the nearest others."""
     parts = []
     for first in range(0, len(vectors), AT_ONCE):
         distance = torch.cdist(vectors[first : first + AT_ONCE], vectors)

@@ -23,7 +23,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class CodecNames:
     """How a kind of file names a codec's tensors.
 
     rules: (pattern, replacement) applied to our own names in order. `up_reversed`: the file's
@@ -50,17 +50,17 @@ class Layout:
 
 def prefix_of(shapes: Shapes) -> str:
     """The prefix of a codec's names in a file. Raises SSDError if there is no codec."""
-    found = next((key for key in shapes if key.endswith(CODEBOOK_KEY)), None)
-    if found is None:
+    codebook = next((key for key in shapes if key.endswith(CODEBOOK_KEY)), None)
+    if codebook is None:
         raise SSDError(f"no picture codec: no tensor is named {CODEBOOK_KEY}")
-    prefix = found.removesuffix(CODEBOOK_KEY)
+    prefix = codebook.removesuffix(CODEBOOK_KEY)
     if f"{prefix}decoder.conv_in.weight" not in shapes:
         raise SSDError(f"the picture codec has no decoder ({prefix}decoder.conv_in.weight is "
                        "missing): take the codec from a file that holds one")
     return prefix
 
 
-def count(shapes: Shapes, layout: Layout, template: str) -> int:
+def count(shapes: Shapes, layout: CodecNames, template: str) -> int:
     """How many tensors numbered from 0 a file holds; `template` is our name with `{}`."""
     number = 0
     while layout.key(template.format(number), 0) in shapes:
@@ -68,7 +68,7 @@ def count(shapes: Shapes, layout: Layout, template: str) -> int:
     return number
 
 
-def measured(shapes: Shapes, layout: Layout) -> VQGANShape:
+def measured(shapes: Shapes, layout: CodecNames) -> VQGANShape:
     """A codec's sizes, from the shapes of the encoder and the codebook."""
     def size(name: str, axis: int = 0) -> int:
         key = layout.key(name, 0)
@@ -89,11 +89,11 @@ def measured(shapes: Shapes, layout: Layout) -> VQGANShape:
                                if number(f"encoder.down.{i}.attentions.{{}}.query.weight")))
 
 
-def checked_keys(codec: PublishedCodec, layout: Layout, shapes: Shapes) -> dict[str, str]:
-    """`layout.keys`, if a file holds exactly this codec's tensors; else SSDError says which not.
+def checked_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> dict[str, str]:
+    """Return `layout.keys`; SSDError names the tensor in which the file differs from the codec.
 
-    A projection may be a 1 x 1 convolution in one and a Linear in the other. Tensors used only in
-    training (losses, usage counts) are ignored.
+    A projection may be a 1 x 1 convolution in the file and a Linear here, or the reverse. Tensors
+    used only in training (losses, usage counts) are ignored.
     """
     keys = layout.keys(codec)
     for name, own in codec.state_dict().items():

@@ -21,7 +21,7 @@ def holds_codec(checkpoint: Checkpoint) -> bool:
 
 
 def draws(codes: int) -> Callable[[Checkpoint], bool]:
-    """A test whether a checkpoint holds a codec of `codes` codes, with its decoder."""
+    """Return a function that tests for a codec of `codes` codes, with its decoder."""
     def claims(checkpoint: Checkpoint) -> bool:
         shapes = checkpoint.shapes
         return any(f"{key.removesuffix(CODEBOOK_KEY)}decoder.conv_in.weight" in shapes
@@ -33,10 +33,11 @@ def draws(codes: int) -> Callable[[Checkpoint], bool]:
 def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
                claims: Callable[[Checkpoint], bool] = holds_codec,
                build: Build = vqgan_of) -> PublishedCodec:
-    """The codec in a backbone's files, or in files beside them that `claims` accepts; float32.
+    """Load the float32 codec from a backbone's files, or from files beside them.
 
-    build: `vqgan_of`, or another function that makes a codec and its keys from shapes. Raises
-    SSDError with `advice` (what to put where) if there is none, and naming the file for a bad one.
+    claims: accepts a checkpoint that holds the codec. build: `vqgan_of`, or another function from
+    shapes to a codec and its keys. Raises SSDError with `advice` (what to put where) if there is
+    no codec, and an SSDError that names the file for a damaged one.
     """
     holder = checkpoint if claims(checkpoint) else checkpoint.companion(claims)
     if holder is None:

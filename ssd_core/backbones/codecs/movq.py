@@ -16,7 +16,7 @@ from torch import nn
 
 from ...errors import SSDError
 from .codec import PublishedCodec, VQGANShape
-from .files import Layout, Shapes, checked_keys, count, measured, prefix_of
+from .files import CodecNames, Shapes, checked_keys, count, measured, prefix_of
 from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
 
 
@@ -152,12 +152,12 @@ EMU3_HF_RULES = (
     (r"\.([qkv])\.", r".\1_proj."), (r"\.proj_out\.", ".out_proj."))
 
 LAYOUTS = {
-    "emu3": Layout(EMU3_RULES, up_reversed=True),  # BAAI/Emu3-VisionTokenizer
-    "emu3-hf": Layout(EMU3_HF_RULES, up_reversed=True),  # Emu3 saved by transformers
+    "emu3": CodecNames(EMU3_RULES, up_reversed=True),  # BAAI/Emu3-VisionTokenizer
+    "emu3-hf": CodecNames(EMU3_HF_RULES, up_reversed=True),  # Emu3 saved by transformers
 }
 
 
-def layout_of(shapes: Shapes) -> Layout:
+def layout_of(shapes: Shapes) -> CodecNames:
     """The row of LAYOUTS that a file follows, with the file's prefix."""
     prefix = prefix_of(shapes)
     if f"{prefix}quant_conv.conv.weight" not in shapes:

@@ -15,7 +15,7 @@ from torch import nn
 
 from ...errors import SSDError
 from .codec import GROUPS, PublishedCodec, VQGANShape
-from .files import CODEBOOK_KEY, Layout, Shapes, checked_keys, measured, prefix_of
+from .files import CODEBOOK_KEY, CodecNames, Shapes, checked_keys, measured, prefix_of
 
 CELLS_AT_ONCE = 2048  # cells per chunk of distances to all codes
 
@@ -216,13 +216,13 @@ LLAMAGEN_RULES = (*RULES, (r"\.blocks\.", ".res."), (r"\.(up|down)\.", ".conv_bl
 # A file's prefix depends on what else it holds (none, `gen_vision_model.`, `model.vqmodel.`);
 # `layout_of` finds it.
 LAYOUTS = {
-    "llamagen": Layout(LLAMAGEN_RULES),  # LlamaGen, Tar, Janus-Pro's original
-    "janus-hf": Layout(TAMING_RULES),  # Janus-Pro saved by transformers
-    "taming": Layout(TAMING_RULES, up_reversed=True),  # Chameleon, Anole
+    "llamagen": CodecNames(LLAMAGEN_RULES),  # LlamaGen, Tar, Janus-Pro's original
+    "janus-hf": CodecNames(TAMING_RULES),  # Janus-Pro saved by transformers
+    "taming": CodecNames(TAMING_RULES, up_reversed=True),  # Chameleon, Anole
 }
 
 
-def layout_of(shapes: Shapes) -> Layout:
+def layout_of(shapes: Shapes) -> CodecNames:
     """The row of LAYOUTS that a file follows, with the file's prefix."""
     prefix = prefix_of(shapes)
     if f"{prefix}quant_conv.conv.weight" in shapes:

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 
 from ...errors import SSDError, first_line
 from ..reading.checkpoint import read_json
-from .kept import KeptPrompts
+from .kept import PromptCache
 from .text import Text, read_text, require_length
 
 END = "</s>"
@@ -52,7 +52,7 @@ AFTER_ENTITIES = (
 
 
 def cleaned(prompt: str) -> str:
-    """Clean a prompt as training captions were: lower case, plain punctuation, no web remnants."""
+    """Clean a prompt like the training captions: lower case, plain punctuation, no web remnants."""
     return once_cleaned(once_cleaned(prompt))
 
 
@@ -74,7 +74,7 @@ class FlanT5:
     def __init__(self, root: Path, width: int) -> None:
         """root: where to look for the folder; width: the required size of the features."""
         self.root, self.width = root, width
-        self.kept = KeptPrompts()
+        self.cache = PromptCache()
 
     @cached_property
     def folder(self) -> Path:
@@ -100,12 +100,12 @@ class FlanT5:
 
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def features(self, ids: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """[n, width] on the CPU: the encoder's output for a prompt's n ids, from `kept` if there.
+        """[n, width] on the CPU: the encoder's output for a prompt's n ids, cached.
 
         Computed in float32 if `dtype` is float32, else in bfloat16: T5 overflows in float16.
         """
         dtype = torch.float32 if dtype == torch.float32 else torch.bfloat16
-        return self.kept.get(self.folder, ids, dtype, lambda: self.encoded(ids, dtype))
+        return self.cache.get(self.folder, ids, dtype, lambda: self.encoded(ids, dtype))
 
     @torch.no_grad()
     def encoded(self, ids: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -131,7 +131,7 @@ class FlanT5:
 def t5_width(config: Path) -> int | None:
     """d_model of a T5's config.json; None for any other file."""
     try:
-        told = read_json(config)
+        config_values = read_json(config)
     except SSDError:
         return None
-    return told.get("d_model") if told.get("model_type") == "t5" else None
+    return config_values.get("d_model") if config_values.get("model_type") == "t5" else None

@@ -26,15 +26,15 @@ def class_of(prompt: str, classes: int) -> int:
         if int(wanted) >= classes:
             raise SSDError(f"class {wanted}: give 0 .. {classes - 1}, or the name of a class")
         return int(wanted)
-    found = [number for number in classes_by_name().get(wanted, ()) if number < classes]
-    if not found:
+    numbers = [number for number in classes_by_name().get(wanted, ()) if number < classes]
+    if not numbers:
         near = get_close_matches(wanted, classes_by_name(), n=4)
         raise SSDError(f"class {prompt.strip()!r} is not one of ImageNet's: give a number or a "
                        f"name, such as {', '.join(near or ('golden retriever', 'balloon'))}")
-    if len(found) > 1:
+    if len(numbers) > 1:
         raise SSDError(f"class {prompt.strip()!r} is the name of several classes: give a number, "
-                       f"{' or '.join(map(str, found))}")
-    return found[0]
+                       f"{' or '.join(map(str, numbers))}")
+    return numbers[0]
 
 
 def label_of(number: int) -> str:

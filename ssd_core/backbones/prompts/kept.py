@@ -1,7 +1,7 @@
-"""What a text model made of prompts, kept in a folder, so that no prompt is read twice.
+"""A cache of a text model's outputs in a folder, with one small file per prompt.
 
-One small file a prompt, named by a hash of the text model and of the prompt's ids. Processes and
-machines may share the folder. Knows nothing about the text models.
+A file's name is a hash of the text model and the prompt's ids. Processes and machines may share the
+folder. Knows nothing about the text models.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAMPLE = 1 << 20  # bytes at each end of a file of weights
 
 
 def fingerprint(folder: Path) -> str:
-    """Hash of a model's weights by their names, sizes and ends; reading all would take too long."""
+    """Hash names, sizes and ends of a model's files; hashing all bytes would take too long."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in WEIGHTS for path in folder.glob(pattern)):
         size = path.stat().st_size
@@ -34,8 +34,8 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-class KeptPrompts:
-    """Tensors by the ids of prompts, in a folder; without a folder nothing is kept."""
+class PromptCache:
+    """Tensors in a folder, by the ids of prompts; without a folder nothing is cached."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
@@ -43,9 +43,10 @@ class KeptPrompts:
 
     def get(self, model: Path, ids: Sequence[int], dtype: torch.dtype,
             read: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """What the model in folder `model` makes of these ids in this dtype: `read()`, made once.
+        """Return `read()`, the output of the model in folder `model` for these ids, or its cached
+        copy.
 
-        A file that cannot be read is made again. Raises SSDError where the folder takes none.
+        An unreadable file is replaced. Raises SSDError if the folder cannot be written.
         """
         if self.folder is None:
             return read()
@@ -54,12 +55,12 @@ class KeptPrompts:
         path = self.folder / name[:2] / f"{name}.safetensors"
         with suppress(SSDError, KeyError):
             return read_safetensors(path, FORMAT)[0][NAME]
-        made = read().contiguous()
-        write_safetensors({NAME: made}, path, {"format": FORMAT})
-        return made
+        output = read().contiguous()
+        write_safetensors({NAME: output}, path, {"format": FORMAT})
+        return output
 
     def fingerprint_of(self, model: Path) -> str:
-        """`fingerprint`, computed once for a folder."""
+        """Return `fingerprint(model)`, computed once per folder."""
         if model not in self.fingerprints:
             self.fingerprints[model] = fingerprint(model)
         return self.fingerprints[model]

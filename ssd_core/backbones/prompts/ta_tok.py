@@ -15,7 +15,7 @@ from torch import nn
 from ..reading.checkpoint import Checkpoint
 from ..reading.weights import fill, two_sizes
 
-HEADS, EPS = 12, 1e-6  # Siglip2VisionConfig's defaults, kept by the published decoder
+HEADS, EPS = 12, 1e-6  # Siglip2VisionConfig's defaults, which the published decoder uses
 BODY = "decoder.vision_model."
 CODEBOOK = "bottleneck.regularizer.embedding.weight"
 NAMES = {  # (own name, the file's)

@@ -16,7 +16,7 @@ import torch
 from ...errors import SSDError, first_line
 from ...model.sampling import Sampling, probabilities
 from ..reading.checkpoint import read_json
-from .kept import KeptPrompts
+from .kept import PromptCache
 from .text import Text, read_text
 
 COUNT = 729  # codes per picture at the finest scale, <S0>
@@ -31,7 +31,7 @@ class TarLanguage:
     def __init__(self, root: Path, codes: int) -> None:
         """root: where to look for the folder; codes: the size of TA-Tok's codebook."""
         self.root, self.codes = root, codes
-        self.kept = KeptPrompts()
+        self.cache = PromptCache()
 
     @cached_property
     def folder(self) -> Path | None:
@@ -42,12 +42,12 @@ class TarLanguage:
 
     @cached_property
     def text(self) -> Text:
-        folder = self.found()
+        folder = self.required_folder()
         rows = read_json(folder / "config.json").get("vocab_size", 0)
         return read_text(folder / "tokenizer.json", rows)
 
-    def found(self) -> Path:
-        """`folder`, or SSDError if there is none."""
+    def required_folder(self) -> Path:
+        """Return `folder`; SSDError if there is none."""
         if self.folder is None:
             raise SSDError(f"{self.root}: Tar's language model is missing: put csuhan/Tar-1.5B "
                            "into its subfolder Tar-1.5B")
@@ -59,7 +59,7 @@ class TarLanguage:
         return torch.tensor([self.text.id(f"<I{code}>") for code in range(self.codes)])
 
     def tokenize(self, prompt: str) -> list[int]:
-        """Ids of the chat that asks for a picture, up to where the first code follows."""
+        """Ids of the chat that requests a picture, up to the first code."""
         self.text.require_plain(prompt)
         for token in ("<im_start>", "<S0>"):  # each must be one token
             self.text.id(token)
@@ -68,12 +68,12 @@ class TarLanguage:
     @lru_cache(maxsize=64)  # noqa: B019  it lives as long as its backbone
     def draw(self, ids: tuple[int, ...], device: torch.device,
              dtype: torch.dtype) -> tuple[int, ...]:
-        """COUNT codes for a prompt's ids, sampled once for all that share `kept`."""
-        return tuple(self.kept.get(self.found(), ids, dtype, lambda: torch.tensor(
+        """Return COUNT codes for a prompt's ids, cached."""
+        return tuple(self.cache.get(self.required_folder(), ids, dtype, lambda: torch.tensor(
             self.sampled(ids, device, dtype), dtype=torch.int32)).tolist())
 
     def sampled(self, ids: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> list[int]:
-        """Sample COUNT codes; the model is on the CPU before and after."""
+        """Sample COUNT codes; afterwards the model is on the CPU again."""
         key = hashlib.sha256(repr(ids).encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(key[:8], "little") >> 1)
         model, x, cache, codes = self.model(dtype).to(device), torch.tensor([ids]), None, []
@@ -96,7 +96,7 @@ class TarLanguage:
         except ImportError as error:
             raise SSDError("Tar's language model needs the library transformers: "
                            "pip install transformers") from error
-        folder = self.found()
+        folder = self.required_folder()
         try:
             model = Qwen2ForCausalLM.from_pretrained(folder, torch_dtype=dtype,
                                                      local_files_only=True)

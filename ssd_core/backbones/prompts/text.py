@@ -1,7 +1,7 @@
 """Tokenizers of downloaded backbones: the publisher's tokenizer.json, special ids by name.
 
-The file's own pipeline does the work and adds no token unasked. Adapters add BOS themselves, since
-libraries and versions differ in adding it. Knows no prompt template.
+The file's own pipeline does the work, without adding special tokens. Adapters add BOS themselves,
+since libraries and versions differ in adding it. Knows no prompt template.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Text:
 
     def id(self, token: str) -> int:
         """Id of a token by name; SSDError if this tokenizer does not know it."""
-        if (found := self.tokenizer.token_to_id(token)) is None:
+        if (number := self.tokenizer.token_to_id(token)) is None:
             raise SSDError(f"{self.source}: knows no token {token}: take the tokenizer that "
                            "belongs to this model")
-        return found
+        return number
 
     def require_ids(self, vocabulary: int) -> None:
         """Raise SSDError if the tokenizer has ids beyond a model's `vocabulary`."""

@@ -48,7 +48,7 @@ def merges(ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def read_tiktoken(path: Path, pattern: str, control: Sequence[str]) -> Text:
-    """The tokenizer of a .tiktoken file; control tokens take the ids after the last rank."""
+    """Read a .tiktoken file; control tokens get the ids after the last rank."""
     ranks, letters = read_ranks(path), byte_letters()
     def spelled(token: bytes) -> str:
         return "".join(letters[byte] for byte in token)

@@ -1,4 +1,4 @@
-"""The tensors of one model on disk: which files belong together, and what they hold by name.
+"""The tensors of one model on disk: which files belong together, and their tensors by name.
 
 A folder may hold several models (a decoder, its picture codec, a text encoder), each in one file or
 many shards. All headers are read at once. Values are read one tensor at a time, with one shard
@@ -21,18 +21,18 @@ from .tensor_files import SAFETENSORS, TORCH, TensorFile, open_tensors
 ENDINGS = (SAFETENSORS, *TORCH)
 INDEX = ".index.json"
 SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})")
-Group = tuple[Path, ...]
+ShardFiles = tuple[Path, ...]
 
 
 class Checkpoint:
     """Tensors by name, over one file or many.
 
     shapes: of every tensor. metadata: from safetensors headers. root: the folder that the user
-    named, which may also hold companions. become: a function from a parameter's own name and value
-    to the tensor that is stored, applied by `fill`.
+    named, which may also hold companions. become: applied by `fill`; maps our name and the value of
+    a parameter to the tensor to store.
     """
 
-    def __init__(self, files: Group, root: Path | None = None) -> None:
+    def __init__(self, files: ShardFiles, root: Path | None = None) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
         self.become: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
@@ -58,7 +58,7 @@ class Checkpoint:
         if (index := index_of(self.files[0])) is None:
             return
         for name, file in weight_map(index).items():
-            if (found := self._file_of.get(name)) is None or found.name != file:
+            if (holder := self._file_of.get(name)) is None or holder.name != file:
                 raise SSDError(f"{self.folder / file}: tensor {name} is not in it, though "
                                f"{index.name} says so: get the file again")
 
@@ -109,10 +109,10 @@ class Checkpoint:
         return path
 
     def companion(self, claims: Callable[[Checkpoint], bool]) -> Checkpoint | None:
-        """The first other model that `claims` accepts, in this folder, its root or one level below.
+        """Return the first other model that `claims` accepts, or None.
 
-        Models that cannot be opened are skipped; if nothing is found, the first such error is
-        raised.
+        Searches this folder, its root and one level below. Skips models that cannot be opened; if
+        no model matches, raises the first such error.
         """
         opened = [attempt(path, self.root) for path in companions(self)]
         for other in opened:
@@ -146,7 +146,7 @@ def attempt(path: Path, root: Path) -> Checkpoint | SSDError:
 
 
 def models_at(path: Path) -> list[Path]:
-    """One file of each model that a path may mean. Raises SSDError if there is none."""
+    """Return one file of each model at a path. Raises SSDError if there is none."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -160,13 +160,13 @@ def models_at(path: Path) -> list[Path]:
 
 
 def models_in(folder: Path) -> list[Path]:
-    """One file of each model directly in this folder; safetensors win over pickles of one name."""
-    kept: dict[str, Path] = {}
+    """One file of each model directly in this folder; prefers safetensors to pickles."""
+    by_name: dict[str, Path] = {}
     for ending in ENDINGS:
         for path in entries(folder):
             if path.name.endswith((ending, ending + INDEX)) and path.is_file():
-                kept.setdefault(model_name(path), path)
-    return [path for _, path in sorted(kept.items())]
+                by_name.setdefault(model_name(path), path)
+    return [path for _, path in sorted(by_name.items())]
 
 
 def model_name(path: Path) -> str:
@@ -177,7 +177,7 @@ def model_name(path: Path) -> str:
     return "model" if stem == "pytorch_model" else stem
 
 
-def group_of(path: Path) -> Group:
+def group_of(path: Path) -> ShardFiles:
     """All files of the model that a file belongs to. Raises SSDError naming a missing one."""
     if path.name.endswith(INDEX):
         path = path.with_name(path.name.removesuffix(INDEX))
@@ -207,31 +207,31 @@ def index_of(path: Path) -> Path | None:
 
 def weight_map(index: Path) -> dict[str, str]:
     """{tensor: file} of an index; the files lie beside it. Raises SSDError if it is damaged."""
-    found = read_json(index).get("weight_map")
-    if not isinstance(found, dict) or not found or not all(
+    files = read_json(index).get("weight_map")
+    if not isinstance(files, dict) or not files or not all(
             isinstance(file, str) and file == Path(file).name and Path(file).suffix in ENDINGS
-            for file in found.values()):
+            for file in files.values()):
         raise SSDError(f"{index}: no weight_map that says which file holds which tensor: get it "
                        "again")
-    return found
+    return files
 
 
 def read_json(path: Path) -> dict:
     """A JSON object from a file. Raises SSDError if the file holds anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SSDError(f"{path}: not readable as JSON ({first_line(error)}): get it again"
                        ) from error
-    if not isinstance(found, dict):
-        raise SSDError(f"{path}: expected a JSON object, found {type(found).__name__}")
-    return found
+    if not isinstance(data, dict):
+        raise SSDError(f"{path}: expected a JSON object, found {type(data).__name__}")
+    return data
 
 
 def refuse_started_downloads(folder: Path) -> None:
     """Raise SSDError if the folder, or the Hub client's cache in it, has unfinished downloads."""
-    corner = folder / ".cache" / "huggingface" / "download"
-    for path in (*folder.glob("*.incomplete"), *corner.rglob("*.incomplete")):
+    cache = folder / ".cache" / "huggingface" / "download"
+    for path in (*folder.glob("*.incomplete"), *cache.rglob("*.incomplete")):
         raise SSDError(f"{folder}: a download into this folder was cut off or still runs "
                        f"({path.name}): finish it")
 
@@ -239,7 +239,8 @@ def refuse_started_downloads(folder: Path) -> None:
 def companions(checkpoint: Checkpoint) -> Iterator[Path]:
     """One file of each other model in the checkpoint's folder, its root, and one level below."""
     folders = dict.fromkeys(
-        place for top in (checkpoint.folder, checkpoint.root) for place in (top, *subfolders(top)))
+        folder for top in (checkpoint.folder, checkpoint.root)
+        for folder in (top, *subfolders(top)))
     own = model_name(checkpoint.files[0])
     for folder in folders:
         yield from (path for path in models_in(folder)

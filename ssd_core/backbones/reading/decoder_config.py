@@ -1,4 +1,4 @@
-"""What config.json says about a decoder that its tensors do not: positions, norm, activation.
+"""Reads from config.json what tensors do not show: positions, norm, activation.
 
 Reads the layouts of transformers 4 (`rope_theta` and `rope_scaling`) and 5 (`rope_parameters`).
 Settings that our decoder does not support raise SSDError. Knows no family.
@@ -16,7 +16,7 @@ from .checkpoint import Checkpoint
 
 ROTARY = ("rope_scaling", "rope_parameters")  # the later one takes precedence
 SILU = (None, "silu", "swish")  # two names for one function
-Layout = TypeVar("Layout")
+Names = TypeVar("Names")
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ def read_constants(checkpoint: Checkpoint, config: Mapping, theta: float,
 
 def section(checkpoint: Checkpoint, name: str) -> dict:
     """A part of config.json, or {} if there is none of that name."""
-    found = checkpoint.config().get(name)
-    return found if isinstance(found, dict) else {}
+    part = checkpoint.config().get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def number(checkpoint: Checkpoint, config: Mapping, name: str, default: float) -> float:
     """A positive number from a config, or the default if the config has none."""
-    found = config.get(name)
-    if found is None:
+    value = config.get(name)
+    if value is None:
         return default
-    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 < found < math.inf:
-        raise refusal(checkpoint, f"{name} is {found!r}, expected a positive number")
-    return float(found)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise refusal(checkpoint, f"{name} is {value!r}, expected a positive number")
+    return float(value)
 
 
 def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> float:
@@ -58,14 +58,14 @@ def rotary_theta(checkpoint: Checkpoint, config: Mapping, default: float) -> flo
     if config.get("partial_rotary_factor") not in (None, 1):
         raise refusal(checkpoint, f"partial_rotary_factor is {config['partial_rotary_factor']}: "
                       "only heads that are rotated whole are supported")
-    told = dict(config)
+    settings = dict(config)
     for name in ROTARY:
         rope = config.get(name) or {}
         if not is_ordinary(rope):
             raise refusal(checkpoint, f"{name} is {rope}: only ordinary rotary positions are "
                           "supported")
-        told |= rope
-    return number(checkpoint, told, "rope_theta", default)
+        settings |= rope
+    return number(checkpoint, settings, "rope_theta", default)
 
 
 def is_ordinary(rope: object) -> bool:
@@ -84,9 +84,9 @@ def require_silu(checkpoint: Checkpoint, config: Mapping) -> None:
 
 
 def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
-    """The head's key: its own, or the embedding's if config.json ties the two.
+    """Return the head's key, or the embedding's if config.json ties the two.
 
-    None if the file has no head: it belongs to another model.
+    None if the file has no head and so belongs to another model.
     """
     if embedding not in checkpoint.shapes or head in checkpoint.shapes:
         return head if {head, embedding} <= set(checkpoint.shapes) else None
@@ -94,11 +94,11 @@ def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
     return embedding if any(part.get("tie_word_embeddings") is True for part in parts) else None
 
 
-def claimed(layout: Layout | None, checkpoint: Checkpoint, family: str) -> Layout:
-    """A family's layout. Raises SSDError if the files belong to another model."""
-    if layout is None:
+def claimed(names: Names | None, checkpoint: Checkpoint, family: str) -> Names:
+    """Return a family's tensor names. Raises SSDError if the files belong to another model."""
+    if names is None:
         raise SSDError(f"{checkpoint.files[0]}: these are not {family}'s tensors")
-    return layout
+    return names
 
 
 def refusal(checkpoint: Checkpoint, why: str) -> SSDError:

@@ -1,7 +1,7 @@
-"""From tensors in files to parameters: which keys form which parameter, and filling it in.
+"""From tensors in files to parameters: which keys form which parameter, and loading the values.
 
 Knows the two naming schemes of Llama-shaped decoders, and nothing about prompts or pictures. A
-module is created on the meta device; `fill` then gives it its values, one tensor at a time.
+module is created on the meta device; `fill` then loads its values, one tensor at a time.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Source = str | Slice | Concat
 
 
 @dataclass(frozen=True)
-class Names:
-    """Names of one layer's tensors in a kind of file, in the order of our own parameters."""
+class LayerNames:
+    """Names of one layer's tensors in a kind of file, in the order of our parameters."""
 
     attention_norm: str
     qkv: tuple[str, ...]
@@ -56,24 +56,24 @@ class Names:
     k_norm: str = "self_attn.k_norm"
 
 
-HF = Names("input_layernorm.weight",
+HF = LayerNames("input_layernorm.weight",
            ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
            "self_attn.o_proj.weight", "post_attention_layernorm.weight",
            ("mlp.gate_proj.weight", "mlp.up_proj.weight"), "mlp.down_proj.weight")
-LLAMAGEN = Names("attention_norm.weight", ("attention.wqkv.weight",), "attention.wo.weight",
+LLAMAGEN = LayerNames("attention_norm.weight", ("attention.wqkv.weight",), "attention.wo.weight",
                  "ffn_norm.weight", ("feed_forward.w1.weight", "feed_forward.w3.weight"),
                  "feed_forward.w2.weight")
 COMPUTED = (".rotary_emb.inv_freq",)  # computed tables, stored in some files
 
 
-def decoder_sources(prefix: str, layers: int, names: Names = HF, qk_norm: bool = False,
+def decoder_sources(prefix: str, layers: int, names: LayerNames = HF, qk_norm: bool = False,
                     into: str = "decoder.") -> dict[str, Source]:
     """{own parameter: source} of a Decoder stored as `into`; `prefix` is the file's."""
     return {f"{into}layers.{i}.{own}": source for i in range(layers)
             for own, source in layer_sources(f"{prefix}layers.{i}.", names, qk_norm).items()}
 
 
-def layer_sources(layer: str, names: Names, qk_norm: bool) -> dict[str, Source]:
+def layer_sources(layer: str, names: LayerNames, qk_norm: bool) -> dict[str, Source]:
     """The sources of one layer whose keys begin with `layer`."""
     def joined(parts: tuple[str, ...]) -> Source:
         return layer + parts[0] if len(parts) == 1 else Concat(tuple(layer + p for p in parts))
@@ -87,10 +87,10 @@ def layer_sources(layer: str, names: Names, qk_norm: bool) -> dict[str, Source]:
     return sources
 
 
-def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names = HF,
+def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: LayerNames = HF,
                   config: Mapping[str, object] | None = None, rotary: str = "split",
                   eps: float = 1e-6) -> DecoderShape:
-    """Derive a decoder's sizes from tensor shapes; only the number of heads must be given.
+    """Derive a decoder's sizes from tensor shapes and the number of heads.
 
     config: the part of config.json that describes this decoder; it must agree with the shapes.
     Raises SSDError if a layer is incomplete or holds an unknown tensor, or if shapes, heads and
@@ -117,7 +117,7 @@ def decoder_shape(checkpoint: Checkpoint, prefix: str, heads: int, names: Names 
     return shape
 
 
-def count_layers(checkpoint: Checkpoint, prefix: str, names: Names) -> int:
+def count_layers(checkpoint: Checkpoint, prefix: str, names: LayerNames) -> int:
     """Highest layer number in a file, plus one; gaps are found when their tensors are read."""
     start = f"{prefix}layers."
     numbers = {key.removeprefix(start).partition(".")[0] for key in checkpoint.shapes
@@ -128,7 +128,7 @@ def count_layers(checkpoint: Checkpoint, prefix: str, names: Names) -> int:
     return layers
 
 
-def require_known_layers(checkpoint: Checkpoint, prefix: str, layers: int, names: Names,
+def require_known_layers(checkpoint: Checkpoint, prefix: str, layers: int, names: LayerNames,
                          qk_norm: bool) -> None:
     known = {key for source in decoder_sources(prefix, layers, names, qk_norm).values()
              for key, _, _ in pieces(checkpoint, source)}
@@ -159,10 +159,10 @@ def require_positive(checkpoint: Checkpoint, name: str, value: object,
 def require_config(checkpoint: Checkpoint, shape: DecoderShape,
                    config: Mapping[str, object]) -> None:
     """Raise SSDError if config.json contradicts the tensors."""
-    found = {"num_hidden_layers": shape.layers, "hidden_size": shape.hidden,
+    expected = {"num_hidden_layers": shape.layers, "hidden_size": shape.hidden,
              "num_attention_heads": shape.heads, "num_key_value_heads": shape.kv_heads,
              "head_dim": shape.head_dim, "intermediate_size": shape.ffn}
-    for name, size in found.items():
+    for name, size in expected.items():
         if config.get(name) not in (None, size):
             raise SSDError(f"{checkpoint.folder / 'config.json'}: {name} is {config[name]}, the "
                            f"tensors have {size}: files of two models, or an incomplete one")
@@ -185,7 +185,7 @@ def pieces(checkpoint: Checkpoint, source: Source) -> Iterator[tuple[str, int, i
 
 
 def shape_of(checkpoint: Checkpoint, source: Source) -> tuple[int, ...]:
-    """The shape that a source will have. Raises SSDError if its parts do not fit together."""
+    """Return the shape of a source. Raises SSDError if its parts do not fit together."""
     parts = list(pieces(checkpoint, source))
     first = checkpoint.shapes[parts[0][0]]
     for key, _, _ in parts:
@@ -242,9 +242,9 @@ def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoin
 
 
 def require_shape(checkpoint: Checkpoint, source: Source, expected: tuple[int, ...]) -> None:
-    if (found := shape_of(checkpoint, source)) != expected:
+    if (shape := shape_of(checkpoint, source)) != expected:
         key = next(pieces(checkpoint, source))[0]
-        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} gives shape {found}, expected "
+        raise SSDError(f"{checkpoint.file_of(key)}: tensor {key} gives shape {shape}, expected "
                        f"{expected}")
 
 
@@ -255,7 +255,7 @@ def first_file(checkpoint: Checkpoint, source: Source) -> int:
 
 def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
              fingerprint: Fingerprint, name: str) -> torch.Tensor:
-    """A source's values, copied piece by piece into one tensor."""
+    """Copy a source's pieces into one tensor."""
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
     for number, (key, start, stop) in enumerate(pieces(checkpoint, source)):
@@ -267,7 +267,7 @@ def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype
 
 
 def arranged(module: nn.Module, name: str, value: torch.Tensor) -> torch.Tensor:
-    """A parameter's value in the order in which its layer uses it."""
+    """Return a parameter's value in the order in which its layer uses it."""
     parent, _, leaf = name.rpartition(".")
     layer = module.get_submodule(parent)
     return layer.arranged(leaf, value) if isinstance(layer, DecoderLayer) else value

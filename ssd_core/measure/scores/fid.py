@@ -47,10 +47,10 @@ def real_pictures(folder: Path) -> list[str]:
     from cleanfid.utils import EXTENSIONS
 
     endings = {f".{ending.lower()}" for ending in EXTENSIONS}
-    found = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() in endings)
-    if len(found) < LEAST:
-        raise SSDError(f"reference {folder}: holds {len(found)} pictures: give {REFERENCE}")
-    return found
+    paths = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() in endings)
+    if len(paths) < LEAST:
+        raise SSDError(f"reference {folder}: holds {len(paths)} pictures: give {REFERENCE}")
+    return paths
 
 
 def inception(folder: Path, device: torch.device) -> torch.nn.Module:
@@ -65,7 +65,7 @@ def inception(folder: Path, device: torch.device) -> torch.nn.Module:
 def features(clean_fid: Any, files: list[str], model: torch.nn.Module,
              scoring: Scoring) -> torch.Tensor:
     """float64 [n, 2048]."""
-    found = clean_fid.get_files_features(files, model=model, num_workers=0, mode="clean",
-                                         batch_size=scoring.batch, device=scoring.device,
-                                         verbose=False)
-    return torch.from_numpy(found).double()
+    vectors = clean_fid.get_files_features(files, model=model, num_workers=0, mode="clean",
+                                           batch_size=scoring.batch, device=scoring.device,
+                                           verbose=False)
+    return torch.from_numpy(vectors).double()

@@ -50,11 +50,11 @@ def file_in(path: Path) -> Path:
     """The weights in a folder that holds one version, or the file itself."""
     if path.is_file():
         return path
-    found = [path / name for name in FILES if (path / name).is_file()]
-    if len(found) != 1:
-        raise SSDError(f"weights {path}: holds {len(found)} versions of HPSv2: name one file, "
+    files = [path / name for name in FILES if (path / name).is_file()]
+    if len(files) != 1:
+        raise SSDError(f"weights {path}: holds {len(files)} versions of HPSv2: name one file, "
                        f"{WANTED}")
-    return found[0]
+    return files[0]
 
 
 def load(open_clip: Any, path: Path, device: torch.device) -> tuple[torch.nn.Module, Any]:

@@ -29,7 +29,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ScorerLayout:
     """How the scorer of a suite wants its pictures.
 
     samples: pictures of a prompt, if nobody says how many; most: that the scorer can read.

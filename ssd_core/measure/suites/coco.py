@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from ...errors import SSDError
-from .base import Item, Layout, prompt_of, require_items, text_of
+from .base import Item, ScorerLayout, prompt_of, require_items, text_of
 
 WANTED = ("COCO's captions_val2017.json or captions_val2014.json, a JSON list of prompts, or a "
           "text file with one prompt a line (lines that begin with # do not count)")
@@ -36,11 +36,11 @@ def from_json(text: str, path: Path) -> list[Item]:
         raise SSDError(f"{path}: not JSON ({error}): give {WANTED}") from error
     if isinstance(data, list):
         return numbered([(value, f"{path}, entry {i}") for i, value in enumerate(data, 1)])
-    found = data.get("annotations") if isinstance(data, dict) else None
-    if not isinstance(found, list) or not all(map(is_annotation, found)):
+    annotations = data.get("annotations") if isinstance(data, dict) else None
+    if not isinstance(annotations, list) or not all(map(is_annotation, annotations)):
         raise SSDError(f"{path}: has no list of annotations with id, image_id and caption: give "
                        f"{WANTED}")
-    return photographs(found, path)
+    return photographs(annotations, path)
 
 
 def numbered(prompts: list[tuple[object, str]]) -> list[Item]:
@@ -56,13 +56,13 @@ def is_annotation(value: object) -> bool:
 def photographs(annotations: list[dict], path: Path) -> list[Item]:
     """One item per photograph, in the order of their numbers."""
     first: dict[int, dict] = {}
-    for one in sorted(annotations, key=lambda one: one["id"]):
-        first.setdefault(one["image_id"], one)
-    return [Item(f"{number:012d}", prompt_of(one["caption"], f"{path}, annotation {one['id']}"))
-            for number, one in sorted(first.items())]
+    for entry in sorted(annotations, key=lambda entry: entry["id"]):
+        first.setdefault(entry["image_id"], entry)
+    return [Item(f"{number:012d}", prompt_of(entry["caption"], f"{path}, annotation {entry['id']}"))
+            for number, entry in sorted(first.items())]
 
 
-COCO = Layout(
+COCO = ScorerLayout(
     "coco", samples=1, most=1, read=read,
     picture=lambda item, sample: f"images/{item.name}.png",
     texts=lambda items: {"captions.json": json.dumps([item.prompt for item in items], indent=0)},

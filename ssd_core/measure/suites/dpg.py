@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from ...errors import SSDError
-from .base import Item, Layout, prompt_of, require_items, text_of
+from .base import Item, ScorerLayout, prompt_of, require_items, text_of
 
 WANTED = ("DPG-Bench's folder of prompts, one .txt file each, or its dpg_bench.csv")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -28,8 +28,8 @@ def read(path: Path) -> list[Item]:
 
 
 def from_folder(path: Path) -> list[Item]:
-    return [Item(checked_name(one.stem, str(one)), prompt_of(text_of(one, WANTED), str(one)))
-            for one in sorted(path.glob("*.txt"))]
+    return [Item(checked_name(file.stem, str(file)), prompt_of(text_of(file, WANTED), str(file)))
+            for file in sorted(path.glob("*.txt"))]
 
 
 def from_table(path: Path) -> list[Item]:
@@ -58,7 +58,7 @@ def checked_name(name: str, place: str) -> str:
     return name
 
 
-DPG = Layout(
+DPG = ScorerLayout(
     "dpg", samples=4, most=4, read=read,
     picture=lambda item, sample: f"samples/{item.name}/{sample:04d}.png",
     grid=lambda item: f"images/{item.name}.png", given="images", square=True)

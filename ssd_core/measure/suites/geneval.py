@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from ...errors import SSDError
-from .base import Item, Layout, prompt_of, require_items, text_of
+from .base import Item, ScorerLayout, prompt_of, require_items, text_of
 
 WANTED = "GenEval's evaluation_metadata.jsonl, one object a line"
 
@@ -33,7 +33,8 @@ def item_of(line: str, index: int, place: str) -> Item:
     except (ValueError, RecursionError) as error:
         raise SSDError(f"{place}: not JSON ({error}): give {WANTED}") from error
     if not isinstance(data, dict) or not isinstance(data.get("tag"), str) or not all(
-            is_demand(one) for key in ("include", "exclude") for one in demands(data.get(key, []))):
+            is_demand(entry) for key in ("include", "exclude")
+            for entry in demands(data.get(key, []))):
         raise SSDError(f"{place}: lacks what GenEval's scorer reads, a tag and lists of class and "
                        f"count under include and exclude: give {WANTED}")
     return Item(f"{index:05d}", prompt_of(data.get("prompt"), place), line)
@@ -49,7 +50,7 @@ def is_demand(value: object) -> bool:
         isinstance(value.get("count"), int))
 
 
-GENEVAL = Layout(
+GENEVAL = ScorerLayout(
     "geneval", samples=4, most=10_000, read=read,
     picture=lambda item, sample: f"{item.name}/samples/{sample:04d}.png",
     grid=lambda item: f"{item.name}/grid.png",

@@ -15,7 +15,7 @@ from ...files import written_whole
 from ...front.recipe import settings
 from ...workers.draw import How
 from ...workers.task import Loaded
-from . import SUITES, Item, Layout, suite_named
+from . import SUITES, Item, ScorerLayout, suite_named
 
 FILE, VERSION = "suite.json", 1
 WANTED = "a folder that 'evaluate --suite' has written"
@@ -25,7 +25,7 @@ WANTED = "a folder that 'evaluate --suite' has written"
 class Record:
     """samples: pictures of each prompt. drawn_by: see `conditions`; empty until it is known."""
 
-    layout: Layout
+    layout: ScorerLayout
     samples: int
     items: Sequence[Item]
     drawn_by: Mapping[str, object]
@@ -47,7 +47,7 @@ class Record:
             return f"suite {self.layout.name}, not {other.layout.name}"
         if prompts_of(self) != prompts_of(other):
             return f"other prompts, {len(self.items)} of them"
-        mine, others = ({"samples": one.samples, **one.drawn_by} for one in (self, other))
+        mine, others = ({"samples": record.samples, **record.drawn_by} for record in (self, other))
         return next((f"{key} {mine.get(key)}, not {others.get(key)}"
                      for key in {**mine, **others} if mine.get(key) != others.get(key)), None)
 
@@ -99,7 +99,7 @@ def record_of(data: dict) -> Record:
     layout, samples = suite_named(data["suite"]), data["samples"]
     if not isinstance(samples, int) or not 1 <= samples <= layout.most:
         raise ValueError(f"samples {str(samples)[:20]}")
-    items = [Item(one["name"], one["prompt"]) for one in data["prompts"]]
+    items = [Item(prompt["name"], prompt["prompt"]) for prompt in data["prompts"]]
     for item in items:
         if not item.name or Path(item.name).name != item.name or not isinstance(item.prompt, str):
             raise ValueError(f"{str(item.name)[:40]!r} cannot name a picture")

@@ -15,7 +15,7 @@ from ...workers.finished import require_same
 from ...workers.prompts import require_drawable
 from ...workers.task import Loaded
 from ...workers.work import work
-from .base import Item, Layout, side_by_side
+from .base import Item, ScorerLayout, side_by_side
 from .record import FILE, Record, conditions, read_record, write_text
 
 
@@ -29,7 +29,7 @@ class SuiteRun:
     loaded: Loaded
 
     @classmethod
-    def of(cls, layout: Layout, prompts: Path, folder: Path, how: How, loaded: Loaded,
+    def of(cls, layout: ScorerLayout, prompts: Path, folder: Path, how: How, loaded: Loaded,
            samples: int | None = None) -> SuiteRun:
         """Check everything that can be known before anything is drawn. Raises SSDError.
 
@@ -87,7 +87,7 @@ class SuiteRun:
             grid.save(temporary, format="PNG")
 
 
-def require_square(layout: Layout, width: int, height: int) -> None:
+def require_square(layout: ScorerLayout, width: int, height: int) -> None:
     if layout.square and width != height:
         raise SSDError(f"size {width}x{height}: the scorer of {layout.name} cuts pictures into "
                        "squares; choose a square size")
