@@ -1,8 +1,8 @@
-"""How long methods take, measured side by side in one run, each at its best. Prints nothing.
+"""Times methods side by side in one run, each with its best number of threads. Prints nothing.
 
 The time is wall-clock time of decoding the tokens, without pixels. Every method is timed with one
-thread and with all, and counts with its faster setting. Ratios are against AR at its best: in the
-same dtype, and in the fastest of all dtypes that were measured.
+thread and with all; the faster setting counts. Ratios are to AR with its best setting: in the same
+dtype, and in the fastest of all measured dtypes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AR_DTYPES = ("fp32", "bf16", "int8")  # AR counts with the fastest of these
 
 @dataclass(frozen=True)
 class Entrant:
-    """A request that is timed, and its label in the table."""
+    """A request to time, and its label in the table."""
 
     label: str
     request: Request
@@ -43,13 +43,13 @@ class Entrant:
         return isinstance(self.request.method, AR)
 
     def ar(self) -> Entrant:
-        """AR for the same pictures."""
+        """Return AR for the same pictures."""
         return replace(self, label=AR.name, request=replace(self.request, method=AR()))
 
     def run(self, watch: Watch) -> Mapping:
         """Draw, and return the run's statistics."""
-        fixed = replace(self.request, threads=torch.get_num_threads())  # as the setting has it
-        for event in fixed.events():
+        request = replace(self.request, threads=torch.get_num_threads())  # those of the setting
+        for event in request.events():
             watch(self.label, event)
             if isinstance(event, Finished):
                 return dict(event.stats)
@@ -62,12 +62,11 @@ Timed = Sequence[tuple[Entrant, Sequence[Setting]]]
 def bench(entrants: Sequence[Entrant], repeats: int = 3, warmup: int = 1,
           watch: Watch = lambda label, event: None, beside: Sequence[Setting] = (),
           counts: Sequence[int] | None = None, clock: Clock = time.perf_counter) -> list[dict]:
-    """Rows with method, dtype, threads, median_seconds, ratio_to_ar, ratio_in_dtype, ...
+    """Return rows with method, dtype, threads, median_seconds, ratio_to_ar, ratio_in_dtype, ...
 
-    entrants: the same pictures by several methods, in one dtype or more; AR is added to every dtype
-    in which it is not among them. watch(label, event) is called with every event of every run.
-    beside: other work that is timed in the same run. counts: numbers of threads, by default one and
-    all.
+    entrants: the same pictures by several methods, in one dtype or more; AR is added in every dtype
+    that lacks it. watch(label, event) is called with every event of every run. beside: other work
+    to time in the same run. counts: numbers of threads; None: one thread and all.
     """
     entrants = with_ar(entrants)
     counts = counts or thread_counts(entrants[0].request.backbone.device)
@@ -78,20 +77,20 @@ def bench(entrants: Sequence[Entrant], repeats: int = 3, warmup: int = 1,
 
 
 def with_ar(entrants: Sequence[Entrant]) -> list[Entrant]:
-    """AR first in every dtype in which it is not among these."""
+    """Prepend AR in every dtype that lacks it."""
     dtypes = {entrant.dtype for entrant in entrants if entrant.is_ar}
     lacking = {entrant.dtype: entrant.ar() for entrant in entrants if entrant.dtype not in dtypes}
     return [*lacking.values(), *entrants]
 
 
 def ar_at_its_best(timed: Timed, dtype: str | None = None) -> Setting:
-    """AR's fastest setting, in this dtype or in any."""
+    """Return AR's fastest setting, in this dtype or in any."""
     return fastest(setting for entrant, own in timed for setting in own
                    if entrant.is_ar and dtype in (None, entrant.dtype))
 
 
 def row_of(entrant: Entrant, own: Sequence[Setting], timed: Timed) -> dict:
-    """One row of the table."""
+    """Return a row of the table."""
     best, request = fastest(own), entrant.request
     median, stats = best.median, best.outcomes[-1]
     cells = request.pictures * request.grid.cells

@@ -1,7 +1,7 @@
-"""Best against best: work is timed at several settings in one run, and counts with its fastest.
+"""Times work with several settings in one run; the fastest setting counts.
 
-The settings take turns, so that a machine that slows down slows them all. Knows neither methods nor
-pictures; prints nothing.
+The settings take turns, so that a machine that slows down affects all of them. Knows neither
+methods nor pictures; prints nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..front.race import Clock
 
 @dataclass
 class Setting:
-    """One piece of work with so many threads, and what its measured runs took.
+    """Work with a number of threads, and the seconds and results of its runs.
 
-    run: does the work and returns what is to be known of it.
+    run: does the work and returns its statistics.
     """
 
     label: str
@@ -45,20 +45,20 @@ def in_words(threads: int) -> str:
 
 
 def thread_counts(device: torch.device) -> tuple[int, ...]:
-    """One thread and all of torch's. Work on a card does not depend on them: there all."""
-    every = torch.get_num_threads()
-    return (every,) if device.type != "cpu" else tuple(sorted({1, every}))
+    """Return 1 and all of torch's threads; on a card, where threads do not matter, only all."""
+    threads = torch.get_num_threads()
+    return (threads,) if device.type != "cpu" else tuple(sorted({1, threads}))
 
 
 def settings(label: str, dtype: str, counts: Iterable[int],
              run: Callable[[], Mapping]) -> list[Setting]:
-    """The same work with each of these numbers of threads."""
+    """Return a setting of the same work for each number of threads."""
     return [Setting(label, dtype, count, run) for count in counts]
 
 
 def take_turns(timed: Sequence[Setting], repeats: int, warmup: int = 1,
                clock: Clock = time.perf_counter) -> None:
-    """Time every setting once, then every setting again, and so on; warm-up runs do not count."""
+    """Time every setting once, then all again, `repeats` times; warm-up runs do not count."""
     for repeat in range(-warmup, repeats):
         for setting in timed:
             with using_threads(setting.threads):
@@ -71,5 +71,5 @@ def take_turns(timed: Sequence[Setting], repeats: int, warmup: int = 1,
 
 
 def fastest(timed: Iterable[Setting]) -> Setting:
-    """The setting with the least median: the only one that counts as a baseline."""
+    """Return the setting with the smallest median, which is the baseline."""
     return min(timed, key=lambda setting: setting.median)

@@ -1,4 +1,4 @@
-"""Quality of methods' pictures, one row a method, from batches that are kept in a folder."""
+"""Measures the quality of methods' pictures, with one row per method and batches in a folder."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .shards import Entry, Shards
 def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tuple[str, Method]],
              prompts: int = 64, batch: int = 16, sampling: Sampling = Sampling(),  # noqa: B008
              folder: Path | None = None, crew: Crew | None = None) -> list[dict]:
-    """One row per method: keys as in docs/contract.md, with standard errors of measured ones.
+    """Return one row per method, with the keys of docs/contract.md and standard errors.
 
-    folder: keeps the batches, and a run that was stopped goes on there; None keeps them only until
-    the rows are made. crew: who draws and measures; None is this process.
+    folder: stores the batches, so that a stopped run can continue; None: a temporary folder. crew:
+    the workers that draw and measure; None: this process.
     """
     require_postcards(backbone)
     trial, warmth = Trial(backbone, prompts, batch, sampling), sampling.temperature
     baseline = Entry(AR(), False, warmth)
     entries = {label: baseline if isinstance(method, AR) else Entry(method, True, warmth)
                for label, method in methods}
-    with kept_in(folder) as runs:
+    with existing_or_temporary(folder) as runs:
         shards = Shards.of(trial, heads, runs, crew.place if crew else None)
         shards.draw(list(dict.fromkeys([baseline, *entries.values()])), crew, "evaluate")
         return [{"method": label, **shards.row(entry, baseline)}
@@ -37,8 +37,8 @@ def evaluate(backbone: Backbone, heads: DraftHeads | None, methods: Sequence[tup
 
 
 @contextmanager
-def kept_in(folder: Path | None) -> Iterator[Path]:
-    """The folder itself, or one that is gone after the block."""
+def existing_or_temporary(folder: Path | None) -> Iterator[Path]:
+    """Yield the folder; None: a temporary folder, removed after the block."""
     if folder is not None:
         yield folder
         return

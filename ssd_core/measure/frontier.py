@@ -1,9 +1,9 @@
 """Quality against cost: many settings of the methods on the same prompts, for tables and plots.
 
-Cost is told three ways: forward passes, seconds of one picture on this machine, where every method
-has the number of threads that is best for it, and seconds modelled for a card, where a pass takes
-as long as its launches or as reading the weights, whichever is longer, and a draft as long as
-reading what drafts. Passes are those measured here; the model only prices them.
+Cost is given as forward passes, as seconds of one picture on this machine (every method with its
+best number of threads), and as modelled seconds on a card. In the model a pass takes the longer of
+its launches and reading the weights; a draft takes as long as reading the drafter's weights. The
+number of passes is measured here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Card:
     weights: float  # bytes
     ar_launches: int
     other_launches: int
-    draft_shares: Mapping[str, float]  # {drafter: bytes that a draft reads, in those of a pass}
+    draft_shares: Mapping[str, float]  # {drafter: bytes that a draft reads, as a share of a pass}
 
     def seconds(self, passes: float, entry: Entry, rows: int) -> float:
-        """Modelled seconds of a picture of so many rows that takes so many passes."""
+        """Modelled seconds of a picture of `rows` rows in `passes` passes."""
         launches = self.ar_launches if entry.name == AR.name else self.other_launches
         reading = self.weights / self.bandwidth
         drafter, drafts = drafting(entry, passes, rows)
@@ -57,26 +57,26 @@ class Card:
 JANUS_7B = (13.8e9, 437, 480, {"heads": 0.04, "row": 0.08})
 CARDS = (Card("Janus-Pro-7B, RTX 4090", 1.0e12, *JANUS_7B),
          Card("Janus-Pro-7B, H200", 4.6e12, *JANUS_7B))
-CARRIED = 0.3  # what carrying a change over reads, as a share of a draft by the row drafter
+CARRIED = 0.3  # bytes read to propagate a change, as a share of a draft by the row drafter
 
 
 def drafting(entry: Entry, passes: float, rows: int) -> tuple[str, float]:
-    """Which drafter runs, and how often in a picture of so many rows; the method is resolved.
+    """Return the drafter of a resolved method, and its number of drafts in a picture.
 
-    SSD drafts once a block; other methods that draft do so in every pass.
+    SSD drafts once per block; other methods with a drafter draft in every pass.
     """
     method = entry.method
     if not entry.heads or not method.uses_heads:
         return "", 0.0
     drafter = getattr(method, "drafter", "heads")
     if isinstance(method, SSD):
-        assert method.k_v is not None  # as it is resolved
+        assert method.k_v is not None  # the method is resolved
         return drafter, rows / method.k_v
     return drafter, passes * (1 + CARRIED * (drafter == "row"))
 
 
 def entries(heads: DraftHeads | None) -> list[Entry]:
-    """AR, the paper's settings, and every other setting that these heads allow."""
+    """Return AR, the paper's settings, and all other settings that these heads allow."""
     drafters = [] if heads is None else ["heads"] * (heads.k_v > 0) + ["row"] * (
         heads.row is not None)
     paper = PAPER[1:] if "heads" in drafters else ()
@@ -87,7 +87,7 @@ def entries(heads: DraftHeads | None) -> list[Entry]:
 
 
 def by_row_drafter() -> list[Method]:
-    """SSD with rows by the row drafter, its commits fused or not."""
+    """Return SSD with the row drafter, with and without fused commits."""
     plain = [SSD(k_v=1, rounds=r, drafter="row") for r in ROUNDS]
     return [*plain, *(SSD(k_v=1, rounds=r, drafter="row", fused_commit=True) for r in ROUNDS[1:])]
 
@@ -107,7 +107,7 @@ def is_paper(entry: Entry) -> bool:
 
 
 def front(rows: Sequence[dict], cost: str) -> list[str]:
-    """Labels of the rows that no other row beats in claims at the same cost or less."""
+    """Labels of the Pareto front: no other row obeys more claims at the same cost or less."""
     best, labels = -1.0, []
     for row in sorted(rows, key=lambda row: (row[cost], -row["caption_accuracy"])):
         if row["caption_accuracy"] > best:
@@ -130,24 +130,24 @@ QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a
 
 
 def priced(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
-    """The measured keys with `modelled`, seconds by card, and the first card's as a key for plots.
+    """Add to the measured keys `modelled`, seconds by card, and `card_seconds` for plots.
 
-    rows: of a picture.
+    rows: number of rows of a picture.
     """
     out = []
     for entry, row in measured:
         seconds = {card.name: card.seconds(row["passes"], entry, rows) for card in CARDS}
         first = seconds[CARDS[0].name]
-        more = CARDS[0].seconds(row["passes"] + row["passes_se"], entry, rows)
+        upper = CARDS[0].seconds(row["passes"] + row["passes_se"], entry, rows)
         out.append({**row, "modelled": seconds, "card_seconds": first,
-                    "card_seconds_se": more - first})
+                    "card_seconds_se": upper - first})
     return out
 
 
 def timed(shards: Shards, entries: Sequence[Entry], repeats: int) -> list[dict]:
-    """For every entry the seconds of one picture and its best number of threads, measured in turn.
+    """Time one picture of every entry in interleaved runs; return seconds and threads.
 
-    Without repeats nothing is measured.
+    repeats 0: measures nothing and returns None for both.
     """
     if not repeats:
         return [{"median_seconds": None, "threads": None} for _ in entries]
@@ -176,15 +176,15 @@ def line(row: dict) -> list[str]:
 
 
 def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
-    """Markdown: the table, the front by passes and the plots' names."""
+    """Return Markdown with the table, the Pareto front by passes and the plots."""
     best = ", ".join(front(rows, "passes"))
     pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
     return (f"# Quality against cost\n\n{about} ± one standard error. Seconds are of one picture, "
             "medians of interleaved runs, each method with the number of threads that is best for "
-            "it; how much faster than the fastest AR that is, `ssd bench` tells. Modelled seconds "
-            "price the passes counted here for another backbone: a pass takes as long as its "
-            "launches (5 microseconds each) or as reading the weights, and a draft as reading the "
-            "drafter and the image head. Rings mark AR and the paper's own "
+            "it; `ssd bench` compares them with the fastest AR. Modelled seconds are for the passes "
+            "counted here by another backbone: a pass takes the longer of its launches (5 "
+            "microseconds each) and reading the weights, a draft as long as reading the drafter and "
+            "the image head. Rings mark AR and the paper's own "
             f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
             f"claims in as few passes: {best}.\n\n{pictures}\n")
 
@@ -204,11 +204,11 @@ def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[di
     for name, cost, unit in AXES if plots else ():
         if rows[0][cost] is None:
             continue  # nothing was timed
-        named = paper | set(front(rows, cost))
+        labelled = paper | set(front(rows, cost))
         for quality, axis in QUALITIES:
             drawn.append(f"frontier-{quality}-{name}.png")
             with written_whole(out / drawn[-1]) as temporary:
-                plot(rows, cost, unit, temporary, axis, named, paper)
+                plot(rows, cost, unit, temporary, axis, labelled, paper)
     for suffix, text in (("json", json.dumps(rows, indent=1) + "\n"),
                          ("md", page(rows, about, drawn))):
         with written_whole(out / f"frontier.{suffix}") as temporary:

@@ -1,4 +1,4 @@
-"""On what a measurement ran: the processor's name, and whether other programs were at work."""
+"""Describes the machine of a measurement: its processor, and whether other programs were busy."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ..model.processor import processor
 
 __all__ = ["OtherWork", "processor", "waiting"]
 
-IDLE = 0.3  # of the machine's cores taken by others: below that it is called idle
+IDLE = 0.3  # a smaller share of the cores used by other programs counts as idle
 
 
 def waiting() -> str:
-    """How OpenMP's threads wait, such as " (passive)"; empty where the library decides."""
+    """Return how OpenMP's threads wait, such as " (passive)"; empty if the library decides."""
     policy = os.environ.get(openmp.VARIABLE)
     return f" ({policy.lower()})" if policy else ""
 
 
 def busy_seconds() -> float | None:
-    """Seconds that all cores together have worked since the machine started; None if unknown."""
+    """Busy seconds of all cores together since the machine started; None if unknown."""
     try:
         first = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()
         ticks = os.sysconf("SC_CLK_TCK")
@@ -32,14 +32,14 @@ def busy_seconds() -> float | None:
 
 
 def own_seconds() -> float:
-    """Seconds that this process and its finished children have worked."""
+    """CPU seconds of this process and its finished children."""
     return sum(os.times()[:4])
 
 
 class OtherWork:
-    """How busy other programs keep the machine from now on.
+    """Measures from now on how busy other programs keep the machine.
 
-    The system's own load average would count this process, too, and what ran a minute ago.
+    The system's load average would include this process and work of a minute ago.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OtherWork:
         return time.perf_counter(), busy_seconds(), own_seconds()
 
     def load(self) -> float | None:
-        """Mean share of the cores that others took; None where the system does not tell."""
+        """Mean share of the cores used by other programs; None if unknown."""
         (wall, busy, own), (begun, before, mine) = self.now(), self.start
         if busy is None or before is None or wall <= begun:
             return None
@@ -58,7 +58,7 @@ class OtherWork:
         return max(0.0, others / (wall - begun) / (os.cpu_count() or 1))
 
     def words(self) -> str:
-        """ "idle", "busy (load 0.8)", or "unknown load"."""
+        """Return "idle", "busy (load 0.8)", or "unknown load"."""
         load = self.load()
         if load is None:
             return "unknown load"

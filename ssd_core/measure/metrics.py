@@ -1,4 +1,4 @@
-"""What is measured of a method's pictures, and of plain AR's on the same prompts and seeds.
+"""Metrics of a method's pictures, and their comparison with AR's for the same prompts and seeds.
 
 Every prompt is a postcard caption that was not used in training. A low NLL alone can mean bland
 pictures; read it with object accuracy, entropy and the Frechet distance to real postcards.
@@ -32,7 +32,7 @@ PROMPT_SEED = HELD_OUT + 500_000  # disjoint from the training stages' held-out 
 
 
 def require_postcards(backbone: Backbone) -> None:
-    """Raise SSDError unless pictures have the size of postcards, which the checker reads."""
+    """Raise SSDError unless pictures have the size of postcards, as the checker requires."""
     if backbone.size != (SIZE, SIZE):
         width, height = backbone.size
         raise SSDError(f"{backbone.name} draws {width}x{height} pixels, and claims are checked on "
@@ -41,7 +41,7 @@ def require_postcards(backbone: Backbone) -> None:
 
 @dataclass
 class Decoded:
-    """One method on all prompts: tokens [n, R, C] and the statistics of every batch."""
+    """A method's tokens [n, R, C] for all prompts, and the statistics of every batch."""
 
     tokens: torch.Tensor
     stats: list[Mapping]
@@ -59,14 +59,14 @@ class Trial:
         return decode_all(self.backbone, heads, method, self.captions, self.batch, self.sampling)
 
     def row(self, decoded: Decoded, baseline: torch.Tensor) -> dict:
-        """The measured keys of a method; baseline: AR's tokens for the same seeds."""
+        """Return a method's metrics; baseline: AR's tokens for the same seeds."""
         measured = measure(self.backbone, self.classifier, self.captions, decoded.tokens,
                            self.sampling, self.batch)
         return self.summary(measured, decoded.stats, identical(decoded.tokens, baseline))
 
     def summary(self, measured: Mapping[str, list], stats: Sequence[Mapping],
                 same: list[float]) -> dict:
-        """Means with errors. measured: as `measure` returns it. same: as `identical` does."""
+        """Return means with errors. measured: from `measure`. same: from `identical`."""
         values = {**measured, "identical_tokens": same,
                   "passes": [float(n) for batch in stats for n in batch["passes_each"]]}
         features = torch.tensor(values.pop("features"), dtype=torch.float64)
@@ -79,44 +79,44 @@ class Trial:
 
 def decode_all(backbone: Backbone, heads: DraftHeads | None, method: Method,
                captions: Sequence[str], batch: int, sampling: Sampling) -> Decoded:
-    """All captions by one method; prompt i uses seed + i."""
+    """Decode all captions by one method; prompt i uses seed + i."""
     tokens, stats = [], []
     for a in range(0, len(captions), batch):
-        done = finished(generate(backbone, captions[a : a + batch], method, heads,
-                                 sampling.later(a)))
-        tokens.append(done.tokens)
-        stats.append(done.stats)
+        result = finished(generate(backbone, captions[a : a + batch], method, heads,
+                                   sampling.later(a)))
+        tokens.append(result.tokens)
+        stats.append(result.stats)
     return Decoded(torch.cat(tokens), stats)
 
 
 @torch.inference_mode()
 def measure(backbone: Backbone, classifier: FeatureNet, captions: Sequence[str],
             tokens: torch.Tensor, sampling: Sampling, batch: int) -> dict[str, list]:
-    """Per metric one number per picture (object accuracy: one per thing), plus `features`."""
+    """Return {metric: number per picture (object accuracy: per thing)}, plus `features`."""
     out: dict[str, list] = defaultdict(list)
     for a in range(0, len(captions), batch):
         part, words = tokens[a : a + batch], captions[a : a + batch]
         pixels = (backbone.decode(part) * 255).round().byte().cpu()
         out["features"] += classifier.features_of(pixels).tolist()
         for picture, caption in zip(pixels.numpy(), words, strict=True):
-            said = claims(caption)
-            verdicts = check(picture, said)
+            caption_claims = claims(caption)
+            verdicts = check(picture, caption_claims)
             out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
-            out["object_accuracy"] += objects(said, verdicts)
+            out["object_accuracy"] += objects(caption_claims, verdicts)
         out["nll"] += nll(backbone, words, part, sampling).tolist()
         out["entropy"] += [code_entropy(picture) for picture in part]
     return dict(out)
 
 
 def identical(tokens: torch.Tensor, baseline: torch.Tensor) -> list[float]:
-    """Per picture the share of tokens [n, R, C] that are the baseline's."""
+    """Share of tokens [n, R, C] equal to the baseline's, per picture."""
     return (tokens == baseline.to(tokens.device)).float().flatten(1).mean(1).tolist()
 
 
-def objects(said: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
-    """For every thing in a caption 1.0 if kind, colour and place are all right, else 0.0."""
+def objects(checked: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
+    """Return for every thing in a caption 1.0 if kind, colour and place are right, else 0.0."""
     things: dict[int, bool] = {}
-    for claim, holds in zip(said, verdicts, strict=True):
+    for claim, holds in zip(checked, verdicts, strict=True):
         if claim.thing is not None:
             things[claim.thing] = things.get(claim.thing, True) and holds
     return [float(holds) for holds in things.values()]
@@ -142,7 +142,7 @@ def code_entropy(tokens: torch.Tensor) -> float:
 
 
 def with_errors(measured: dict[str, list[float]]) -> dict[str, float]:
-    """Means, and standard errors under name + "_se"."""
+    """Return means, and standard errors under name + "_se"."""
     out = {}
     for name, values in measured.items():
         spread = stdev(values) if len(values) > 1 else 0.0

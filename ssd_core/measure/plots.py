@@ -14,7 +14,7 @@ from ..front.sheet import CHIPS, OTHER_CHIP
 COLOURS = 64  # of a saved plot, which then has a third of the bytes
 MARKERS = "os^Dv"  # by temperature, the lowest first
 MISSING = "plots need matplotlib: run pip install matplotlib, or leave them out with --no-plots"
-# Places of a label around its point, in points: the first that covers nothing is taken.
+# Positions of a label around its point, in points; the first without overlap is used.
 PLACES = [(8, 8, "left"), (8, -8, "left"), (-8, 8, "right"), (-8, -8, "right"),
           (9, 0, "left"), (-9, 0, "right"), (8, 18, "left"), (-8, 18, "right"),
           (8, -18, "left"), (-8, -18, "right"), (8, 28, "left"), (8, -28, "left"),
@@ -22,7 +22,7 @@ PLACES = [(8, 8, "left"), (8, -8, "left"), (-8, 8, "right"), (-8, -8, "right"),
 
 
 def require_matplotlib() -> None:
-    """SSDError if matplotlib is missing."""
+    """Raise SSDError if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -34,9 +34,9 @@ CLAIMS = ("caption_accuracy", "share of a caption's claims obeyed")
 
 def plot(rows: list[dict], key: str, unit: str, path: Path, quality: tuple[str, str] = CLAIMS,
          named: Collection[str] | None = None, ringed: Collection[str] = ()) -> None:
-    """A quality of rows (key and words) against rows[...][key], both with errors; a PNG.
+    """Plot a quality (its key and axis label) against rows[...][key], with errors, as PNG.
 
-    named: the methods whose points get their label; None: all. ringed: those with a ring.
+    named: methods whose points get a label; None: all. ringed: methods whose points get a ring.
     """
     from matplotlib.figure import Figure
 
@@ -97,7 +97,7 @@ def legend(axes, rows: list[dict], temperatures: list[float]) -> None:
 
 def name_points(figure, axes, rows: list[dict], key: str, quality: str = CLAIMS[0],
                 named: Collection[str] | None = None) -> None:
-    """A label beside every named point, with a line to it, unless it would cover something."""
+    """Put a label with a line beside every named point, unless it would overlap."""
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
@@ -119,7 +119,7 @@ def name_points(figure, axes, rows: list[dict], key: str, quality: str = CLAIMS[
 
 
 def boxes_around(axes, row: dict, key: str, quality: str, reach: float = 6.0) -> list:
-    """The pixels of a point and of its error along x."""
+    """Return the bounding boxes of a point and of its error bar along x, in pixels."""
     from matplotlib.transforms import Bbox
 
     at, error, height = row[key], row[f"{key}_se"], row[quality]

@@ -1,9 +1,8 @@
-"""Many prompts by many methods, a batch at a time, so that a run can be interrupted.
+"""Decodes many prompts by many methods, batch by batch, so that a run can be interrupted.
 
-Every method decodes a batch before the next batch begins: a machine that slows down slows all of
-them. Each batch leaves two files below the folder, and a batch whose files are there is not decoded
-again, whether one process decodes or many workers do. Remove the folder when a method's code has
-changed.
+Every method decodes a batch before the next batch begins, so that a machine that slows down affects
+all of them. Each batch is saved in two files, and a batch whose files exist is not decoded again,
+neither by one process nor by many workers. Remove the folder when a method's code has changed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .metrics import Decoded, Trial, decode_all, identical, measure, with_errors
 
 @dataclass(frozen=True)
 class Entry:
-    """A row to measure: a method, with or without heads."""
+    """A row of the table: a method, with or without heads."""
 
     method: Method
     heads: bool = True
@@ -53,14 +52,13 @@ class Entry:
         return label(self.method_on(backbone)) + bare + warm
 
     def method_on(self, backbone: Backbone) -> Method:
-        """The method with the backbone's own values for what is unset."""
+        """Return the method with unset knobs resolved by the backbone's preset."""
         return self.method.resolve(backbone.preset)
 
 
 @dataclass(frozen=True)
 class BatchTask:
-    """A batch of captions by one method: tokens and statistics as .npz, what is measured as .json.
-    """
+    """A batch of captions by one method; saves tokens and statistics as .npz, metrics as .json."""
 
     name: str
     entry: Entry
@@ -88,7 +86,7 @@ class BatchTask:
 
 @dataclass
 class Shards:
-    """What all rows have in common, and the folder of the batches decoded so far."""
+    """The conditions that all rows share, and the folder of the decoded batches."""
 
     trial: Trial
     heads: DraftHeads | None
@@ -98,14 +96,14 @@ class Shards:
     @classmethod
     def of(cls, trial: Trial, heads: DraftHeads | None, runs: Path,
            place: Place | None = None) -> Shards:
-        """A folder below `runs` for these very conditions: nothing of another run is taken.
+        """Choose a folder below `runs` by a hash of the conditions, so that runs do not mix.
 
         place: where the crew computes; None: where the trial's backbone is.
         """
         backbone, sampling = trial.backbone, trial.sampling
         place = place or Place.of(Loaded(backbone))
-        same = [backbone.sha256, place.dtype, place.device, trial.batch, asdict(sampling)]
-        digest = hashlib.sha256(json.dumps(same).encode()).hexdigest()[:12]
+        conditions = [backbone.sha256, place.dtype, place.device, trial.batch, asdict(sampling)]
+        digest = hashlib.sha256(json.dumps(conditions).encode()).hexdigest()[:12]
         return cls(trial, heads, runs / digest, place)
 
     def label(self, entry: Entry) -> str:
@@ -118,7 +116,7 @@ class Shards:
         return replace(self.trial.sampling.later(start), temperature=entry.temperature)
 
     def refused(self, entry: Entry) -> str | None:
-        """Why a row cannot be measured here, or None."""
+        """Return why a row cannot be measured here, or None."""
         try:
             prepare(self.trial.backbone, self.trial.captions[:1], entry.method,
                     self.heads_for(entry), self.sampling(entry))
@@ -127,7 +125,7 @@ class Shards:
         return None
 
     def task(self, entry: Entry, start: int) -> BatchTask:
-        """The batch whose first caption has this number."""
+        """Return the batch that starts with caption number `start`."""
         own, heads = entry.method_on(self.trial.backbone), self.heads_for(entry)
         used = heads.sha256 if heads and own.uses_heads else None
         key = hashlib.sha256(repr((own, entry.heads, used)).encode()).hexdigest()[:8]
@@ -140,29 +138,29 @@ class Shards:
         return range(0, len(self.trial.captions), self.trial.batch)
 
     def draw(self, rows: Sequence[Entry], crew: Crew | None = None, label: str = "decode") -> int:
-        """Every row's batches that are not in the folder, a batch by all rows before the next one.
+        """Draw all missing batches, each by all rows before the next; return how many pictures.
 
-        Returns the number of pictures drawn. crew: None draws in this process.
+        crew: None draws in this process.
         """
         tasks = [self.task(entry, start) for start in self.starts() for entry in rows]
         loaded = Loaded(self.trial.backbone, self.heads)
         return work(tasks, self.folder, crew or InProcess(loaded), label)
 
     def decoded(self, entry: Entry, start: int) -> Decoded:
-        """One batch that has been drawn, from the folder."""
+        """Read a drawn batch from the folder."""
         with np.load(self.folder / f"{self.task(entry, start).name}.npz") as arrays:
             return Decoded(torch.from_numpy(arrays["tokens"]), [json.loads(str(arrays["stats"]))])
 
     def all(self, rows: Sequence[Entry], crew: Crew | None = None) -> dict[Entry, Decoded]:
-        """Every row's pictures, drawn where they are not in the folder."""
+        """Return every row's pictures; draws those that are not in the folder."""
         self.draw(rows, crew)
         return {entry: joined([self.decoded(entry, start) for start in self.starts()])
                 for entry in rows}
 
     def row(self, entry: Entry, baseline: Entry) -> dict:
-        """The measured keys of a row that has been drawn; one batch at a time is in memory.
+        """Return the metrics of a drawn row; holds one batch at a time in memory.
 
-        baseline: AR at the same temperature, drawn too.
+        baseline: AR at the same temperature, also drawn.
         """
         same, stats = [], []
         measured: dict[str, list] = defaultdict(list)
@@ -197,10 +195,10 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
 
 
 def costs(decoded: Decoded) -> dict[str, float]:
-    """Step acceleration by picture, seconds a picture by batch; both with errors.
+    """Step acceleration per picture and seconds per picture, with errors.
 
-    Seconds of batches, which several processes may have drawn at once, serve to plan further runs.
-    They are not compared with AR's: `bench` does that, every method at its best.
+    Several processes may have drawn batches at once, so these seconds only help to plan further
+    runs; for comparisons with AR use `bench`.
     """
     fewer = [stats["ar_passes"] / passes for stats in decoded.stats
              for passes in stats["passes_each"]]

@@ -66,7 +66,7 @@ class BackboneRecipe:
 
 
 def load_codec(recipe: BackboneRecipe) -> VQTokenizer:
-    """Load the tokenizer of the postcard that the recipe names, or that of stage 1 in its folder."""
+    """Load the tokenizer of the postcard that the recipe names, else that of stage 1."""
     if recipe.tokenizer:
         source = require_postcard(load_backbone(recipe.tokenizer, "cpu", "fp32")).picture_codec
         assert isinstance(source, VQTokenizer)
@@ -253,6 +253,6 @@ def held_out_metrics(backbone: Postcard, probe: SceneProbe, codec: PictureCodec,
             batch = tokens[a : a + 32].to(device)
             hidden = hidden_states(backbone, prompts.to(device), batch)
             nll.append(loss_of(backbone, hidden, batch).item())
-        fields_read.append(probe.share_told(heard[0], fields.to(device)))
+        fields_read.append(probe.share_right(heard[0], fields.to(device)))
     return {"held_out_pictures": count, "held_out_nll": mean(nll),
             "fields_read": mean(fields_read)}

@@ -80,4 +80,4 @@ def held_out_share(net: FeatureNet, probe: SceneProbe, recipe: ClassifierRecipe)
     """Return the share of fields that are right on held-out postcards."""
     painted = pictures(recipe.held_out, recipe.out, HELD_OUT)
     batch, fields = batch_of(painted, HELD_OUT, list(range(recipe.held_out)))
-    return probe.share_told(net(batch), fields)
+    return probe.share_right(net(batch), fields)

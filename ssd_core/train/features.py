@@ -48,10 +48,10 @@ class FeatureNet(nn.Module):
         return torch.cat([self(part) for part in pictures.split(batch)]).double()
 
     def distance(self, features: torch.Tensor, draws: int = 32, seed: int = 0) -> dict[str, float]:
-        """Return `frechet`, the distance of features [n, ...] from real postcards, and `frechet_se`.
+        """Return `frechet`, the distance of features [n, ...] from real postcards, with its error.
 
-        The standard error is from a bootstrap over the n pictures. A small n makes the distance
-        larger: compare only distances of equally many pictures.
+        `frechet_se` is a standard error from a bootstrap over the n pictures. A small n makes the
+        distance larger: compare only distances of equally many pictures.
         """
         real = self.mean.double(), self.covariance.double()
         generator = torch.Generator().manual_seed(seed)

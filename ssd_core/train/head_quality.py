@@ -69,7 +69,8 @@ def acceptance(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
 
 def overlaps_by_offset(heads: DraftHeads, backbone: Backbone, drawn: Pictures,
                        team: Team) -> dict[str, list[float]]:
-    """Return `overlaps` of this process's pictures for each head, by offset, and the row drafter."""
+    """Return `overlaps` of this process's pictures by offset of each head, and of the row drafter.
+    """
     each: dict[str, list[float]] = {}
     for hidden, embedding in teacher_parts(backbone, drawn.pick(team.share(len(drawn))), team):
         for name, head, step in offsets(heads, backbone.grid.columns):

@@ -55,8 +55,7 @@ class Run:
 
 
 def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
-    """Train, save the recipe's file and return held-out acceptance by offset, or of the row drafter.
-    """
+    """Train, save the recipe's file and return held-out acceptance by offset."""
     with joined(recipe.device) as team:
         with team.agreeing() as facts:
             run = prepared(recipe, team, say)

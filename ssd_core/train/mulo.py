@@ -1,9 +1,9 @@
 """The samplers of MuLo-SD, between a backbone and a smaller one of the same kind (stage 5).
 
-They learn on pictures that the larger backbone drew itself: a picture at both sizes is the picture
-of the codec and its reduction. Each sampler is told by the vectors of the right codes and by pixels
-after the codec, of values and of their differences; its output is held near the codebook (MuLo-SD,
-section 4.1, whose perceptual and adversarial terms need networks that are not part of this pack).
+They learn from pictures that the larger backbone drew: the codec's pixels and their reduction are
+the same picture at both sizes. The loss compares code vectors, pixels after the codec and
+differences of neighbouring pixels, and pulls the output towards the codebook (MuLo-SD, section 4.1,
+without its perceptual and adversarial terms, which need further networks).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PICTURES_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class MuloRecipe:
-    """Which two backbones are joined, and how the samplers learn."""
+    """The two backbones, and how the samplers between them learn."""
 
     out: Path = option(REQUIRED, "Folder of the larger backbone, or of a copy of it.")
     drafter: str = option(REQUIRED, "The smaller backbone: a file or folder in the folder of --out "
@@ -51,7 +51,7 @@ class MuloRecipe:
 
 
 def check(recipe: MuloRecipe) -> None:
-    """SSDError for numbers that make no sense, before anything is loaded."""
+    """Raise SSDError for invalid numbers, before anything is loaded."""
     for name, least in (("pictures", 0), ("held_out", 0), ("steps", 1), ("batch", 1), ("width", 1),
                         ("blocks", 1)):
         if getattr(recipe, name) < least:
@@ -59,7 +59,7 @@ def check(recipe: MuloRecipe) -> None:
 
 
 def ratio_of(small: Backbone, large: Backbone) -> int:
-    """How many cells of the larger grid stand for one of the smaller, in each direction."""
+    """Return how many cells of the larger grid make a cell of the smaller, per direction."""
     ratio = large.grid.rows // small.grid.rows
     if ratio < 2 or (small.grid.rows * ratio, small.grid.columns * ratio) != (
             large.grid.rows, large.grid.columns):
@@ -70,7 +70,7 @@ def ratio_of(small: Backbone, large: Backbone) -> int:
 
 @torch.no_grad()
 def reduced(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [n, R, C] of the larger backbone as tokens of the smaller, by way of the pictures."""
+    """Convert tokens [n, R, C] of the larger backbone to the smaller, by reducing the pictures."""
     parts = []
     for part in tokens.long().split(PICTURES_AT_ONCE):
         pixels = large.decode(part).permute(0, 3, 1, 2)
@@ -80,37 +80,36 @@ def reduced(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Ten
 
 
 def differences(pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of neighbouring pixels [B, 3, H, W], down and to the right."""
+    """Differences between neighbours in pixels [B, 3, H, W], downwards and to the right."""
     return pixels.diff(dim=2), pixels.diff(dim=3)
 
 
 def loss_of(sampler: nn.Module, source: torch.Tensor, goal: torch.Tensor, codec: PictureCodec,
             codes: torch.Tensor, shown: torch.Tensor) -> torch.Tensor:
-    """How far a sampler's vectors are from the right ones, in the codebook and on the picture.
+    """Distance of a sampler's output from the goal, in code vectors and in pixels.
 
     source, goal: code vectors [B, d, R, C] before and after. shown: pixels of the goal.
     """
-    made = sampler(source)
-    nearest = codes[nearest_codes(made.detach().permute(0, 2, 3, 1), codes)].permute(0, 3, 1, 2)
-    pixels = codec.pixels(made + (nearest - made).detach())  # the gradient passes straight through
+    output = sampler(source)
+    nearest = codes[nearest_codes(output.detach().permute(0, 2, 3, 1), codes)].permute(0, 3, 1, 2)
+    pixels = codec.pixels(output + (nearest - output).detach())  # straight-through gradient
     size = goal.square().mean()
-    total = (F.mse_loss(made, goal) + 0.25 * F.mse_loss(made, nearest)) / size
+    total = (F.mse_loss(output, goal) + 0.25 * F.mse_loss(output, nearest)) / size
     total = total + F.l1_loss(pixels, shown)
-    for mine, right in zip(differences(pixels), differences(shown), strict=True):
-        total = total + F.l1_loss(mine, right)
+    for difference, expected in zip(differences(pixels), differences(shown), strict=True):
+        total = total + F.l1_loss(difference, expected)
     return total
 
 
 def train(recipe: MuloRecipe, say: Say = silent) -> dict:
-    """Train both samplers, save them in recipe.out and return what they keep of held-out pictures.
-    """
+    """Train both samplers, save them in recipe.out and return held-out metrics."""
     check(recipe)
-    place = located(recipe.drafter)
-    if recipe.out.resolve() not in (place.resolve().parent, *place.resolve().parent.glob("*")):
-        raise SSDError(f"drafter {place}: put it into {recipe.out} or beside that folder, where "
+    path = located(recipe.drafter)
+    if recipe.out.resolve() not in (path.resolve().parent, *path.resolve().parent.glob("*")):
+        raise SSDError(f"drafter {path}: put it into {recipe.out} or beside that folder, where "
                        "it is looked for")
     large = load_backbone(recipe.backbone or recipe.out, recipe.device, "fp32")
-    small = load_backbone(place, recipe.device, "fp32")
+    small = load_backbone(path, recipe.device, "fp32")
     drawn = load_pictures(Path(recipe.data or recipe.out), large)
     large, generator = large.resized(drawn.size), torch.Generator().manual_seed(recipe.seed)
     available = len(drawn) - min(recipe.held_out, len(drawn) // 4)
@@ -127,7 +126,7 @@ def train(recipe: MuloRecipe, say: Say = silent) -> dict:
     learn(recipe, drafter, large, drawn.tokens[:shown].long(), coarse[:shown], generator)
     drafter.requires_grad_(False).eval()
     summary = {"pictures": shown, "steps": recipe.steps}
-    save_samplers(drafter, large, recipe.out / SAMPLERS_FILE, place.name, summary)
+    save_samplers(drafter, large, recipe.out / SAMPLERS_FILE, path.name, summary)
     return {"stage": "mulo", **summary,
             **held_out_metrics(drafter, large, drawn.tokens[available:].long(), coarse[available:])}
 
@@ -138,7 +137,7 @@ def both(drafter: Drafter) -> nn.ModuleList:
 
 def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Tensor,
           coarse: torch.Tensor, generator: torch.Generator) -> None:
-    """All steps over tokens [n, R, C] of both sizes, from where a checkpoint left off."""
+    """Run all steps over tokens [n, R, C] of both sizes, from a checkpoint if there is one."""
     samplers, small = both(drafter), drafter.backbone
     for backbone in (large, small):
         backbone.requires_grad_(False)

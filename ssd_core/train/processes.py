@@ -1,7 +1,7 @@
 """The processes that train one model together, as `accelerate launch` or torchrun started them.
 
-Every process computes its share of a batch; summed gradients keep their weights equal; the first
-one alone writes and speaks. A process that nothing launched is the first of one, by the same calls.
+Every process computes its share of a batch; summed gradients keep their weights equal; only the
+first process writes files and prints. A single process is a team of size 1, with the same calls.
 Knows nothing about models.
 """
 
@@ -25,20 +25,20 @@ PRECISIONS = ("no", "bf16")
 
 
 def launched() -> int:
-    """How many processes were started together."""
+    """Return how many processes were started together."""
     size = os.environ.get(SIZE, "1")
     return int(size) if size.isdecimal() else 1
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes and speaks; known before any has joined."""
+    """Whether this process writes files and prints; known before the team is joined."""
     return launched() == 1 or os.environ.get(RANK, "0") == "0"
 
 
 class Team:
-    """This process and those it trains with; alone without an accelerator.
+    """This process and those it trains with; without an accelerator, only this process.
 
-    rank: this process's number; size: how many there are; device: where this one computes.
+    rank: number of this process; size: number of processes; device: of this process.
     """
 
     def __init__(self, device: str = "auto", accelerator: Accelerator | None = None) -> None:
@@ -52,12 +52,11 @@ class Team:
         return self.rank == 0
 
     def share(self, count: int) -> range:
-        """The numbers among 0 .. count-1 that are this process's; all shares are about equal."""
+        """Return this process's share of the numbers 0 .. count-1; shares are about equal."""
         return range(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def autocast(self, device: torch.device) -> AbstractContextManager:
-        """Products as `accelerate launch --mixed_precision` says, else bf16 where that is faster.
-        """
+        """Precision of products: as `accelerate launch` sets it, else bf16 if that is faster."""
         if self.accelerator is None or PRECISION not in os.environ:
             return mixed_precision(str(device))
         return self.accelerator.autocast()
@@ -69,7 +68,7 @@ class Team:
         return self.accelerator.reduce(tensor, reduction="sum")
 
     def sum_gradients(self, weights: Sequence[torch.nn.Parameter]) -> None:
-        """Add up what all processes' shares of a batch gave: the gradients of the whole batch."""
+        """Sum the gradients of all processes, which gives those of the whole batch."""
         for weight in weights:
             if weight.grad is not None:
                 weight.grad = self.sum(weight.grad)
@@ -96,9 +95,9 @@ class Team:
 
     @contextmanager
     def agreeing(self) -> Iterator[dict[str, Any]]:
-        """What all must do before they train: an SSDError of one ends all of them with its line.
+        """Wrap the preparation of training: an SSDError in one process ends all with its message.
 
-        Yields a dict for what must be equal in all, by what it is called.
+        Yields a dict {name: value} of facts that must be equal in all processes.
         """
         facts: dict[str, Any] = {}
         fault: SSDError | None = None
@@ -122,9 +121,9 @@ ALONE = Team()
 
 @contextmanager
 def joined(device: str) -> Iterator[Team]:
-    """The team that this process was launched into; it is left at the end.
+    """Join the team that this process was launched into, and leave it at the end.
 
-    device: what the user asked for; several processes each take a card of their own.
+    device: the user's choice; several processes each take their own card.
     """
     if launched() == 1 and PRECISION not in os.environ:
         yield Team(device)

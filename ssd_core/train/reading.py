@@ -1,10 +1,10 @@
 """Stage 2, first part: the lower layers learn to read before the backbone learns to draw.
 
-A picture's tokens say little about its caption: which colour belongs to which thing decides a
-handful of cells out of 576. So a linear probe on the last prompt slot, half-way up the decoder,
-must tell the whole scene; captions alone are cheap, and the layers above find the scene told in one
-place. While the backbone learns to draw, a second probe on its last states tells which thing covers
-the next cell. Both are thrown away afterwards.
+A picture's tokens teach little about captions: which colour belongs to which thing affects only a
+few of 576 cells. So a linear probe on the last prompt slot, half-way up the decoder, must predict
+the whole scene. Training on captions alone is cheap, and the layers above get the scene at a single
+slot. While the backbone learns to draw, a second probe on its last states predicts which thing
+covers the next cell. Both probes are discarded afterwards.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ FIELDS: tuple[tuple[str, ...], ...] = (
 def answers(scene: Scene) -> list[int]:
     """The index of each field's true value: the scene's own, then kind and colour by place."""
     things = {thing.place: (thing.kind, thing.colour) for thing in scene.things}
-    true_values = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge, scene.ground,
-            scene.path]
+    true_values = [scene.time, scene.sky, scene.light, scene.light_place, scene.ridge,
+                   scene.ground, scene.path]
     true_values += [value for place in PLACES for value in things.get(place, (NONE, NONE))]
     return [values.index(value) for values, value in zip(FIELDS, true_values, strict=True)]
 
@@ -55,7 +55,7 @@ def answers(scene: Scene) -> list[int]:
 def cell_labels(scene: Scene, side: int = CELLS) -> torch.Tensor:
     """int64 [side * side]: 0 where a cell shows no thing, else 1 + the kind's and colour's number.
 
-    A cell of a smaller picture stands for several cells and shows a thing if any of them does.
+    A cell of a smaller picture covers several cells and shows a thing if any of them does.
     """
     numbers = [1 + KINDS.index(thing.kind) * len(COLOURS) + COLOURS.index(thing.colour)
                for thing in scene.things]
@@ -64,67 +64,67 @@ def cell_labels(scene: Scene, side: int = CELLS) -> torch.Tensor:
 
 
 class CellProbe(nn.Module):
-    """A linear read-out of what covers the next cell from the decoder's last states."""
+    """A linear probe for the thing in the next cell, on the decoder's last states."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1 + len(KINDS) * len(COLOURS), hidden))
 
     def loss(self, states: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy in nats a cell; states: [B, R*C, d], labels: int64 [B, R*C]."""
+        """Cross-entropy in nats per cell; states: [B, R*C, d], labels: int64 [B, R*C]."""
         return F.cross_entropy(F.linear(states, self.weight).flatten(0, 1), labels.flatten())
 
 
 class SceneProbe(nn.Module):
-    """A linear read-out of the scene from the state of the last prompt slot."""
+    """A linear probe for the scene, on the state of the last prompt slot."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(sum(map(len, FIELDS)), hidden))
 
     def forward(self, state: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """State [B, d] -> one [B, values] of logits a field."""
+        """State [B, d] -> logits [B, values] of each field."""
         scores = F.linear(F.rms_norm(state, state.shape[-1:]), self.weight)
         return scores.split([len(values) for values in FIELDS], dim=-1)
 
     def loss(self, state: torch.Tensor, fields: torch.Tensor,
-             said: torch.Tensor | None = None) -> torch.Tensor:
-        """Cross-entropy in nats a picture, summed over fields.
+             has_text: torch.Tensor | None = None) -> torch.Tensor:
+        """Cross-entropy in nats per picture, summed over fields.
 
-        told: int64 [B, fields]; said: bool [B], False where a picture has no text, or None.
+        fields: int64 [B, fields]. has_text: bool [B]; None: all pictures have text.
         """
-        if said is not None:
-            fields = fields.masked_fill(~said[:, None], -100)
-        count = len(fields) if said is None else said.sum().clamp(min=1)
+        if has_text is not None:
+            fields = fields.masked_fill(~has_text[:, None], -100)
+        count = len(fields) if has_text is None else has_text.sum().clamp(min=1)
         parts = (F.cross_entropy(part, fields[:, i], reduction="sum")
                  for i, part in enumerate(self(state)))
         return sum(parts, state.new_zeros(())) / count
 
     @torch.no_grad()
-    def share_told(self, state: torch.Tensor, fields: torch.Tensor) -> float:
-        """The share of fields whose likeliest value is the true one.
+    def share_right(self, state: torch.Tensor, fields: torch.Tensor) -> float:
+        """Share of fields whose most likely value is the true value.
 
-        Captions leave things unsaid: a perfect reader tells about 0.85 of them.
+        Captions do not mention everything: a perfect reader reaches about 0.85.
         """
         best = torch.stack([part.argmax(-1) for part in self(state)], dim=1)
         return (best == fields).float().mean().item()
 
 
 def read(backbone: Postcard, prompts: torch.Tensor) -> torch.Tensor:
-    """Ids [B, P] -> the state [B, d] of the last prompt slot after the reading layers."""
+    """Return the state [B, d] of the last prompt slot of ids [B, P] after the reading layers."""
     angles, positions = backbone.tables()
     x = backbone.embed_prompt(prompts) + positions[:PROMPT_LENGTH]
     return backbone.decoder(x, angles[:PROMPT_LENGTH], layers=reading_layers(backbone))[:, -1]
 
 
 def reading_layers(backbone: Postcard) -> int:
-    """The probe reads what this many layers made of the prompt; at least one layer draws."""
+    """Number of layers below the probe; at least one layer is left for drawing."""
     return min(LAYERS, len(backbone.decoder.layers) - 1)
 
 
 @contextmanager
 def heard_at_prompt(backbone: Postcard) -> Iterator[list[torch.Tensor]]:
-    """The same state, kept from full passes inside the block: one element a pass."""
+    """Yield a list that gets the state [B, d] of `read` from every full pass inside the block."""
     heard: list[torch.Tensor] = []
     hook = backbone.decoder.layers[reading_layers(backbone) - 1].register_forward_hook(
         lambda layer, args, x: heard.append(x.unflatten(0, (args[1], -1))[:, PROMPT_LENGTH - 1]))
@@ -152,4 +152,4 @@ def learn_to_read(backbone: Postcard, probe: SceneProbe, steps: int, batch: int,
         with mixed_precision(str(device)):
             state = read(backbone, prompts.to(device))
         descend(probe.loss(state, fields), optimizers, weights)
-        checkpoint.recent.append(probe.share_told(state, fields))
+        checkpoint.recent.append(probe.share_right(state, fields))

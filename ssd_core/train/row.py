@@ -1,8 +1,8 @@
-"""The row drafter, by smooth L1 to the frozen backbone's own states and a little divergence.
+"""Trains the row drafter by smooth L1 to the frozen backbone's states, plus a small divergence.
 
-Every step unrolls the sweeps of decoding: the first sweep sees only the cells above, the others see
-what the one before estimated at the left, with the picture's own tokens. Now and then a cell at the
-left has its exact state, as behind the front of a window.
+Every step unrolls the sweeps of decoding. The first sweep sees only the cells above; later sweeps
+also see the previous sweep's estimates at the left, with the picture's own tokens. A share of cells
+shows its exact state instead, as behind the frontier of a window.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sweeps(drafter: RowDrafter, grid: Grid, hidden: torch.Tensor, embedding: tor
            exact: torch.Tensor) -> Iterator[torch.Tensor]:
     """Estimates [B, R*C, d] after every sweep, from h and e [B, R*C, d] of finished pictures.
 
-    exact: [B, R*C] bool, the cells that show their neighbours their true h.
+    exact: [B, R*C] bool, the cells whose neighbours see their true h.
     """
     cells = torch.arange(grid.cells, device=hidden.device)
     around, inside = neighbours(Grid(grid.rows, grid.columns), cells)
@@ -53,10 +53,10 @@ def sweeps(drafter: RowDrafter, grid: Grid, hidden: torch.Tensor, embedding: tor
 
 def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[bool],
           generator: torch.Generator, team: Team = ALONE) -> float:
-    """Add the gradients of this process's share of a batch to the row drafter; its part of the
-    loss, the mean over sweeps.
+    """Add the gradients of this process's share of a batch; return its part of the loss.
 
-    Exact cells are drawn for the whole batch, so that they do not depend on the processes.
+    The loss is a mean over sweeps. Exact cells are drawn for the whole batch, so that they do not
+    depend on the number of processes.
     """
     assert heads.row is not None
     total, mine, grid = 0.0, team.share(len(batch)), backbone.grid
@@ -79,7 +79,7 @@ def learn(heads: DraftHeads, backbone: Backbone, batch: Pictures, drop: list[boo
 
 
 def divergence(backbone: Backbone, estimate: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-    """KL(p, q) in nats a token, of states [B, n, d]."""
+    """KL(p, q) in nats per token, of states [B, n, d]."""
     draft = backbone.logits(estimate.to(backbone.dtype)).float().log_softmax(-1)
     target = backbone.logits(hidden.to(backbone.dtype)).float().softmax(-1)
     return F.kl_div(draft, target, reduction="none").sum(-1).mean()
@@ -93,7 +93,7 @@ def most_at_once(backbone: Backbone) -> int:
 
 def last_estimate(heads: DraftHeads, grid: Grid, hidden: torch.Tensor,
                   embedding: torch.Tensor) -> torch.Tensor:
-    """Estimates [B, R*C, d] after all sweeps, no cell at the left exact."""
+    """Estimates [B, R*C, d] after all sweeps, without exact cells at the left."""
     assert heads.row is not None
     exact = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
     *_, estimate = sweeps(heads.row, grid, hidden, embedding, exact)

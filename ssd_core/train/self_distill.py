@@ -1,8 +1,8 @@
-"""Pictures that a backbone draws itself, on which its draft heads then learn (stage 3).
+"""Draws pictures with a backbone, as training data for its draft heads (stage 3).
 
-AR's pictures with the backbone's own guidance, in batches; every batch is a file of its own, so an
-interrupted run goes on where it stopped, and several workers or machines can share the work.
-`exact` draws the same pictures in fewer passes, each over more cells: cheaper in small batches.
+The pictures are AR's with the backbone's own guidance. Every batch is a file, so that an
+interrupted run can continue, and several workers or machines can share the work. `exact` draws the
+same pictures in fewer passes, each over more cells: cheaper in small batches.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
 from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
-PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from scenes of their own
-POSTCARDS, EACH_CLASS = 5184, 5  # pictures where no number is given
+PROMPT_SEED = 2_000_000_000  # captions for self-distillation come from separate scenes
+POSTCARDS, EACH_CLASS = 5184, 5  # default numbers of pictures
 MOST_AT_ONCE = 64
-ASSUMED_FREE = 8 << 30  # bytes, where the system does not tell
+ASSUMED_FREE = 8 << 30  # bytes, if the free memory is unknown
 METHODS: dict[str, Method] = {method.name: method for method in (AR(), Exact())}
 
 
@@ -72,14 +72,14 @@ class SelfDistillRecipe:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompt of picture i, and how many pictures there are where nobody says."""
+    """The prompt of picture i, and the default number of pictures."""
 
     of: Callable[[int], str]
     pictures: int
 
 
 def prompts_for(backbone: Backbone, path: str) -> Prompts:
-    """Prompts from a file, or those that a backbone is known by."""
+    """Return prompts from a file, or the default prompts of a backbone."""
     if path:
         lines = read_prompts(Path(path).expanduser(), backbone)
         return Prompts(lambda i: lines[i % len(lines)], len(lines))
@@ -92,12 +92,12 @@ def prompts_for(backbone: Backbone, path: str) -> Prompts:
 
 
 def number_type(backbone: Backbone) -> torch.dtype:
-    """The smallest type that holds the codes."""
+    """Return the smallest integer type that holds the codes."""
     return torch.int16 if backbone.codes <= 1 << 15 else torch.int32
 
 
 def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
-    """Pictures of a batch: those asked for, else the power of two that free memory has room for."""
+    """Return the batch size: the recipe's, else a power of two that fits into free memory."""
     if recipe.batch:
         return recipe.batch
     free = place.free or ASSUMED_FREE
@@ -109,7 +109,7 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
 
 
 def check(recipe: SelfDistillRecipe) -> None:
-    """SSDError for numbers that make no sense, before anything is loaded."""
+    """Raise SSDError for invalid values, before anything is loaded."""
     for name in ("pictures", "first", "batch"):
         if getattr(recipe, name) < 0:
             raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
@@ -121,13 +121,13 @@ def check(recipe: SelfDistillRecipe) -> None:
 
 
 def sampling_of(recipe: SelfDistillRecipe) -> Sampling:
-    """The sampling of picture 0; guidance 0 is the backbone's own."""
-    own = Sampling(seed=recipe.seed)
-    return replace(own, cfg=recipe.cfg) if recipe.cfg else own
+    """Return the sampling of picture 0; guidance 0 is the backbone's own."""
+    sampling = Sampling(seed=recipe.seed)
+    return replace(sampling, cfg=recipe.cfg) if recipe.cfg else sampling
 
 
 def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) -> str:
-    """One line on what is still to be drawn."""
+    """Describe in one line what remains to be drawn."""
     count, grid = sum(map(len, runs)), backbone.grid
     planned = plan(backbone, method)
     passes = len(runs) * (planned.passes or planned.usual or planned.passes_max)
@@ -140,13 +140,13 @@ def cost(backbone: Backbone, folder: Path, runs: list[range], method: Method) ->
 
 
 def about(planned: Plan) -> str:
-    """What stands before a number of passes that is no plan but an estimate or a limit."""
+    """Return the words before a number of passes that is an estimate or an upper limit."""
     return "" if planned.passes else "usually about " if planned.usual else "at most "
 
 
 @dataclass(frozen=True)
 class DistillTask:
-    """The pictures of one file, with all that recomputing their branches takes."""
+    """The pictures of one file, with everything needed to draw them."""
 
     first: int
     texts: tuple[str, ...]
@@ -176,14 +176,14 @@ class DistillTask:
 
 
 def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) -> list[DistillTask]:
-    """One task for each run of numbers."""
+    """Return one task for each range of picture numbers."""
     first = sampling_of(recipe)
     return [DistillTask(run.start, tuple(prompts.of(i) for i in run), METHODS[recipe.method],
                         first.later(run.start)) for run in runs]
 
 
 def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
-    """Draw the recipe's pictures into recipe.out/self-distill and say how long it took."""
+    """Draw the recipe's pictures into recipe.out/self-distill and return counts and seconds."""
     check(recipe)
     wanted = Wanted(recipe.workers, recipe.address)
     models = models_of(recipe)
@@ -195,9 +195,9 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
         runs = gaps(range(recipe.first, stop), drawn, at_once(recipe, backbone, crew.place))
         say(cost(backbone, folder, runs, METHODS[recipe.method]))
         started, mine = time.perf_counter(), tasks(recipe, runs, prompts)
-        made, seconds = work(mine, folder, crew, "self-distill"), time.perf_counter() - started
+        count, seconds = work(mine, folder, crew, "self-distill"), time.perf_counter() - started
     return {"stage": "self-distill", "backbone": backbone.name, "pictures": stop,
-            "method": recipe.method, "drawn_now": made,
+            "method": recipe.method, "drawn_now": count,
             "passes": sum(passes_of(folder / task.name) for task in mine), "seconds": seconds}
 
 

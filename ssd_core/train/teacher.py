@@ -1,7 +1,7 @@
-"""What a frozen backbone makes of finished pictures: the states that its draft heads learn from.
+"""The states of a frozen backbone on finished pictures, from which draft heads learn.
 
-Any backbone, each picture with a prompt of its own length: one causal pass over prompt and picture
-in the backbone's own dtype, nothing kept for another. Knows nothing about heads.
+Works for any backbone and for prompts of different lengths: one causal pass over prompt and picture
+in the backbone's own dtype, without storing keys and values. Knows nothing about heads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .processes import ALONE, Team
 
 
 class WholeSequence(KVCache):
-    """A pass over all slots at once: no keys and values are kept, hidden slots stay hidden."""
+    """A pass over all slots at once: stores no keys and values; masked slots stay masked."""
 
     def __init__(self, backbone: Backbone, hidden: torch.Tensor, slots: int) -> None:
         super().__init__(0, len(hidden), 1, 0, 1, backbone.dtype, backbone.device)
@@ -45,7 +45,7 @@ def teach(backbone: Backbone, prompts: Sequence[list[int]], tokens: torch.Tensor
 
 def slot_states(backbone: Backbone, prompts: Sequence[list[int]],
                 embedding: torch.Tensor) -> torch.Tensor:
-    """h_pre [B, slots, d] of pictures given as input embeddings [B, slots, d] of all slots."""
+    """Return h_pre [B, slots, d] from the input embeddings [B, slots, d] of all slots."""
     lengths = torch.tensor([len(ids) for ids in prompts], device=backbone.device)
     ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in prompts], True)
     prompt = backbone.embed_prompt(ids.to(backbone.device))
@@ -66,5 +66,5 @@ def cells_of(x: torch.Tensor, grid: Grid) -> torch.Tensor:
 
 
 def branch(backbone: Backbone, ids: list[int], without_text: bool) -> list[int]:
-    """A prompt's ids, or those of the guidance branch that lacks its text."""
+    """Return a prompt's ids, or those of guidance's branch without text."""
     return backbone.unconditional(ids) if without_text else ids

@@ -1,9 +1,9 @@
 """Stage 1: the picture tokenizer. Principal components, k-means, then a decoder that repairs.
 
-Squared error alone would average strokes away. So nothing is learned on the encoder's side: a code
-is the mean of patches that look alike, sharp as they are, and the decoder only learns what a patch
-gains from its neighbours. Half of the patches that choose the codes show things, which cover few
-cells of a postcard and decide most of its claims.
+Squared error alone would average strokes away. So the encoder is not trained by gradients: a code
+is the mean of similar patches and stays sharp, and the decoder only learns corrections from
+neighbouring patches. Half of the patches for k-means show things, which cover few cells of a
+postcard and decide most of its claims.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .common import cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import HELD_OUT, pictures, scene_of, to_signed
 
 FORMAT = "ssd-vq/2"
-WHITENING = 0.12  # the power of a component's variance that its scale is divided by
+WHITENING = 0.12  # components are divided by their variance to this power
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TokenizerRecipe:
 
 
 def patches_of(painted: np.ndarray, count: int, generator: torch.Generator) -> torch.Tensor:
-    """float32 [count, 3 * PATCH**2] in -1..1: as many that show things as others."""
+    """float32 [count, 3 * PATCH**2] in -1..1; half of the patches show things."""
     groups: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
     each = -(-count // len(painted) // 2)
     for seed, picture in enumerate(painted):
@@ -70,7 +70,7 @@ def principal(patches: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tens
 
 def kmeans(latents: torch.Tensor, codes: int, rounds: int,
            generator: torch.Generator) -> torch.Tensor:
-    """Means [codes, dim] of latents [n, dim]; a mean without latents goes on a random one."""
+    """Means [codes, dim] of latents [n, dim]; a mean without members moves to a random latent."""
     def pick(count: int) -> torch.Tensor:
         return latents[torch.randperm(len(latents), generator=generator)[:count]]
 
@@ -86,7 +86,7 @@ def kmeans(latents: torch.Tensor, codes: int, rounds: int,
 @torch.no_grad()
 def start(model: VQTokenizer, patches: torch.Tensor, rounds: int,
           generator: torch.Generator) -> None:
-    """Components and codes from patches [n, pixels]; the decoder starts as a plain mosaic."""
+    """Set components and codes from patches [n, pixels]; the decoder starts as a plain mosaic."""
     codes, dim = model.codebook.shape
     centre, components, variances = principal(patches, dim)
     scale = variances ** WHITENING
@@ -99,7 +99,7 @@ def start(model: VQTokenizer, patches: torch.Tensor, rounds: int,
 
 
 def set_convolution(layer: nn.Module, weight: torch.Tensor, bias: torch.Tensor) -> None:
-    """A 1 x 1 convolution's weight [out, in] and bias [out]."""
+    """Set weight [out, in] and bias [out] of a 1 x 1 convolution."""
     layer.get_parameter("weight").copy_(weight[..., None, None])
     layer.get_parameter("bias").copy_(bias)
 
@@ -130,7 +130,7 @@ def train(recipe: TokenizerRecipe) -> dict:
 
 def learn_to_repair(model: VQTokenizer, painted: np.ndarray, recipe: TokenizerRecipe, path: Path,
                     generator: torch.Generator) -> None:
-    """Squared error of what the decoder makes of the codes; codebook and encoder stay."""
+    """Train the decoder by squared error; codebook and encoder do not change."""
     weights = [*model.mosaic.parameters(), *model.repair.parameters()]
     optimizers = remember_rates([torch.optim.AdamW(weights, recipe.rate, weight_decay=0.0)])
     checkpoint = Checkpoint(path, model, optimizers, generator)
@@ -153,13 +153,13 @@ def save(model: VQTokenizer, path: Path) -> None:
 
 
 def psnr_of(mse_signed: float) -> float:
-    """dB, from a mean squared error on -1..1 pixels (peak-to-peak 2)."""
+    """Convert a mean squared error of pixels in -1..1 (peak-to-peak 2) to dB."""
     return 10 * math.log10(4 / max(mse_signed, 1e-12))
 
 
 @torch.no_grad()
 def held_out_metrics(model: VQTokenizer, count: int) -> dict:
-    """PSNR in dB (of the mean error), share of claims that survive, codes in use."""
+    """PSNR in dB (of the mean error), share of claims that still hold, number of codes used."""
     errors: list[float] = []
     verdicts: list[bool] = []
     used: set[int] = set()

@@ -1,8 +1,8 @@
 """CLIP score (Hessel et al., 2021): how well a picture fits its prompt, by transformers' CLIP.
 
-100 times the cosine of the two embeddings, 0 where it is negative, as most papers print it; the
-paper's own scale is 2.5 instead of 100. A prompt is cut where CLIP's text encoder ends, behind 77
-tokens; DPG-Bench's are often longer.
+The score is 100 times the cosine of the two embeddings, 0 if it is negative, as in most papers; the
+original paper scales by 2.5. Prompts are cut to the 77 tokens of CLIP's text encoder; DPG-Bench's
+are often longer.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ LEAST = 2  # pictures, for a covariance
 
 
 def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
-    """`fid`, and how many real pictures it was measured against."""
+    """Return `fid` and the number of real pictures."""
     clean_fid = package()
     weights = scoring.required_weights(WEIGHTS)
     real = real_pictures(scoring.required_reference(REFERENCE))
@@ -43,7 +43,7 @@ def package() -> Any:
 
 
 def real_pictures(folder: Path) -> list[str]:
-    """All pictures below a folder, as clean-fid finds them."""
+    """Return all pictures below a folder, with clean-fid's file endings."""
     from cleanfid.utils import EXTENSIONS
 
     endings = {f".{ending.lower()}" for ending in EXTENSIONS}
@@ -54,7 +54,7 @@ def real_pictures(folder: Path) -> list[str]:
 
 
 def inception(folder: Path, device: torch.device) -> torch.nn.Module:
-    """clean-fid's network from the user's folder; it would download it otherwise."""
+    """Load clean-fid's network from the user's folder; by default it would download it."""
     from cleanfid.inception_torchscript import InceptionV3W
 
     if not (folder / FILE).is_file():

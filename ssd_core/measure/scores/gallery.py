@@ -1,4 +1,4 @@
-"""The finished pictures of a suite with their prompts, and what every scorer is told."""
+"""The finished pictures of a suite with their prompts, and the settings of scorers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scoring:
     say: Callable[[str], None] = silent
 
     def required_weights(self, wanted: str) -> Path:
-        """The user's file or folder; SSDError says what is wanted if there is none."""
+        """Return the user's file or folder; SSDError with `wanted` if there is none."""
         return required("weights", self.weights, wanted)
 
     def required_reference(self, wanted: str) -> Path:
@@ -46,7 +46,7 @@ def required(flag: str, path: Path | None, wanted: str) -> Path:
 
 @dataclass(frozen=True)
 class Gallery:
-    """pictures: each one's file with its prompt."""
+    """pictures: (file, prompt) of each."""
 
     folder: Path
     pictures: Sequence[tuple[Path, str]]

@@ -1,7 +1,7 @@
 """Human Preference Score v2 (Wu et al., 2023) by its own package and weights.
 
-100 times the cosine of picture and prompt under a CLIP that learned people's preferences, as its
-benchmark prints it. Scores of v2.0 and v2.1 cannot be compared.
+The score is 100 times the cosine of picture and prompt under a CLIP trained on human preferences,
+as in its benchmark. Scores of v2.0 and v2.1 cannot be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
 
 
 def package() -> Any:
-    """The open_clip inside hpsv2, which knows how to read its checkpoint."""
+    """Import the open_clip inside hpsv2, which can read its checkpoint."""
     try:
         from hpsv2.src import open_clip
     except (ImportError, OSError) as error:
@@ -47,7 +47,7 @@ def package() -> Any:
 
 
 def file_in(path: Path) -> Path:
-    """The weights in a folder that holds one version, or the file itself."""
+    """Return the only weights file in a folder, or the file itself."""
     if path.is_file():
         return path
     files = [path / name for name in FILES if (path / name).is_file()]
@@ -58,7 +58,7 @@ def file_in(path: Path) -> Path:
 
 
 def load(open_clip: Any, path: Path, device: torch.device) -> tuple[torch.nn.Module, Any]:
-    """The model with these weights and its preparation of a picture."""
+    """Load the model and the function that prepares a picture for it."""
     model, _, prepare = open_clip.create_model_and_transforms(
         MODEL, None, precision="fp32", device="cpu", light_augmentation=True, output_dict=True)
     file = open_tensors(path)

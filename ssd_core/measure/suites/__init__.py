@@ -1,4 +1,4 @@
-"""Prompts of the papers' benchmarks, drawn into the folders that their official scorers read."""
+"""Prompts of the papers' benchmarks, with folders as their official scorers read them."""
 
 from __future__ import annotations
 

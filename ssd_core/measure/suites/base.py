@@ -1,4 +1,4 @@
-"""What a suite consists of: its prompts, and the files that its official scorer reads.
+"""The parts of a suite: its prompts, and the files that its official scorer reads.
 
 Knows nothing about drawing.
 """
@@ -20,7 +20,7 @@ from ...unicode import require_unicode
 class Item:
     """A prompt of a suite.
 
-    name: of its folder or its file. metadata: the suite's own line on the prompt, "" if none.
+    name: of its folder or file. metadata: the suite's own line about the prompt, "" if none.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Item:
 
 @dataclass(frozen=True)
 class ScorerLayout:
-    """How the scorer of a suite wants its pictures.
+    """The folder layout that the scorer of a suite requires.
 
-    samples: pictures of a prompt, if nobody says how many; most: that the scorer can read.
-    read: prompts from a file or folder, checked; raises SSDError. picture(item, sample): its path
-    below the suite's folder. grid(item): path of all samples side by side, None if the scorer
-    wants none. texts(items): further files by path. given: the folder that the scorer is given.
-    square: whether it reads square pictures only.
+    samples: default number of pictures per prompt; most: the scorer's maximum. read: reads and
+    checks prompts from a file or folder; raises SSDError. picture(item, sample): path below the
+    suite's folder. grid(item): path of all samples side by side; None if the scorer needs no grid.
+    texts(items): further files by path. given: the folder to pass to the scorer. square: whether
+    the scorer reads square pictures only.
     """
 
     name: str
@@ -69,7 +69,7 @@ def prompt_of(value: object, place: str) -> str:
 
 
 def require_items(items: Sequence[Item], path: Path, wanted: str) -> None:
-    """Raise SSDError if there are none, or if a file system could mistake two for one another."""
+    """Raise SSDError if there are none, or if two names could be the same on a file system."""
     if not items:
         raise SSDError(f"{path}: holds no prompts: give {wanted}")
     seen: set[str] = set()
@@ -81,7 +81,7 @@ def require_items(items: Sequence[Item], path: Path, wanted: str) -> None:
 
 
 def side_by_side(pictures: Sequence[Image.Image]) -> Image.Image:
-    """Pictures of one size in rows as long as there are rows, without margins: 4 are 2 x 2."""
+    """Join pictures of one size in a square grid without margins: 4 become 2 x 2."""
     columns = math.ceil(math.sqrt(len(pictures)))
     (width, height), rows = pictures[0].size, math.ceil(len(pictures) / columns)
     grid = Image.new("RGB", (columns * width, rows * height))

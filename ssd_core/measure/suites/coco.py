@@ -1,8 +1,8 @@
 """MS-COCO's captions (Lin et al., 2014), or any list of prompts: one picture each, in one folder.
 
-FID tools read the folder as it is. From COCO's own annotations a picture takes the number of the
-photograph that its caption describes, and of several captions the one with the lowest id.
-captions.json lists the prompts in the order of the pictures' names, as HPSv2's benchmark does.
+FID tools read the folder directly. With COCO's annotations a picture is named by the number of the
+photograph that its caption describes; of several captions the one with the lowest id is used.
+captions.json lists the prompts in the order of the pictures' names, as in HPSv2's benchmark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def from_json(text: str, path: Path) -> list[Item]:
 
 
 def numbered(prompts: list[tuple[object, str]]) -> list[Item]:
-    """Prompts with the place where each was found."""
+    """Number prompts, which come with their places for error messages."""
     return [Item(f"{i:05d}", prompt_of(value, place)) for i, (value, place) in enumerate(prompts)]
 
 
@@ -54,7 +54,7 @@ def is_annotation(value: object) -> bool:
 
 
 def photographs(annotations: list[dict], path: Path) -> list[Item]:
-    """One item per photograph, in the order of their numbers."""
+    """Return one item per photograph, in the order of their numbers."""
     first: dict[int, dict] = {}
     for entry in sorted(annotations, key=lambda entry: entry["id"]):
         first.setdefault(entry["image_id"], entry)

@@ -1,8 +1,8 @@
-"""DPG-Bench (Hu et al., 2024): long prompts, and questions on them that a language model answers.
+"""DPG-Bench (Hu et al., 2024): long prompts, with questions that a language model answers.
 
 Its scorer opens every file of one folder as a picture. It finds the questions by the file's name up
-to the first dot, and cuts the picture into squares of the resolution that it is told: four samples
-stand in one picture, two by two. The samples themselves are in a folder beside it.
+to the first dot, and cuts the picture into squares of a resolution set by the user: a picture holds
+four samples, two by two. The single samples are in a folder beside it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def from_table(path: Path) -> list[Item]:
 
 
 def checked_name(name: str, place: str) -> str:
-    """A name that becomes a file's name, and that the scorer finds again."""
+    """Return a name that is valid for a file and that the scorer can find."""
     if not NAME.fullmatch(name):
         raise SSDError(f"{place}: {name[:60]!r} cannot name a picture: DPG-Bench's names have "
                        "letters, digits, _ and - only; rename the prompt")

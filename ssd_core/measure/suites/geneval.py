@@ -1,7 +1,7 @@
-"""GenEval (Ghosh et al., 2023): objects, counts, colours and places, told by a detector.
+"""GenEval (Ghosh et al., 2023): objects, counts, colours and places, found by a detector.
 
 Its scorer reads FOLDER/00000/metadata.jsonl, the prompt's line of `evaluation_metadata.jsonl`, and
-all of FOLDER/00000/samples/0000.png, 0001.png, ... It skips what is not a folder of digits. The
+all of FOLDER/00000/samples/0000.png, 0001.png, ... It skips folders whose names are not digits. The
 grid is for people.
 """
 
@@ -27,7 +27,7 @@ def read(path: Path) -> list[Item]:
 
 
 def item_of(line: str, index: int, place: str) -> Item:
-    """A line as an item; it is kept as it is."""
+    """Parse a line; the item keeps it unchanged as its metadata."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def item_of(line: str, index: int, place: str) -> Item:
 
 
 def demands(value: object) -> list:
-    """The entries of a list; what is no list counts as one wrong entry."""
+    """Return the entries of a list; any other value counts as a wrong entry."""
     return value if isinstance(value, list) else [None]
 
 

@@ -1,6 +1,6 @@
-"""suite.json beside a suite's pictures: which prompts they show, and how they were drawn.
+"""suite.json beside a suite's pictures: their prompts, and how they were drawn.
 
-A run that goes on compares it with its own settings; scores find pictures and prompts by it.
+A resumed run compares it with its own settings; scorers find pictures and prompts in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Record:
                 for item in self.items for sample in range(self.samples)]
 
     def difference(self, other: Record) -> str | None:
-        """The first thing in which a run differs from another, as words; None if nothing."""
+        """Describe the first difference between two runs; None if there is none."""
         if self.layout != other.layout:
             return f"suite {self.layout.name}, not {other.layout.name}"
         if prompts_of(self) != prompts_of(other):
@@ -57,9 +57,9 @@ def prompts_of(record: Record) -> list[tuple[str, str]]:
 
 
 def conditions(how: How, loaded: Loaded, dtype: str) -> dict[str, object]:
-    """What decides a run's pictures beside their prompts, as JSON gives it back.
+    """Return the settings that determine a run's pictures, besides prompts, as JSON values.
 
-    dtype: of the weights where they are drawn.
+    dtype: of the weights where the pictures are drawn.
     """
     known = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling, index=0,
                      prompt="", negative=how.negative)
@@ -91,7 +91,7 @@ def read_record(folder: Path) -> Record:
 
 
 def record_of(data: dict) -> Record:
-    """Raises ValueError, TypeError or KeyError for what no run has written."""
+    """Parse a record; raises ValueError, TypeError or KeyError if it is invalid."""
     if data["version"] != VERSION:
         raise ValueError(f"version {str(data['version'])[:20]}, this program reads {VERSION}")
     if data["suite"] not in SUITES:

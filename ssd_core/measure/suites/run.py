@@ -1,4 +1,4 @@
-"""Draw a suite into its folder, by one process or many workers; a stopped run goes on."""
+"""Draws a suite into its folder, by one process or many workers; a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .record import FILE, Record, conditions, read_record, write_text
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """A suite by one method; `folder` is laid out as the suite's scorer wants it."""
+    """A suite by one method; `folder` has the layout that the suite's scorer requires."""
 
     record: Record
     folder: Path
@@ -31,9 +31,9 @@ class SuiteRun:
     @classmethod
     def of(cls, layout: ScorerLayout, prompts: Path, folder: Path, how: How, loaded: Loaded,
            samples: int | None = None) -> SuiteRun:
-        """Check everything that can be known before anything is drawn. Raises SSDError.
+        """Check everything before drawing. Raises SSDError.
 
-        prompts: the suite's file or folder. samples: None is the suite's own number.
+        prompts: the suite's file or folder. samples: None is the suite's default.
         """
         samples = layout.samples if samples is None else samples
         if not 1 <= samples <= layout.most:
@@ -51,7 +51,7 @@ class SuiteRun:
                 for number, (name, prompt) in enumerate(self.record.pictures())]
 
     def draw(self, crew: Crew, batch: int) -> int:
-        """Write the suite's texts, draw what is missing, then the grids; how many were drawn.
+        """Write the suite's texts, missing pictures and grids; return how many were drawn.
 
         Raises SSDError if the folder holds pictures of another run.
         """
@@ -62,10 +62,10 @@ class SuiteRun:
         for name, text in record.layout.texts(record.items).items():
             write_text(self.folder / name, text)
         tasks = draw_tasks(self.pictures, self.how, batch)
-        made = work(tasks, self.folder, crew, record.layout.name)
+        count = work(tasks, self.folder, crew, record.layout.name)
         for item in record.items:
-            self.put_together(item)
-        return made
+            self.write_grid(item)
+        return count
 
     def require_same(self, record: Record) -> None:
         if not (self.folder / FILE).exists():
@@ -74,8 +74,8 @@ class SuiteRun:
             raise SSDError(f"{self.folder}: its pictures were drawn with {difference}: choose "
                            "another --out, or draw with the same settings")
 
-    def put_together(self, item: Item) -> None:
-        """Write the grid of a prompt, if the suite has grids and it is not there."""
+    def write_grid(self, item: Item) -> None:
+        """Write the grid of a prompt, if the suite has grids and it does not exist yet."""
         name, layout = self.record.layout.grid(item), self.record.layout
         if name is None or (self.folder / name).exists():
             return
