@@ -11,7 +11,6 @@ from copy import copy
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -21,13 +20,10 @@ from ..model.grid import Grid
 from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.transformer import Decoder
-from ..postcards.captions import fresh_prompt
-from ..postcards.chinese import fresh_chinese_prompt
-from ..postcards.chips import Kind
-from ..postcards.expanded import Expanded
 from .codecs.codec import PictureCodec
 from .offload import TakesTurns
 from .presets import Preset
+from .prompt_guide import PromptGuide
 from .reading.checksums import damaged
 
 M = TypeVar("M", bound=nn.Module)
@@ -43,8 +39,8 @@ def place_of(module: nn.Module) -> torch.device:
     return next(module.parameters()).device
 
 
-class Backbone(nn.Module):
-    """Decoder plus embeddings, final norm and image head.
+class Backbone(PromptGuide, nn.Module):
+    """Decoder plus embeddings, final norm and image head; what it says of prompts: `PromptGuide`.
 
     Subclasses set the attributes below and implement `tokenize`, `unconditional` and
     `embed_prompt`, and `lay_out` if they support several sizes. Picture tokens have ids 0..codes-1;
@@ -121,14 +117,6 @@ class Backbone(nn.Module):
         return (f"{problem}, so the weights may be damaged: get the files of {self.name}{paths} "
                 "again")
 
-    def expand(self, prompt: str, negative: str | None, seed: int,
-               leave_open: tuple[str, ...] = ()) -> Expanded | None:
-        """Return the prompt with words added for what it leaves open; None if nothing can be added.
-
-        seed: selects the words. leave_open: names of additions (`Added.name`) to omit.
-        """
-        return None
-
     def tokenize(self, prompt: str) -> list[int]:
         """Prompt ids with special tokens; the last one predicts cell (0, 0)."""
         raise NotImplementedError
@@ -136,33 +124,6 @@ class Backbone(nn.Module):
     def tokenize_negative(self, prompt: str) -> list[int]:
         """Ids of a negative prompt, for backbones that format it differently."""
         return self.tokenize(prompt)
-
-    def unknown_words(self, prompt: str) -> list[str]:
-        """Return the words of a prompt that this backbone does not know and ignores."""
-        return []
-
-    def misplaced_words(self, prompt: str) -> list[str]:
-        """Return words that training showed in certain phrases only, with those phrases.
-
-        Elsewhere they may change another part of the picture: "a purple chair" may turn a castle
-        purple.
-        """
-        return []
-
-    @property
-    def takes_any_words(self) -> bool:
-        """Whether prompts are free text, for example with words for a style."""
-        return not self.word_kinds
-
-    @property
-    def word_kinds(self) -> tuple[Kind, ...]:
-        """All words that the backbone knows, by kind; () if prompts are free text."""
-        return ()
-
-    def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
-        """Return a random prompt, for the dice beside a prompt box."""
-        write = fresh_chinese_prompt if chinese else fresh_prompt
-        return write(np.random.default_rng(seed))
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         """Prompt ids of guidance's unconditional branch."""

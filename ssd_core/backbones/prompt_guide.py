@@ -1,0 +1,52 @@
+"""What a host asks of any backbone about prompts: its words, a fresh prompt, what to fill in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..postcards.captions import fresh_prompt
+from ..postcards.chinese import fresh_chinese_prompt
+from ..postcards.chips import Kind
+from ..postcards.expanded import Expanded
+
+
+class PromptGuide:
+    """The answers of a backbone that takes free text; others override what they know better.
+
+    The engine never asks these questions. A backbone is its own guide.
+    """
+
+    def unknown_words(self, prompt: str) -> list[str]:
+        """Return the words of a prompt that this backbone does not know and ignores."""
+        return []
+
+    def misplaced_words(self, prompt: str) -> list[str]:
+        """Return words that training showed in certain phrases only, with those phrases.
+
+        Elsewhere they may change another part of the picture: "a purple chair" may turn a castle
+        purple.
+        """
+        return []
+
+    @property
+    def takes_any_words(self) -> bool:
+        """Whether prompts are free text, for example with words for a style."""
+        return not self.word_kinds
+
+    @property
+    def word_kinds(self) -> tuple[Kind, ...]:
+        """All words that the backbone knows, by kind; () if prompts are free text."""
+        return ()
+
+    def fresh_prompt(self, seed: int, chinese: bool = False) -> str:
+        """Return a random prompt, for the dice beside a prompt box."""
+        write = fresh_chinese_prompt if chinese else fresh_prompt
+        return write(np.random.default_rng(seed))
+
+    def expand(self, prompt: str, negative: str | None, seed: int,
+               leave_open: tuple[str, ...] = ()) -> Expanded | None:
+        """Return the prompt with words added for what it leaves open; None if nothing can be added.
+
+        seed: selects the words. leave_open: names of additions (`Added.name`) to omit.
+        """
+        return None
