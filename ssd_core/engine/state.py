@@ -18,7 +18,7 @@ from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
 from .events import Pass
-from .graphs import Eager, Run
+from .graphs import Eager, PassRunner
 from .heads import DraftHeads
 from .prefill import followed, predicting
 from .run_stats import RunStats
@@ -30,7 +30,7 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
-                 run: Run = Eager(), margin: float = 0.0) -> None:  # noqa: B008
+                 run: PassRunner = Eager(), margin: float = 0.0) -> None:  # noqa: B008
         """run: does the work that graphs can replay; the caller closes it. margin: as the function
         in close_calls.py.
         """
