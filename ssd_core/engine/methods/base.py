@@ -169,7 +169,7 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
     Head d estimates d cells ahead. A row end is not a cell: it gets an estimate that is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
-    embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
+    embedding = state.expand_branches(state.backbone.embed(state.tokens[:, slot : slot + 1]))
     cells = (not state.grid.is_row_end(s) for s in range(slot + 1, stop))
     heads = state.draft_heads.horizontal[: stop - slot - 1]
     estimates = [head(hidden, embedding) for head in heads]
@@ -180,7 +180,7 @@ def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
     """Estimates of h [rows, n, d] for `rows` rows from slot `start` on, from the row above."""
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
-    embedding = state.both(state.backbone.embed(state.tokens[:, above]))
+    embedding = state.expand_branches(state.backbone.embed(state.tokens[:, above]))
     return torch.cat([head(hidden, embedding) for head in state.draft_heads.vertical[:rows]], dim=1)
 
 
