@@ -48,7 +48,7 @@ def decided(state: DecodeState, first: int, slots: torch.Tensor, close: torch.Te
     return frontier
 
 
-def settled(state: DecodeState, first: int, start: int,
+def recheck(state: DecodeState, first: int, start: int,
             stop: int) -> Generator[Pass, None, int | None]:
     """Repeat the close calls in slots start..stop-1 up to the first that AR decides differently.
 
