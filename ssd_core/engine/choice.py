@@ -1,9 +1,8 @@
-"""What costs least time on this machine: the window of a pass, AR behind `exact`, how many at once.
+"""Choices that save time on this machine: the window, AR in place of `exact`, the batch size.
 
-What is said of windows holds for the cells of each row that `wave` chooses.
-
-It is chosen from milliseconds of a pass (pace.py) and from the passes that windows take (usual.py).
-Without these figures nothing is chosen, and a method's own defaults hold. Knows no host.
+The same rules choose the cells of each row for `wave`. Choices rest on the milliseconds of a pass
+(pace.py) and on the number of passes that windows take (usual.py). Without these figures nothing is
+chosen, and a method's defaults apply. Knows no host.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from .pace import Pace, pace_of
 from .threads import free_now
 from .usual import between, expected_passes
 
-SLOWEST = 0.05  # each doubling of a batch: passes of its slowest picture beyond the mean
-ALIKE = 1.08  # on a card, windows that cost less than so many times the cheapest are alike
-WORTH = 0.97  # AR takes the place of `exact` below this share of its seconds: figures are rough
+SLOWEST = 0.05  # share of passes that each doubling of a batch adds for its slowest picture
+ALIKE = 1.08  # on a card, windows below this multiple of the least cost are equally good
+WORTH = 0.97  # AR replaces `exact` below this share of its seconds, because figures are rough
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes: passes of so many milliseconds, with so many threads."""
+    """The cost of a run: its passes, the milliseconds of each, and the number of threads."""
 
     passes: float
     ms: float
@@ -44,10 +43,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is known of runs on this machine. pace_of: the pace for so many pictures at once.
+    """What is known about runs on this machine.
 
-    device: its type. threads: all that a pass may use, of which `free` find a free core now. heads:
-    whether draft heads are there.
+    pace_of: the pace for a number of pictures at once. heads: whether draft heads are loaded.
+    threads: the most that a pass may use; `free` of them find a free core now. device: its type.
     """
 
     backbone: Backbone
@@ -61,28 +60,28 @@ class Machine:
     @classmethod
     def of(cls, backbone: Backbone, heads: DraftHeads | None, branches: int, keep_rows: int = 0,
            device: torch.device | None = None) -> Machine:
-        """This one. device: where the backbone will draw, if it is elsewhere now."""
-        place = (device or backbone.device).type
-        most = torch.get_num_threads() if place == "cpu" else 1
+        """The current machine. device: where the backbone will draw, if it is elsewhere now."""
+        kind = (device or backbone.device).type
+        most = torch.get_num_threads() if kind == "cpu" else 1
         paces = cache(lambda pictures: pace_of(backbone, pictures, branches, heads, device))
-        return cls(backbone, paces, heads is not None, most, free_now(most), keep_rows, place)
+        return cls(backbone, paces, heads is not None, most, free_now(most), keep_rows, kind)
 
     def cost(self, method: Method, pictures: int = 1) -> Cost | None:
-        """The cost of a run; None where too little is known."""
+        """The cost of a run, or None if too little is known."""
         passes, pace = self.passes(method, pictures), self.pace_of(pictures)
         if passes is None or pace is None:
             return None
-        found = pace.best(self.cells(method), self.free)
-        return None if found is None else Cost(passes, *found)
+        best = pace.best(self.cells(method), self.free)
+        return None if best is None else Cost(passes, *best)
 
     def prefers_one_thread(self, method: Method, pictures: int) -> bool:
-        """Whether the method's passes are quicker in one thread, even where all cores are free."""
+        """Whether the method's passes are quicker in one thread, even if all cores are free."""
         pace = self.pace_of(pictures)
-        found = None if pace is None else pace.best(self.cells(method), self.threads)
-        return found is not None and self.threads > 1 == found[1]
+        best = None if pace is None else pace.best(self.cells(method), self.threads)
+        return best is not None and self.threads > 1 == best[1]
 
     def cells(self, method: Method) -> int:
-        """Cells of the passes that decide a run's time."""
+        """The number of cells in the passes that dominate a run's time."""
         if isinstance(method, AR):
             return 1
         grid = self.backbone.grid
@@ -91,6 +90,7 @@ class Machine:
         return method.widest_pass(grid, self.device)
 
     def passes(self, method: Method, pictures: int = 1) -> float | None:
+        """The expected number of passes of a run, or None if too little is known."""
         grid = self.backbone.grid
         plan = method.plan(grid, self.keep_rows)
         if plan.passes is not None or not isinstance(method, Paced):
@@ -103,7 +103,7 @@ class Machine:
         return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
 
     def sized(self, method: Method, pictures: int = 1) -> Method:
-        """The method with the window that costs least; as it is if it has one or none is known."""
+        """The method with the window that costs least; unchanged if set or if costs are unknown."""
         if not isinstance(method, Paced) or not method.is_open:
             return method
         if getattr(method, "tree_width", 1) > 1:  # a tree has more cells than its window
@@ -111,32 +111,34 @@ class Machine:
         pace = self.pace_of(pictures)
         if pace is None:
             return method
-        costs = {one: cost.seconds for one in self._candidates(method, pace)
-                 if (cost := self.cost(one, pictures)) is not None}
+        costs = {candidate: cost.seconds for candidate in self._candidates(method, pace)
+                 if (cost := self.cost(candidate, pictures)) is not None}
         return self._cheapest(costs) if costs else method
 
     def _candidates(self, method: Paced, pace: Pace) -> list[Paced]:
-        """The method with each size that may be chosen; no pass is half as wide again as the widest
-        that is known."""
-        grid = self.backbone.grid
-        each = [method.sized(size) for size in method.sizes(grid)]
-        return [one for one in each if self.cells(one) <= 1.5 * pace.widest]
+        """The method with each size whose passes are at most 1.5 times as wide as the widest timed.
+        """
+        candidates = [method.sized(size) for size in method.sizes(self.backbone.grid)]
+        return [candidate for candidate in candidates
+                if self.cells(candidate) <= 1.5 * pace.widest]
 
     def _cheapest(self, costs: dict[Paced, float]) -> Paced:
-        """On a card the widest of those that cost about the same: it waits for the host less often.
+        """The cheapest candidate; on a card the widest of those that cost about the same.
+
+        A wider window waits for the host less often.
         """
         least = min(costs.values())
         if self.device == "cpu":
             return min(costs, key=costs.__getitem__)
-        return [one for one, seconds in costs.items() if seconds < ALIKE * least][-1]
+        return [method for method, seconds in costs.items() if seconds < ALIKE * least][-1]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The method that draws, what it costs, and what AR would; None where nothing is known.
+    """The method that draws, its cost, and the cost of AR; None where a cost is unknown.
 
-    threads: 1 where one is quickest; None: all that find a free core. instead: what `exact` would
-    cost where AR draws in its place.
+    threads: 1 where a single thread is quickest; None: all that find a free core. instead: the cost
+    of `exact` where AR draws in its place.
     """
 
     method: Method
@@ -147,7 +149,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """One line for plans; empty if nothing is known."""
+        """A line for plans; empty if the cost is unknown."""
         if self.cost is None:
             return ""
         method, size = self.method, ""
@@ -162,7 +164,7 @@ class Choice:
 
     @property
     def note(self) -> str | None:
-        """Why AR draws instead of `exact`."""
+        """Why AR draws instead of `exact`; None if it does not."""
         if self.instead is None or self.cost is None:
             return None
         return (f"drawn by AR, which is quicker here and draws the same picture: about "
@@ -180,36 +182,37 @@ def brief(ms: float) -> str:
 def chosen(machine: Machine, method: Method, pictures: int = 1, named: bool = False) -> Choice:
     """The method with its window, or AR in place of `exact`.
 
-    named: the user asked for this very method, as in a comparison, so that no other takes its
-    place. A method that does not promise AR's picture has the window that suits a single picture on
+    named: the user asked for this very method, as in a comparison, so that no other method replaces
+    it. A method that does not promise AR's picture gets the window that suits a single picture on
     free cores, so that a picture depends neither on its batch nor on other programs.
     """
     if method.verdict == "identical":
-        one = machine.sized(method, pictures)
+        sized = machine.sized(method, pictures)
     else:
-        one = replace(machine, free=machine.threads).sized(method)
-    cost, ar = machine.cost(one, pictures), machine.cost(AR(), pictures)
+        sized = replace(machine, free=machine.threads).sized(method)
+    cost, ar = machine.cost(sized, pictures), machine.cost(AR(), pictures)
     replaceable = isinstance(method, Exact) and method.window is None and not named
     if replaceable and cost and ar and ar.seconds < WORTH * cost.seconds:
         return Choice(AR(), ar, ar, threads(machine, AR(), pictures), cost)
-    return Choice(one, cost, ar, threads(machine, one, pictures))
+    return Choice(sized, cost, ar, threads(machine, sized, pictures))
 
 
 def threads(machine: Machine, method: Method, pictures: int) -> int | None:
+    """1 where a single thread is quickest, else None: all that find a free core."""
     return 1 if machine.prefers_one_thread(method, pictures) else None
 
 
 def sooner_alone(machine: Machine, method: Method, together: Choice, pictures: int,
                  named: bool = False) -> bool:
-    """Whether so many pictures are done sooner one after the other than by `together`."""
-    one = chosen(machine, method, 1, named).cost
-    return one is not None and together.cost is not None and (
-        pictures * one.seconds < WORTH * together.cost.seconds)
+    """Whether drawing the pictures one after the other is quicker than `together`."""
+    single = chosen(machine, method, 1, named).cost
+    return single is not None and together.cost is not None and (
+        pictures * single.seconds < WORTH * together.cost.seconds)
 
 
 @dataclass(frozen=True)
 class AtOnce:
-    """How many pictures to draw at once, with which method; seconds: of one picture."""
+    """How many pictures to draw at once, and with which method; seconds: per picture."""
 
     pictures: int
     choice: Choice
@@ -218,21 +221,21 @@ class AtOnce:
 
 def at_once(machine: Machine, method: Method, sizes: Iterable[int],
             named: bool = False) -> AtOnce | None:
-    """So many pictures at once, one of `sizes`, as cost least time; None: unknown."""
-    found = []
+    """The batch size among `sizes` with the least time per picture; None if costs are unknown."""
+    options = []
     for pictures in sorted(set(sizes)):
         choice = chosen(machine, method, pictures, named)
         if choice.cost is not None:
-            found.append(AtOnce(pictures, choice, choice.cost.seconds / pictures))
-    return min(found, key=lambda one: one.seconds, default=None)
+            options.append(AtOnce(pictures, choice, choice.cost.seconds / pictures))
+    return min(options, key=lambda option: option.seconds, default=None)
 
 
 def filled(method: Method, grid: Grid, device: str) -> Method:
-    """The method with its window, or cells of a row, written out where the picture depends on it.
+    """The method with its window, or cells per row, set explicitly if the picture depends on it.
 
-    A recipe then restores it on a machine that would choose another one.
+    A recipe then restores the same value on a machine that would choose another.
     """
-    if device == "meta" or method.verdict == "identical":  # meta: others draw, perhaps elsewhere
+    if device == "meta" or method.verdict == "identical":  # meta: another device will draw
         return method
     if isinstance(method, Paced) and method.size is None:
         return method.sized(min(method.width(grid, device), grid.slots))

@@ -1,4 +1,4 @@
-"""Seconds that the stages of a run take."""
+"""The seconds that the stages of a run take."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Moment = Any  # float seconds, or torch.cuda.Event
 
 
 class Stopwatch:
-    """Seconds per stage. Time that the consumer of the events spends is not counted.
+    """Seconds per stage, without the time that the consumer of the events spends.
 
-    On a card the moments are events in its queue, so that taking them waits for nothing.
+    On a card the moments are events in its queue, so recording them does not wait.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -38,7 +38,7 @@ class Stopwatch:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds so far by stage; waits until the card has done all of it."""
+        """Seconds so far by stage; waits for the card to finish the recorded work."""
         seconds = dict.fromkeys(("prefill", "draft", "verify", "commit"), 0.0)
         if self._on_card and self._laps:
             self._laps[-1][2].synchronize()

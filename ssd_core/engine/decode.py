@@ -38,8 +38,7 @@ def generate(backbone: Backbone, prompts: str | Sequence[str], method: Method,
              threads: int | None = None) -> Generator[Event, None, None]:
     """Decode one picture per prompt, all in one batch, and yield the events of the run.
 
-    The arguments are those of `prepare`, which raises SSDError for wrong input before anything
-    runs.
+    Takes the arguments of `prepare`, which raises SSDError for wrong input before anything runs.
     """
     return prepare(backbone, prompts, method, heads, sampling, negative, size, keep, keep_rows,
                    threads).events()
@@ -50,11 +49,11 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
             negative: str | None = None, size: tuple[int, int] | None = None,
             keep: torch.Tensor | None = None, keep_rows: int = 0,
             threads: int | None = None) -> PreparedRun:
-    """Check and resolve the input of a run; nothing is allocated. Raises SSDError.
+    """Check and resolve the input of a run without allocating anything. Raises SSDError.
 
     size: (width, height) in pixels, one of backbone.sizes. keep: tokens [B or 1, R, C]; its first
-    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. threads: as many
-    and no other number; None: on a CPU torch's own, fewer while other programs need the cores.
+    keep_rows rows stay and the rest is decoded below them. Image i uses seed + i. threads: the
+    exact number; None: on a CPU torch's own, fewer while other programs need the cores.
     """
     prompts = [prompts] if isinstance(prompts, str) else list(prompts)
     backbone = backbone.resized(check_size(size))
@@ -90,7 +89,7 @@ class PreparedRun:
     threads: int | None
 
     def events(self) -> Generator[Event, None, None]:
-        """Run, and yield an event per pass. SSDError for a backbone without its values."""
+        """Run and yield the events. Raises SSDError if the backbone was loaded without values."""
         device = self.backbone.device
         if device.type == "meta":
             raise SSDError(f"{self.backbone.name} was loaded without its values (device meta): "
@@ -103,8 +102,8 @@ class PreparedRun:
         state = self._allocate()
         with closing(state.run):  # before the codec needs the memory, and on cancelling
             yield from self._passes(state)
-        told = {**statistics(state, self.plan, self.keep_rows), "threads": sorted(threads.used)}
-        yield Finished(state.picture(), told)
+        stats = {**statistics(state, self.plan, self.keep_rows), "threads": sorted(threads.used)}
+        yield Finished(state.picture(), stats)
 
     def _allocate(self) -> DecodeState:
         return DecodeState(self.backbone, self.branches, self.pictures, self.sampling, self.heads,
@@ -128,7 +127,7 @@ class PreparedRun:
 
 
 def final_rows(state: DecodeState) -> int:
-    """How many rows are final in every picture."""
+    """The number of rows that are final in every picture."""
     return min(state.final, state.slots) // state.grid.width
 
 
@@ -139,7 +138,8 @@ def rows_done(state: DecodeState, first: int, last: int) -> RowsDone:
 
 
 def require_finite(state: DecodeState, rows: int) -> None:
-    """SSDError if the state that predicts the last cell of these rows is not finite."""
+    """Raise SSDError if the hidden state that predicts the last cell of these rows is not finite.
+    """
     if not state.hidden[:, state.grid.slot(rows * state.grid.columns - 1)].isfinite().all():
         raise SSDError(state.backbone.overflowed())
 
@@ -156,15 +156,17 @@ def alone(device: torch.device) -> Iterator[None]:
 
 def _run(device: torch.device, threads: Threads | Fixed, steps: Generator[Event, None, None]
          ) -> Generator[Event, None, None]:
-    """Run each step inside `alone` and with its own number of threads, so that the caller's
-    settings hold between events."""
+    """Run each step inside `alone` with its own number of threads.
+
+    Between events the caller's settings apply.
+    """
     with closing(steps), under_way():
         while True:
             with alone(device), using_threads(threads()):
                 event = next(steps, None)
             if event is None:
                 return
-            yield event.handed_out()
+            yield event.detached()
 
 
 def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
@@ -185,7 +187,7 @@ def statistics(state: DecodeState, plan: Plan, keep_rows: int) -> dict:
 
 def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None,
                     cfg: float) -> list[list[int]]:
-    """Prompt ids of all batch rows: the prompts, then with guidance the unconditional ones."""
+    """Prompt ids of all sequences: the prompts, then with guidance the unconditional ones."""
     texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
     for name, text in texts:
         require_unicode(name, typed(name, text, str))
@@ -204,7 +206,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
 
 
 def check_needs(method: Method, backbone: Backbone, heads: DraftHeads | None) -> None:
-    """Raise SSDError if the backbone or the heads are not what the method needs."""
+    """Raise SSDError if the backbone or the heads lack what the method needs."""
     method.check_backbone(backbone)
     if heads is not None and method.uses_heads:
         heads.require_backbone(backbone)
@@ -226,7 +228,7 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
 
 
 def check_keep_rows(grid: Grid, keep_rows: int) -> int:
-    """The number of rows to keep; SSDError if it is no number or leaves nothing to decode."""
+    """The number of rows to keep; raises SSDError if it is no number or leaves no row to decode."""
     keep_rows = typed("keep_rows", keep_rows, int)
     if not 0 <= keep_rows < grid.rows:
         raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
@@ -235,6 +237,8 @@ def check_keep_rows(grid: Grid, keep_rows: int) -> int:
 
 def check_keep(backbone: Backbone, keep: torch.Tensor | None, keep_rows: int,
                pictures: int) -> torch.Tensor | None:
+    """The tokens to keep [B, R, C], or None without kept rows; raises SSDError if they do not fit.
+    """
     grid = backbone.grid
     if keep_rows == 0:
         return None
@@ -255,8 +259,8 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
          heads: bool = False, device: str | None = None) -> Plan:
     """Count the forward passes of a method on a Grid or a backbone, without running anything.
 
-    heads: whether draft heads are available. device: type of the device that will decode; the
-    default is the backbone's own device, or "cpu" for a Grid.
+    heads: whether draft heads are available. device: the type of the device that will decode; by
+    default the backbone's own device, or "cpu" for a Grid.
     """
     device = device or device_of(grid_or_backbone)
     grid = grid_or_backbone if isinstance(grid_or_backbone, Grid) else grid_or_backbone.grid
@@ -270,7 +274,7 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
 
 
 def device_of(target: Grid | Backbone | type[Backbone]) -> str:
-    """Device type of a loaded backbone; "cpu" for a Grid, a class or a backbone on meta."""
+    """The device type of a loaded backbone; "cpu" for a Grid, a class or a backbone on meta."""
     if not isinstance(target, Backbone) or target.device.type == "meta":
         return "cpu"
     return target.device.type

@@ -13,22 +13,22 @@ import torch
 
 from .plan import Plan
 
-T = TypeVar("T", bound="Told")
+T = TypeVar("T", bound="EventBase")
 
 
 @dataclass(frozen=True)
-class Told:
+class EventBase:
     """Base of all events. During a run its tensors may be views of buffers that still change."""
 
-    def handed_out(self: T) -> T:
-        """A copy for the caller, with tensors that it may keep and modify."""
-        own = {f.name: value.clone() for f in fields(self)
-               if isinstance(value := getattr(self, f.name), torch.Tensor)}
-        return replace(self, **own)
+    def detached(self: T) -> T:
+        """A copy whose tensors the caller may keep and modify."""
+        copies = {f.name: value.clone() for f in fields(self)
+                  if isinstance(value := getattr(self, f.name), torch.Tensor)}
+        return replace(self, **copies)
 
 
 @dataclass(frozen=True)
-class Started(Told):
+class Started(EventBase):
     """The schedule, yielded before the first pass."""
 
     plan: Plan
@@ -38,15 +38,15 @@ class Started(Told):
 
 
 @dataclass(frozen=True)
-class Pass(Told):
+class Pass(EventBase):
     """One forward pass through the backbone.
 
-    cells [B, n, 2] (row, column) and tokens [B, n] int64 as the pass left them. accepted [B, n]
+    cells [B, n, 2] (row, column) and tokens [B, n] int64 as of the end of the pass. accepted [B, n]
     bool: which tokens were accepted, None if the pass verified nothing (prefill, commit). The first
-    `refed` cells were already final and were only fed again; their `accepted` is True.
+    `refed` cells were final already and only fed again; their `accepted` is True.
 
-    stood [B, n] bool, or None like `accepted`: which tokens the verification left as they were fed.
-    In a sliding window these may still change later, and `accepted` marks the final ones.
+    stood [B, n] bool, or None like `accepted`: which tokens the verification left unchanged. In a
+    sliding window these may still change later, and `accepted` marks the final ones.
     """
 
     index: int
@@ -59,15 +59,15 @@ class Pass(Told):
     stood: torch.Tensor | None = None
 
     def to_json(self) -> dict:
-        accepted, stood = (None if one is None else one.tolist()
-                           for one in (self.accepted, self.stood))
+        accepted, unchanged = (None if mask is None else mask.tolist()
+                               for mask in (self.accepted, self.stood))
         return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
                 "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
-                "accepted": accepted, "refed": self.refed, "stood": stood}
+                "accepted": accepted, "refed": self.refed, "stood": unchanged}
 
 
 @dataclass(frozen=True)
-class RowsDone(Told):
+class RowsDone(EventBase):
     """Rows first..last-1 are final in every picture: tokens [B, last - first, C] int64."""
 
     first: int
@@ -80,7 +80,7 @@ class RowsDone(Told):
 
 
 @dataclass(frozen=True)
-class Finished(Told):
+class Finished(EventBase):
     """All tokens [B, R, C] int64 and the statistics that docs/contract.md lists."""
 
     tokens: torch.Tensor
@@ -95,7 +95,7 @@ Event = Started | Pass | RowsDone | Finished
 
 
 def finished(events: Iterable[Event]) -> Finished:
-    """Take a run to its end; its last event, with tokens and statistics."""
+    """Run to the end and return the last event, which has the tokens and statistics."""
     for event in events:
         if isinstance(event, Finished):
             return event

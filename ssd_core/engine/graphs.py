@@ -1,11 +1,11 @@
-"""Static work, captured once as a CUDA graph and then replayed by one launch.
+"""Capturable functions, captured once as a CUDA graph and then replayed by one launch.
 
-A forward pass launches hundreds of small kernels; on a fast card that takes longer than computing
-them. The same function runs either way: `Eager` calls it, `Graphs` captures and replays it. For
-that it must be static. Tensors of fixed shape go in; it asks the device for no number and makes no
-tensor of the host's numbers; everything else it reads or writes is a buffer of the run.
+A forward pass launches hundreds of small kernels; on a fast card the launches take longer than the
+computation. `Eager` calls a function; `Graphs` captures and replays it. To be capturable, a
+function takes tensors of fixed shape, reads no number from the device, makes no tensor from the
+host's numbers, and otherwise reads and writes only buffers of the run.
 
-Graphs and their memory pool belong to one run. They are freed before pixels are decoded, and when a
+Graphs and their memory pool belong to one run. They are freed before pixels are decoded and when a
 run is cancelled.
 """
 
@@ -23,62 +23,63 @@ from ..backbones.base import Backbone
 from ..errors import SSDError
 
 VARIABLE, MODES = "SSD_GRAPHS", ("auto", "off")
-MOST = 48  # graphs of a run; a run with more kinds of passes has too few of each
+MOST = 48  # graphs per run; a run with more kinds of passes would replay each too rarely
 T = TypeVar("T")
 Work = Callable[[], Any]
 
 
-class Run(Protocol):
-    """How the static work of a run is done. `padded`: passes have few, rounded sizes."""
+class PassRunner(Protocol):
+    """Calls the capturable functions of a run. `padded`: passes have few, rounded sizes."""
 
     padded: bool
 
-    def __call__(self, work: Callable[..., T], *given: Any) -> T:
-        """work(*given): a tensor, a tuple of tensors or None, which belong to the caller.
+    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+        """Return fn(*args): a tensor, a tuple of tensors or None, which belong to the caller.
 
-        given: tensors, and values that are part of the work, such as sizes; these are hashable.
+        args: tensors, and hashable values such as sizes, which become part of the graph.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Free what is held for further calls."""
+        """Free the memory that further calls would need."""
 
 
 class Eager:
-    """Calls the work: one launch per operation."""
+    """Calls functions directly: one launch per operation."""
 
     def __init__(self, padded: bool = False) -> None:
         self.padded = padded
 
-    def __call__(self, work: Callable[..., T], *given: Any) -> T:
-        return work(*given)
+    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+        return fn(*args)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Free nothing."""
 
 
 class Recorder(Protocol):
     """Captures work on a kind of device."""
 
     def warm_up(self, work: Work) -> Any:
-        """Do the work once in the way it will be captured, and return what it returns."""
+        """Call the work once in the way it will be captured, and return its result."""
 
     def record(self, work: Work) -> Work:
-        """Capture the work without doing it. What is returned does it into the same tensors.
+        """Capture the work without running it; return a function that replays it.
 
-        Raises RuntimeError if the work cannot be captured.
+        The replay writes to the same tensors each time. Raises RuntimeError if the work cannot be
+        captured.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Free all that was captured."""
+        """Free all captured work."""
 
 
 class Graphs:
-    """Does a work of one kind eagerly the first time, and by replaying a graph from then on.
+    """Runs each kind of call eagerly the first time and replays its graph from then on.
 
-    Works are of one kind if function, shapes and all values but tensors agree. If capturing fails,
-    the run goes on eagerly and warns once.
+    Calls are of one kind if function, shapes and all values but tensors agree. If capturing fails,
+    the run continues eagerly and warns once.
     """
 
     padded = True
@@ -86,32 +87,32 @@ class Graphs:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder: Recorder | None = recorder
         self._met: set[tuple] = set()
-        self._recorded: dict[tuple, Recorded] = {}
+        self._captured: dict[tuple, CapturedGraph] = {}
         self._inside = False
 
-    def __call__(self, work: Callable[..., T], *given: Any) -> T:
-        if self._recorder is None or self._inside:  # work that calls other work is captured whole
-            return work(*given)
+    def __call__(self, fn: Callable[..., T], *args: Any) -> T:
+        if self._recorder is None or self._inside:  # nested calls belong to the outer graph
+            return fn(*args)
         self._inside = True
         try:
-            return self._done(self._recorder, work, given)
+            return self._run(self._recorder, fn, args)
         finally:
             self._inside = False
 
-    def _done(self, recorder: Recorder, work: Callable[..., T], given: tuple) -> T:
-        kind = (work, *map(signature, given))
+    def _run(self, recorder: Recorder, fn: Callable[..., T], args: tuple) -> T:
+        kind = (fn, *map(signature, args))
         if kind not in self._met:
             self._met.add(kind)
-            return recorder.warm_up(partial(work, *given))
-        if kind not in self._recorded:
-            if len(self._recorded) == MOST:
-                return work(*given)
+            return recorder.warm_up(partial(fn, *args))
+        if kind not in self._captured:
+            if len(self._captured) == MOST:
+                return fn(*args)
             try:
-                self._recorded[kind] = Recorded(recorder, work, given)
+                self._captured[kind] = CapturedGraph(recorder, fn, args)
             except RuntimeError as error:
                 self._give_up(error)
-                return work(*given)
-        return self._recorded[kind](given)
+                return fn(*args)
+        return self._captured[kind](args)
 
     def _give_up(self, error: RuntimeError) -> None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -122,44 +123,44 @@ class Graphs:
 
     def close(self) -> None:
         self._met.clear()
-        self._recorded.clear()
+        self._captured.clear()
         if self._recorder is not None:
             self._recorder.close()
         self._recorder = None
 
 
-class Recorded:
-    """A captured work with the tensors that it reads: they are filled, then the work replayed."""
+class CapturedGraph:
+    """A captured call and its input buffers, which are filled before each replay."""
 
-    def __init__(self, recorder: Recorder, work: Callable[..., Any], given: tuple) -> None:
-        self.given = tuple(one.clone(memory_format=torch.contiguous_format)
-                           if isinstance(one, torch.Tensor) else one for one in given)
-        self.replay = recorder.record(partial(work, *self.given))
+    def __init__(self, recorder: Recorder, fn: Callable[..., Any], args: tuple) -> None:
+        self.args = tuple(arg.clone(memory_format=torch.contiguous_format)
+                          if isinstance(arg, torch.Tensor) else arg for arg in args)
+        self.replay = recorder.record(partial(fn, *self.args))
 
-    def __call__(self, given: tuple) -> Any:
-        """Do the work; copies of what it returns, since other graphs may write there."""
-        for own, one in zip(self.given, given, strict=True):
-            if isinstance(one, torch.Tensor):
-                own.copy_(one)
-        found = self.replay()
-        if isinstance(found, tuple):
-            return tuple(one.clone() for one in found)
-        return None if found is None else found.clone()
+    def __call__(self, args: tuple) -> Any:
+        """Replay the call; return copies of its results, since other graphs may overwrite them."""
+        for buffer, arg in zip(self.args, args, strict=True):
+            if isinstance(arg, torch.Tensor):
+                buffer.copy_(arg)
+        result = self.replay()
+        if isinstance(result, tuple):
+            return tuple(tensor.clone() for tensor in result)
+        return None if result is None else result.clone()
 
 
-def signature(given: Any) -> Any:
-    """What must agree between two calls of one kind."""
-    return (given.shape, given.dtype) if isinstance(given, torch.Tensor) else given
+def signature(arg: Any) -> Any:
+    """The part of an argument that must agree between two calls of one kind."""
+    return (arg.shape, arg.dtype) if isinstance(arg, torch.Tensor) else arg
 
 
 @cache
 def capture_stream(device: torch.device) -> torch.cuda.Stream:
-    """One stream for all runs: cuBLAS keeps a workspace for every stream that it has met."""
+    """One stream for all runs, because cuBLAS keeps a workspace for every stream it has used."""
     return torch.cuda.Stream(device)
 
 
 class CudaRecorder:
-    """Captures on a stream for captures, into a memory pool that all graphs of the run share."""
+    """Captures on a stream of its own, into a memory pool that all graphs of the run share."""
 
     def __init__(self, device: torch.device) -> None:
         self.device, self.stream = device, capture_stream(device)
@@ -167,24 +168,24 @@ class CudaRecorder:
         self.graphs: list[torch.cuda.CUDAGraph] = []
 
     def warm_up(self, work: Work) -> Any:
-        """On the stream of captures, so that libraries prepare for it; others wait for the end."""
-        usual = torch.cuda.current_stream(self.device)
-        self.stream.wait_stream(usual)
+        """Call the work on the capture stream, so that libraries prepare for that stream."""
+        current = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
-            found = work()
-        usual.wait_stream(self.stream)
-        return found
+            result = work()
+        current.wait_stream(self.stream)
+        return result
 
     def record(self, work: Work) -> Work:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(self.device), torch.cuda.stream(self.stream):  # even after an error
             with torch.cuda.graph(graph, self.pool, self.stream, "thread_local"):
-                found = work()
+                result = work()
         self.graphs.append(graph)
 
         def replay() -> Any:
             graph.replay()
-            return found
+            return result
 
         return replay
 
@@ -196,7 +197,7 @@ class CudaRecorder:
             graph.reset()
         self.graphs.clear()
         with torch.cuda.device(self.device):
-            torch.cuda.empty_cache()  # a pool without graphs would otherwise stay reserved
+            torch.cuda.empty_cache()  # otherwise the pool would stay reserved
 
 
 def checked_mode(mode: str) -> str:
@@ -215,7 +216,7 @@ def environment_mode() -> str:
 def why_eager(device: torch.device, mode: str = "auto", turns: bool = False) -> str:
     """Why passes on this device run without graphs; empty if they run with graphs.
 
-    mode: what the user chose for the backbone. turns: whether offload moves the weights.
+    mode: the user's choice for the backbone. turns: whether offload moves the weights.
     """
     reasons = ((environment_mode() == "off", f"switched off by {VARIABLE}=off"),
                (mode == "off", "switched off for this backbone"),
@@ -225,11 +226,11 @@ def why_eager(device: torch.device, mode: str = "auto", turns: bool = False) -> 
     return next((reason for holds, reason in reasons if holds), "")
 
 
-def runner(backbone: Backbone) -> Run:
-    """How a run on this backbone does its static work; close it when the run ends.
+def runner(backbone: Backbone) -> PassRunner:
+    """The runner for a run on this backbone; close it when the run ends.
 
-    Without graphs, sizes are rounded on every device but a CPU: many libraries plan for each size
-    that they meet, while a CPU would compute the surplus for nothing.
+    Without graphs, sizes are rounded on every device but a CPU. Many libraries plan for each new
+    size, while a CPU would waste time on the surplus cells.
     """
     device = backbone.device
     if why_eager(device, backbone.graphs, backbone.turns is not None):
@@ -238,10 +239,10 @@ def runner(backbone: Backbone) -> Run:
 
 
 def pool_bytes(work: int, distribution: int) -> int:
-    """Memory that the graphs of a run hold besides that of the same run without graphs.
+    """The bytes that a run with graphs needs beyond the same run without graphs.
 
-    work: bytes that the largest pass or judge needs for itself. distribution: bytes of p [B, n, V]
-    float32 of the widest pass. The graphs share the first. Four of the second stay: the q that a
+    work: temporary bytes of the largest pass or verification, which all graphs share. distribution:
+    bytes of p [B, n, V] float32 of the widest pass. Four of these stay allocated: the q that a
     round reads, and the p of a choice, of a round, and of a pass that only computes p.
     """
     return work + 4 * distribution

@@ -2,8 +2,8 @@
 
 SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
 the cell d rows below. The backbone's own norm and image head turn the estimate into the draft
-distribution. A `Space` names input and target: [h_pre; e] -> h_pre, or another row of Table 3.
-A file may also hold a row drafter (row_drafter.py), beside the heads or alone.
+distribution. A `Space` names input and target: [h_pre; e] -> h_pre, or another line of Table 3. A
+file may also contain a row drafter (row_drafter.py), with or without heads.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HORIZONTAL, VERTICAL = "horizontal", "vertical"
 class Space:
     """Input and target of a draft head (paper, Table 3).
 
-    h_post is h_pre after the final RMSNorm without its gain; W0 or the image head learns or applies
-    it. variance: mean squared error per component of an "e" target, used as the width of its draft
-    distribution.
+    h_post is h_pre after the final RMSNorm without its gain: as an input W0 learns the gain, as a
+    target the image head applies it. variance: mean squared error per component of an "e" target,
+    used as the variance of its draft distribution.
     """
 
     source: str = "h_pre+e"
@@ -47,19 +47,20 @@ class Space:
 
     @property
     def inputs(self) -> int:
-        """How many vectors of size d a head takes as input."""
+        """The number of input vectors of size d."""
         return 1 + ("+" in self.source)
 
     def parts(self, hidden: torch.Tensor, embedding: torch.Tensor) -> list[torch.Tensor]:
         """The vectors [..., d] that make up z, from h_pre and e [..., d] of the same cells."""
-        return [seen_as(name, hidden, embedding) for name in self.source.split("+")]
+        return [feature(name, hidden, embedding) for name in self.source.split("+")]
 
     def goal(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """The training target, from h_pre and e [..., d] at the head's offset."""
-        return seen_as(self.target, hidden, embedding)
+        return feature(self.target, hidden, embedding)
 
     def logits(self, backbone: Backbone, estimate: torch.Tensor) -> torch.Tensor:
-        """Draft logits, float32 [..., codes]; an "e" is scored by distance to each code."""
+        """Draft logits, float32 [..., codes]; an "e" target scores codes by their distance to it.
+        """
         if self.target != "e":
             return backbone.logits(estimate)
         codes = backbone.code_embedding[: backbone.codes].float()  # without the row end
@@ -71,8 +72,8 @@ SOURCES = ("h_pre+e", "h_pre", "h_post+e", "h_post", "e")
 TARGETS = ("h_pre", "h_post", "e")
 
 
-def seen_as(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
-    """Select h_pre, h_post or e of cells; the norm is computed only for h_post."""
+def feature(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
+    """Return h_pre, h_post or e of cells; computes the norm only for h_post."""
     if name == "h_post":
         return F.rms_norm(hidden, hidden.shape[-1:], eps=1e-6)
     return embedding if name == "e" else hidden
@@ -86,13 +87,13 @@ class DraftHead(nn.Module):
         d, m = hidden, 2 * hidden
         self.space = space
         self.w0 = nn.Parameter(torch.empty(d, space.inputs * d))
-        self.w0_parts: nn.ModuleList | None = None  # in its place, in integers
+        self.w0_parts: nn.ModuleList | None = None  # replaces w0 in integers
         self.norm = nn.Parameter(torch.ones(d))
         self.w1, self.w3 = nn.Parameter(torch.empty(m, d)), nn.Parameter(torch.empty(m, d))
         self.w2 = nn.Parameter(torch.empty(d, m))
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Start as the identity on the first input: the head returns the cell's own state."""
+        """Initialise as the identity on the first input: the head returns the cell's own state."""
         d = len(self.norm)
         with torch.no_grad():
             self.w0.copy_(torch.eye(d, self.w0.shape[1]))
@@ -102,17 +103,19 @@ class DraftHead(nn.Module):
 
     def forward(self, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """h, e [..., d] of a cell -> the estimate at this head's offset [..., d]."""
-        z = self.gathered(self.space.parts(hidden, embedding))
+        z = self.head_input(self.space.parts(hidden, embedding))
         n = F.rms_norm(z, z.shape[-1:], self.norm.to(z.dtype), 1e-6)
         return z + product(F.silu(product(n, self.w1)) * product(n, self.w3), self.w2)
 
-    def gathered(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """W0 z [..., d]. In integers, each part of z has a matrix and scales of its own: h is so
-        much larger than e that one scale for both would round e away.
+    def head_input(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        """W0 z [..., d] from the parts of z.
+
+        In integers each part has its own matrix and scales: h is so much larger than e that a
+        common scale would round e to zero.
         """
         if self.w0_parts is None:
             return F.linear(torch.cat(parts, dim=-1), self.w0)
-        products = [own(part) for part, own in zip(parts, self.w0_parts, strict=True)]
+        products = [matrix(part) for part, matrix in zip(parts, self.w0_parts, strict=True)]
         return products[0] if len(products) == 1 else products[0] + products[1]
 
     def to_int8(self) -> None:
@@ -125,7 +128,7 @@ class DraftHead(nn.Module):
 
 
 class DraftHeads(nn.Module):
-    """k_h horizontal and k_v vertical heads of one backbone; `row`, its drafter, or None."""
+    """k_h horizontal and k_v vertical heads of one backbone; `row` is a row drafter or None."""
 
     def __init__(self, hidden: int, k_h: int, k_v: int, metadata: dict | None = None,
                  space: Space = Space(), row: bool = False) -> None:  # noqa: B008
@@ -145,7 +148,7 @@ class DraftHeads(nn.Module):
         return len(self.vertical)
 
     def to_int8(self) -> None:
-        """Compute with 8-bit integers, as a backbone in int8 does."""
+        """Compute in 8-bit integers, like a backbone in int8."""
         for head in (*self.horizontal, *self.vertical):
             head.to_int8()
         if self.row is not None:
@@ -161,13 +164,13 @@ class DraftHeads(nn.Module):
                            f"loaded {backbone.name}: load them with load_heads(path, backbone)")
 
     def require(self, k_h: int, k_v: int, row: bool = False) -> None:
-        """Raise SSDError if a schedule needs more heads than there are, or a row drafter."""
+        """Raise SSDError if a schedule needs more heads than these, or a missing row drafter."""
         if row and self.row is None:
             raise SSDError("drafter row: the loaded heads hold no row drafter; choose drafter "
                            "heads, or train one with 'python -m ssd_core train heads --kind row'")
-        for knob, asked, there in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):
-            if asked > there:
-                raise SSDError(f"{knob} {asked}: the loaded heads reach {there}; "
+        for knob, needed, loaded in (("k_h", k_h, self.k_h), ("k_v", k_v, self.k_v)):
+            if needed > loaded:
+                raise SSDError(f"{knob} {needed}: the loaded heads reach {loaded}; "
                                f"lower {knob} or train heads that reach further")
 
 
@@ -185,7 +188,7 @@ def save_heads(heads: DraftHeads, path: Path, backbone: Backbone, training: dict
 
 
 def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
-    """Read heads made for exactly this backbone; raise SSDError that names any mismatch."""
+    """Read heads made for exactly this backbone; raises SSDError that names any mismatch."""
     heads = stored_heads(path, backbone).to(backbone.device, backbone.dtype)
     if backbone.in_int8:
         heads.to_int8()
@@ -193,7 +196,7 @@ def read_heads(path: Path, backbone: Backbone) -> DraftHeads:
 
 
 def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
-    """As `read_heads`, but on the CPU and in the file's own dtype."""
+    """Like `read_heads`, but on the CPU and in the file's dtype."""
     tensors, metadata = read_safetensors(path, FORMAT)
     _require_match(path, metadata, backbone)
     try:
@@ -211,7 +214,7 @@ def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
 
 
 def space_of(metadata: dict[str, str]) -> Space:
-    """The Space that a file's metadata names; the default for older files that name none."""
+    """The Space named in a file's metadata; the default for older files without it."""
     default = Space()
     return Space(metadata.get("source", default.source), metadata.get("target", default.target),
                  float(metadata.get("variance", default.variance)))
@@ -221,9 +224,9 @@ def _require_match(path: Path, metadata: dict[str, str], backbone: Backbone) -> 
     expected = {"backbone": backbone.name, "hidden_size": str(backbone.hidden_size),
                 "codes": str(backbone.codes), "backbone_sha256": backbone.sha256}
     for key, value in expected.items():
-        found = metadata.get(key, "nothing")
-        if found != value:
-            raise SSDError(f"{path}: these heads were made for {key} {found[:16]}, the loaded "
+        stored = metadata.get(key, "nothing")
+        if stored != value:
+            raise SSDError(f"{path}: these heads were made for {key} {stored[:16]}, the loaded "
                            f"backbone {backbone.name} has {value[:16]}: make new ones with "
                            f"'python -m ssd_core train self-distill --backbone B --out DIR', then "
                            f"'train heads' with the same flags")

@@ -1,4 +1,4 @@
-"""Figures that a process learns, and a file that keeps them where a host names a folder."""
+"""Figures that a process measures, and a file that stores them if a host names a folder."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..files import written_whole
 MOST_KEYS = 64  # entries in a file
 
 
-class Kept:
-    """Base of such figures. Nothing is written before `keep_in`."""
+class StoredFigures:
+    """Base of measured figures. Nothing is written before `keep_in` names a folder."""
 
     file: ClassVar[str]
 
@@ -22,7 +22,7 @@ class Kept:
         self.path: Path | None = None
 
     def keep_in(self, folder: str | Path | None) -> None:
-        """Load what a file in this folder has, and save to it from now on; None: stop saving.
+        """Load the figures from this folder, and save them there from now on; None: stop saving.
 
         An unreadable file counts as empty.
         """
@@ -33,20 +33,21 @@ class Kept:
             self.load(json.loads(self.path.read_text(encoding="utf-8")))
 
     def load(self, raw: Any) -> None:
-        """Take over what `to_json` wrote."""
+        """Restore the figures that `to_json` returned."""
         raise NotImplementedError
 
     def to_json(self) -> Any:
+        """The figures as values that JSON can store."""
         raise NotImplementedError
 
     def save(self) -> None:
-        """Write the file; one that cannot be written is no error."""
+        """Write the file; a failure to write is ignored."""
         if self.path is not None:
             with contextlib.suppress(SSDError, OSError), written_whole(self.path) as temporary:
                 temporary.write_text(json.dumps(self.to_json()), encoding="utf-8")
 
 
 def drop_oldest(entries: dict) -> None:
-    """Remove the entries that were set first, down to MOST_KEYS."""
+    """Remove the oldest entries until MOST_KEYS are left."""
     while len(entries) > MOST_KEYS:
         entries.pop(next(iter(entries)))

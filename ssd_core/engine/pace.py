@@ -1,9 +1,9 @@
-"""Milliseconds of a pass by the cells it takes, on this machine: measured once, then kept.
+"""Milliseconds of a pass by its number of cells, on this machine: measured once, then stored.
 
-A pass is what a method pays for one: feed the cells, compute their probabilities, choose tokens.
-Short passes are measured in less than a second, before anything is drawn; of long ones only what
-runs took is known. A run that takes half as long again as the figures say, or less than two thirds,
-makes them forgotten, so that they are measured anew. Knows no host.
+The time of a pass includes feeding the cells, computing probabilities and choosing tokens. Short
+passes are measured in less than a second, before anything is drawn; for long passes only the times
+of finished runs are known. If a run takes more than 1.5 times as long as the figures say, or less
+than two thirds, they are deleted and measured again. Knows no host.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..model.sampling import Sampling
 from .clock import Stopwatch
 from .graphs import runner
 from .heads import DraftHeads
-from .kept import MOST_KEYS, Kept, drop_oldest
+from .kept import MOST_KEYS, StoredFigures, drop_oldest
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
 from .methods.window import Window
@@ -38,9 +38,9 @@ from .threads import drawing, free_now, using_threads
 
 FILE = "pace.json"
 CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192)
-AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s of a whole measurement and of a width; passes of a width
-READS = 8e9  # bytes of weights that a CPU reads in a second: a bound for what is worth trying
-TOO_LONG = 0.1  # s of one pass
+AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
+READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
+TOO_LONG = 0.1  # s; longer passes are not measured
 PROMPT = 32  # tokens
 CONTRADICTED = 1.5
 
@@ -52,10 +52,10 @@ class Pace:
     ms: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def of(self, cells: int, threads: int) -> float | None:
-        """Milliseconds of a pass over so many cells; None if too little is known.
+        """Milliseconds of a pass over `cells` cells; None if too little is known.
 
-        Between two known widths it is on their line, and beyond the widest on the last one. With a
-        number of threads between the known ones, each further thread takes over its share.
+        Interpolates linearly between known widths, and extrapolates beyond the widest. Between the
+        known numbers of threads the time is linear in 1 / threads.
         """
         if threads in self.ms:
             return on_line(self.ms[threads], cells)
@@ -67,18 +67,18 @@ class Pace:
         return None if slow is None or fast is None else slow + share * (fast - slow)
 
     def best(self, cells: int, most: int) -> tuple[float, int] | None:
-        """Milliseconds and number of threads that is faster: one, or `most`."""
-        found = [(ms, count) for count in {1, most} if (ms := self.of(cells, count)) is not None]
-        return min(found, default=None)
+        """The faster of one and `most` threads, as (milliseconds, number of threads)."""
+        options = [(ms, count) for count in {1, most} if (ms := self.of(cells, count)) is not None]
+        return min(options, default=None)
 
     @property
     def widest(self) -> int:
-        """The widest pass that is known."""
+        """The cells of the widest pass with a known time."""
         return max((cells for each in self.ms.values() for cells in each), default=0)
 
 
 def on_line(known: dict[int, float], cells: int) -> float | None:
-    """The value at `cells` of a line through the known points beside it."""
+    """The value at `cells` on the line through the nearest known points."""
     widths = sorted(known)
     if cells in known or len(widths) < 2 or cells < widths[0]:
         return known.get(cells)
@@ -87,8 +87,8 @@ def on_line(known: dict[int, float], cells: int) -> float | None:
     return known[a] + max(0.0, known[b] - known[a]) * (cells - a) / (b - a)
 
 
-class Paces(Kept):
-    """The pace of every backbone that was measured or ran, by `key_of`."""
+class Paces(StoredFigures):
+    """The paces of all backbones that were measured or ran, by `key_of`."""
 
     file = FILE
 
@@ -98,8 +98,8 @@ class Paces(Kept):
 
     def load(self, raw: dict) -> None:
         for key, ms in list(raw.items())[-MOST_KEYS:]:
-            self.known[str(key)] = Pace({int(count): {int(cells): positive(one)
-                                                      for cells, one in each.items()}
+            self.known[str(key)] = Pace({int(count): {int(cells): positive(value)
+                                                      for cells, value in each.items()}
                                          for count, each in ms.items()})
 
     def to_json(self) -> dict:
@@ -116,19 +116,18 @@ class Paces(Kept):
         self.save()
 
     def note(self, key: str, threads: int, cells: int, ms: float) -> None:
-        """What a pass of a run took: fills a gap, or makes figures forgotten that it contradicts.
-        """
+        """Add the time of a run's passes if it is unknown; delete figures that contradict it."""
         pace = self.known.get(key, Pace())
-        told = pace.of(cells, threads)
-        if told is None:
+        expected = pace.of(cells, threads)
+        if expected is None:
             pace.ms.setdefault(threads, {})[cells] = ms
             self.put(key, pace)
-        elif not told / CONTRADICTED <= ms <= told * CONTRADICTED:
+        elif not expected / CONTRADICTED <= ms <= expected * CONTRADICTED:
             self.forget(key)
 
 
 def positive(value: Any) -> float:
-    """A number of milliseconds; ValueError for what cannot be one."""
+    """Convert to milliseconds; raises ValueError for impossible values."""
     if not 0 < (ms := float(value)) < 1e7:
         raise ValueError(value)
     return ms
@@ -139,7 +138,7 @@ OWN = Paces()
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
            device: torch.device | None = None) -> str:
-    """What a pace holds for. device: where the backbone will draw, if it is elsewhere now."""
+    """The conditions of a pace. device: where the backbone will draw, if it is elsewhere now."""
     from .. import __version__
 
     waiting = os.environ.get(openmp.VARIABLE) or openmp.WAITING
@@ -156,7 +155,7 @@ def device_name(device: torch.device) -> str:
 
 
 def arithmetic(backbone: Backbone) -> str:
-    """The dtype of what is computed and the kind and dtype of the matrices."""
+    """The dtype of the hidden states, and the kind and dtype of the matrices."""
     matrix = backbone.decoder.layers[0].qkv
     return f"{backbone.dtype} {type(matrix).__name__} {getattr(matrix, 'dtype', '')}"
 
@@ -166,9 +165,9 @@ def arithmetic(backbone: Backbone) -> str:
 
 def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None,
              threads: Iterable[int], limit: float = AT_MOST) -> Pace | None:
-    """Time passes with these numbers of threads; None if they are too long to be tried."""
+    """Time passes with these numbers of threads; None if passes would take too long."""
     device, weights = backbone.device, backbone.decoder.parameters()
-    bytes_read = sum(one.numel() * one.element_size() for one in weights)
+    bytes_read = sum(weight.numel() * weight.element_size() for weight in weights)
     if device.type == "meta" or device.type == "cpu" and bytes_read > TOO_LONG * READS:
         return None
     sampling = resolve_sampling(Sampling(), backbone.preset)
@@ -183,16 +182,17 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
 
 def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Iterable[int],
           limit: float) -> Pace:
-    """The median of a few passes of each width in turn, with each number of threads in turn.
+    """The median time of a few passes of each width with each number of threads.
 
-    pass_of(cells): milliseconds of a pass. limit: s after which no wider pass is begun.
+    pass_of(cells): runs a pass and returns its milliseconds. limit: s after which no wider pass is
+    started.
     """
     pace, spent, expected = Pace({count: {} for count in threads}), 0.0, 0.0
     for cells in widths:
         for count in list(pace.ms):
             if spent + expected > limit:
                 return Pace({count: each for count, each in pace.ms.items() if each})
-            if free_now(count) < count:  # other programs have begun to compute
+            if free_now(count) < count:  # other programs need the cores
                 del pace.ms[count]
                 continue
             with using_threads(count):
@@ -204,7 +204,7 @@ def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Itera
 
 
 def several(pass_of: Callable[[int], float], cells: int) -> list[float]:
-    """Milliseconds of up to REPEATS passes, after one that only prepares if passes are short."""
+    """Milliseconds of up to REPEATS passes; the first pass only warms up if passes are short."""
     first = pass_of(cells)
     each = [first] if first > EACH * 1000 else []
     while len(each) < REPEATS and sum(each) < EACH * 1000:
@@ -216,20 +216,20 @@ def pass_ms(state: DecodeState, cells: int) -> float:
     """Milliseconds of one pass in the middle of a picture."""
     start = min(state.slots // 2, state.slots - cells)
     state.clock = Stopwatch(state.tokens.device)
-    one_cell(state, start) if cells == 1 else a_window(state, start, cells)
+    cell_pass(state, start) if cells == 1 else window_pass(state, start, cells)
     state.clock.lap("verify")
     return 1000 * sum(state.clock.seconds.values())
 
 
-def one_cell(state: DecodeState, start: int) -> None:
-    """A pass of AR."""
+def cell_pass(state: DecodeState, start: int) -> None:
+    """Run a pass of AR."""
     state.choose(start)
     state.stale = start
     state.feed(start + 1)
 
 
-def a_window(state: DecodeState, start: int, cells: int) -> None:
-    """A pass of `exact`, whose pictures have come to different cells."""
+def window_pass(state: DecodeState, start: int, cells: int) -> None:
+    """Run a pass of `exact` whose pictures have different frontiers."""
     starts = [max(0, start - n % cells) for n in range(state.pictures)]
     frontier = torch.tensor(starts, device=state.tokens.device)
     state.front = starts
@@ -240,21 +240,22 @@ def a_window(state: DecodeState, start: int, cells: int) -> None:
 
 
 def entering_after(state: DecodeState, frontier: torch.Tensor, cells: int) -> FirstGuess:
-    """The drafter of `exact` when so many cells behind the frontier have a token.
+    """The drafter of `exact` when the first `cells` cells after the frontier have a token.
 
-    About as many cells enter a window as the square root of its width (benchmarks/results/exact.md:
-    576 cells in as many passes).
+    About sqrt(width) cells enter a window in each pass (benchmarks/results/exact.md: 576 cells in
+    as many passes).
     """
-    guess = FirstGuess(state, by_row=False)
-    guess.guessed, guess.known_guessed = frontier + cells, [one + cells for one in state.front]
-    return guess
+    drafter = FirstGuess(state, by_row=False)
+    drafter.guessed = frontier + cells
+    drafter.guessed_host = [slot + cells for slot in state.front]
+    return drafter
 
 
 def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads | None = None,
             device: torch.device | None = None) -> Pace | None:
-    """The kept pace, or else one measured now if that is possible; None: nothing is known.
+    """The stored pace, or one measured now if possible; None if nothing is known.
 
-    Nothing is measured while a picture is drawn, or while the backbone is elsewhere.
+    Nothing is measured while a picture is drawn or while the backbone is on another device.
     """
     key = key_of(backbone, pictures, branches, heads is not None, device)
     pace = OWN.known.get(key)
@@ -262,7 +263,7 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
     most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
     if pace is not None and most in pace.ms or switched_off() or not here or drawing():
         return pace
-    if pace is not None and free_now(most) < most:  # with all threads it will be measured later
+    if pace is not None and free_now(most) < most:  # measure later, with all threads
         return pace
     new = measured(backbone, pictures, branches, heads, (1, most) if most > 1 else (1,))
     if new is None:
@@ -275,10 +276,9 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
 
 def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Sampling,
               pictures: int, stats: Mapping) -> None:
-    """Compare a finished run's own passes with the kept pace, or fill it.
+    """Compare a finished run's passes with the stored pace, or add them to it.
 
-    Only methods that pay for a pass what is measured count, and runs that kept one number of
-    threads.
+    Uses only methods whose passes do what is measured, and runs with a constant number of threads.
     """
     if not isinstance(method, AR | Exact | Rolling) or method.needs_row_drafter():
         return
@@ -294,15 +294,13 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
              1000 * decoding / max(1, stats["passes"] - 1))
 
 
-
-
 def keep_waiting(pace: Pace, most: int) -> None:
-    """Tell the program's next start whether threads that spin are worth it (openmp.py)."""
+    """Store for the program's next start whether spinning threads are faster (openmp.py)."""
     folder, both = cache_folder(), [pace.ms[count] for count in (1, most)]
     if folder is None or openmp.WAITING == openmp.OWN:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
-    one, all_ = (sum(each[cells] for cells in widths) for each in both)
+    single, all_ = (sum(each[cells] for cells in widths) for each in both)
     with suppress(SSDError, OSError), written_whole(folder / openmp.FILE) as temporary:
         temporary.write_text(json.dumps(
-            {**openmp.kept(), openmp.WAITING: {"one": one, "all": all_}}), encoding="utf-8")
+            {**openmp.kept(), openmp.WAITING: {"one": single, "all": all_}}), encoding="utf-8")

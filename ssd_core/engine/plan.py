@@ -1,4 +1,4 @@
-"""How many forward passes a method needs, known before a run starts."""
+"""The number of forward passes that a method needs, counted before a run starts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PAPER_AR_PASSES = {setting.grid: setting.ar_passes for setting in PAPER.values()
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes of our engine (None if they depend on the data) and of the paper's formula.
+    """Passes of this engine (None if they depend on the picture) and of the paper's formula.
 
     The prefill counts as one pass. Guidance branches that share a forward pass count once. choice:
-    what the method chose for this device, in words. usual: passes that similar runs took, if known.
+    the method's choice for this device, in words. usual: the passes of similar runs, if known.
     """
 
     passes: int | None
@@ -34,5 +34,5 @@ class Plan:
 
 
 def blocks(first: int, rows: int, k_v: int) -> list[range]:
-    """Split rows first..rows-1 into blocks of up to k_v."""
+    """Split rows first..rows-1 into blocks of up to k_v rows."""
     return [range(y, min(y + k_v, rows)) for y in range(first, rows, k_v)]

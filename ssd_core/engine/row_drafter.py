@@ -1,10 +1,10 @@
-"""The row drafter: one small network that drafts along the raster and sees both neighbours.
+"""The row drafter: a small network that drafts a cell from its neighbours above and to the left.
 
-Draft heads look at one cell, so the cells of a drafted row do not know of each other. The row
-drafter estimates h of a cell from [h; e] of the cells above it and of the cells to its left, where
-h of a drafted neighbour is its own estimate and e belongs to the token chosen there. It drafts all
-cells at once and repeats that a few times, so that every cell sees what its neighbours became: the
-cost of a draft is `SWEEPS` small passes, whatever the width of a row.
+Draft heads read a single cell, so the cells of a drafted row are independent of each other. The row
+drafter estimates h of a cell from [h; e] of the cells above it and to its left. For a drafted
+neighbour, h is the drafter's estimate and e belongs to the token chosen there. It drafts all cells
+at once, `SWEEPS` times, so that every cell sees the drafts of its neighbours. The cost does not
+depend on the width of a row.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from torch import nn
 from ..model.grid import Grid
 from ..model.products import Int8Matrix, product, put
 
-# (row, column) of the neighbours, relative to the cell: above from left to right, then to the left
+# (row, column) of the neighbours relative to the cell: the row above, then the cells to the left
 NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (-1, 2), (-1, 3), (0, -1), (0, -2))
 ABOVE, LEFT = NEIGHBOURS.index((-1, 0)), NEIGHBOURS.index((0, -1))
 SWEEPS = 4
-WIDEST = 512  # inner width where the backbone's is larger, so that a draft stays cheap
+WIDEST = 512  # limit of the inner width, which keeps a draft cheap
 Choose = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -45,13 +45,13 @@ class SwiGLU(nn.Module):
 class RowDrafter(nn.Module):
     """Estimates h of a cell from [h; e] of its `NEIGHBOURS`.
 
-    A neighbour that lies outside the picture, or is not known yet, adds a learned vector instead.
+    A learned vector replaces a neighbour that lies outside the picture or is not known yet.
     """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
         count, width = len(NEIGHBOURS), min(hidden, WIDEST)
-        self.mix = nn.Parameter(torch.empty(count, hidden))  # of the neighbours' h, by component
+        self.mix = nn.Parameter(torch.empty(count, hidden))  # weights of h by component
         self.w_in = nn.Parameter(torch.empty(width, count * 2 * hidden))
         self.missing = nn.Parameter(torch.empty(count, width))
         self.blocks = nn.ModuleList(SwiGLU(width) for _ in range(2))
@@ -62,7 +62,7 @@ class RowDrafter(nn.Module):
         return self.mix.shape[1]
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Start as the identity on h of the cell above."""
+        """Initialise as the identity on h of the cell above."""
         for name, weight in self.named_parameters():
             if weight.dim() > 1:
                 zero = name in ("mix", "missing", "out") or name.endswith("w2")
@@ -83,15 +83,16 @@ class RowDrafter(nn.Module):
         return (hidden * self.mix).sum(-2) + product(x, self.out)
 
     def to_int8(self) -> None:
-        """Replace the matrices with 8-bit integers; mix and missing are added, not multiplied."""
-        for module, names in ((self, ("w_in", "out")), *((b, ("w13", "w2")) for b in self.blocks)):
+        """Replace the matrices with 8-bit integers; `mix` and `missing` stay as they are."""
+        inner = ((block, ("w13", "w2")) for block in self.blocks)
+        for module, names in ((self, ("w_in", "out")), *inner):
             for name in names:
                 put(module, name, Int8Matrix.of(getattr(module, name)))
 
 
 @lru_cache(maxsize=8)
 def offsets_on(device: torch.device) -> torch.Tensor:
-    """[7, 2] int64: rows and columns of NEIGHBOURS, made once; training may use it, too."""
+    """[7, 2] int64: NEIGHBOURS as a tensor, created once and usable in training."""
     with torch.inference_mode(False):
         return torch.tensor(NEIGHBOURS, device=device)
 
@@ -99,7 +100,7 @@ def offsets_on(device: torch.device) -> torch.Tensor:
 def neighbours(grid: Grid, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Slots [..., 7] of the neighbours of slots [...], and which of them lie in the picture.
 
-    Slots outside the picture come as slot 0.
+    Neighbours outside the picture get slot 0.
     """
     offsets = offsets_on(slots.device)
     row = slots[..., None] // grid.width + offsets[:, 0]

@@ -1,4 +1,4 @@
-"""What is counted of a run: acceptance by stage and offset, rows that converged, early ends."""
+"""Counters of a run: acceptance by stage and offset, converged rows, passes after the end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..model.noise import Slots
 
 
 class RunStats:
-    """Counters of one batch of B pictures; docs/contract.md lists what is reported of them.
+    """Counters of one batch of B pictures; docs/contract.md lists the statistics of a run.
 
     converged_rows [B]: rows whose rounds ended because nothing changed any more. converged [B]
     bool: whether the last round changed nothing. finished_early [B]: passes that ran after a
-    picture was whole. drafter_passes: of a second backbone that drafts.
+    picture was complete. drafter_passes: passes of a second backbone that drafts.
     """
 
     def __init__(self, pictures: int, device: torch.device, row_ends: torch.Tensor | None) -> None:
-        """row_ends [slots] bool: slots of forced row ends, which are no drafts; None: none are."""
+        """row_ends [slots] bool: the forced row ends, which are not counted; None: no row ends."""
         self.row_ends = row_ends
         self.drafter_passes = 0
         self.converged_rows = torch.zeros(pictures, dtype=torch.long, device=device)
@@ -36,7 +36,7 @@ class RunStats:
     def add_offsets(self, stage: str, accepted: torch.Tensor, stop: int, reach: int) -> None:
         """Record acceptance by draft offset d; accepted [B, n] covers the n slots before `stop`.
 
-        Each offset covers `reach` slots. The first may lack one: the slot that was sampled exactly.
+        Each offset covers `reach` slots; the first may lack the slot that was sampled exactly.
         """
         count = -(-accepted.shape[1] // reach)
         for d in range(1, count + 1):

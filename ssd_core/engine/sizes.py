@@ -1,13 +1,13 @@
-"""Sizes of passes, rounded so that a run has few of them.
+"""Sizes of passes, rounded so that a run has few different sizes.
 
-A graph is captured for each size, and some libraries plan for each size that they meet.
+A graph is captured for each size, and some libraries plan for each new size.
 """
 
 from __future__ import annotations
 
 CELLS = (1, 2, 8)  # besides these, whole rows
-KEYS = 256  # a pass reads a multiple of so many cache slots
-SLOTS = 64  # the cache itself has a multiple of so many: prompts of any length make few sizes
+KEYS = 256  # a pass reads a multiple of this many cache slots
+SLOTS = 64  # the cache has a multiple of this many, so prompts of any length make few sizes
 
 
 def rounded(count: int, step: int) -> int:
@@ -21,5 +21,5 @@ def rounded_cells(count: int, row: int) -> int:
 
 
 def rounded_keys(stop: int, slots: int) -> int:
-    """How many of a cache's slots a pass reads that needs those before `stop`."""
+    """The number of cache slots that a pass reads if it needs those before `stop`."""
     return min(rounded(stop, KEYS), slots)

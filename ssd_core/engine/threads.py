@@ -1,4 +1,4 @@
-"""How many threads a run computes with: set for the run, restored after it."""
+"""The number of threads that a run computes with: set for the run, restored after it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from contextlib import contextmanager
 import torch
 
 LOADAVG = "/proc/loadavg"
-LOOKS, APART = 3, 0.001  # before a run: so many looks, s apart; only what stays is other work
+LOOKS, APART = 3, 0.001  # before a run: the number of looks, and the seconds between them
 AGAIN = 0.05  # s between two looks during a run; a look takes 20 us
-TRUSTED = 2  # looks in a row that must find the processor free before a run spreads out again
+TRUSTED = 2  # looks in a row that must find free cores before a run uses more threads again
 
 
 @contextmanager
 def using_threads(count: int | None) -> Iterator[None]:
-    """Compute with so many threads inside; None leaves the number as it is."""
+    """Compute with `count` threads inside the context; None leaves the number unchanged."""
     before = torch.get_num_threads()
     if count is not None and count != before:
         torch.set_num_threads(count)
@@ -34,7 +34,7 @@ _under_way: set[object] = set()
 
 @contextmanager
 def under_way() -> Iterator[None]:
-    """Around a run that has begun: meanwhile nothing else is timed."""
+    """Mark a run as begun, so that nothing else is timed meanwhile."""
     _under_way.add(token := object())
     try:
         yield
@@ -48,26 +48,29 @@ def drawing() -> bool:
 
 
 def running() -> int | None:
-    """How many threads of all programs compute at this moment, ours included; None: unknown."""
+    """The number of threads of all programs that compute now, ours included; None: unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(LOADAVG) as file:
         return int(file.read().split()[3].partition("/")[0])
     return None
 
 
-def spare(most: int, found: int | None, own: int = 1) -> int:
-    """How many of `most` threads have a core for themselves.
+def spare(most: int, busy: int | None, own: int = 1) -> int:
+    """How many of `most` threads have a core to themselves.
 
-    found: threads that compute now, of which `own` are this run's. A thread that shares its core
-    holds up all the others at every product.
+    busy: threads that compute now, of which `own` belong to this run. A thread that shares its core
+    delays all the others at every product.
     """
-    if found is None:
+    if busy is None:
         return most
-    return max(1, min(most, (os.cpu_count() or 1) - max(0, found - own)))
+    return max(1, min(most, (os.cpu_count() or 1) - max(0, busy - own)))
 
 
 def free_now(most: int, look: Callable[[], int | None] = running,
              wait: Callable[[float], None] = time.sleep) -> int:
-    """How many of `most` threads find a free core: the most of a few looks, each of a moment."""
+    """How many of `most` threads find a free core: the maximum of a few looks.
+
+    Work that only a single look shows does not count.
+    """
     best = spare(most, look())
     for _ in range(LOOKS - 1):
         if best == most:
@@ -78,22 +81,22 @@ def free_now(most: int, look: Callable[[], int | None] = running,
 
 
 class Threads:
-    """The number of threads for each step of a run. Called before each step.
+    """The number of threads for each step of a run; call it before each step.
 
-    most: how many the run may use. It uses those that find a free core now, and looks again every
-    AGAIN seconds, because a run that shares its cores can become ten times slower.
+    most: the limit for the run. The run uses the threads that find a free core now, and looks again
+    every AGAIN seconds, because a run that shares its cores can become ten times slower.
     """
 
     def __init__(self, most: int, look: Callable[[], int | None] = running,
                  clock: Callable[[], float] = time.perf_counter,
                  wait: Callable[[float], None] = time.sleep) -> None:
         self.most, self.look, self.clock, self.wait = most, look, clock, wait
-        self.free_looks, self.used = 0, set[int]()  # used: all numbers that steps had
+        self.free_looks, self.used = 0, set[int]()  # used: the numbers of all steps
         self.count, self.looked = 0, clock()
 
     @classmethod
     def of(cls, asked: int | None, device: torch.device) -> Threads | Fixed:
-        """asked: exactly so many; None: as many as torch has now, at most, on a CPU."""
+        """asked: the exact number; None: on a CPU, at most torch's current number."""
         if asked is None and device.type == "cpu" and (most := torch.get_num_threads()) > 1:
             return cls(most)
         return Fixed(asked)
@@ -109,7 +112,7 @@ class Threads:
 
     def _look_again(self) -> None:
         free = spare(self.most, self.look(), self.count)
-        if free < self.count:  # a moment's work does not count
+        if free < self.count:  # work that ends at once does not count
             self.wait(APART)
             free = max(free, spare(self.most, self.look(), self.count))
         self.free_looks = self.free_looks + 1 if free > self.count else 0
@@ -118,7 +121,7 @@ class Threads:
 
 
 class Fixed:
-    """The same number for each step; None leaves the number as it is."""
+    """The same number for each step; None leaves torch's number unchanged."""
 
     def __init__(self, count: int | None) -> None:
         self.count, self.used = count, set[int]()

@@ -1,8 +1,8 @@
-"""Candidates of several depths, verified in one forward pass.
+"""Trees of candidates, verified in one forward pass.
 
-The nodes of a tree lie in the cache slots from the frontier on. Each sees the prompt, the final
-slots and its ancestors, at the position of the picture slot that it stands for. `Fed.settle` moves
-the chosen path into consecutive slots, as if only these tokens had been fed.
+The nodes of a tree occupy the cache slots from the frontier on. Each node sees the prompt, the
+final slots and its ancestors, and has the position of the picture slot that it is a candidate for.
+`Fed.settle` moves the chosen path into consecutive slots, as if only these tokens had been fed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Tree:
 
     @classmethod
     def chain(cls, nodes: int) -> Tree:
-        """One candidate per depth."""
+        """A tree with one candidate per depth."""
         return cls(tuple(range(-1, nodes - 1)))
 
     @classmethod
     def bushy_chain(cls, nodes: int, width: int, depth: int) -> Tree:
-        """A chain of `nodes`, and full branching of `width` from it down to `depth`."""
+        """A chain of `nodes` whose first `depth` levels branch fully into `width` children."""
         parents, level, chain = [-1], [0], 0
         for deep in range(1, nodes):
             each = width if deep <= depth else 1
@@ -47,9 +47,10 @@ class Tree:
 
     @classmethod
     def spread(cls, width: int, depth: int, most: int) -> Tree:
-        """Every node has up to `width` children, down to `depth`, with at most `most` candidates.
+        """A tree of `width` children per node down to `depth`, with at most `most` candidates.
 
-        The likeliest are kept: a child counts half of its parent, a sibling a quarter of the last.
+        It takes the likeliest candidates: a first child counts half of its parent, each further
+        sibling a quarter of the sibling before it.
         """
         parents = [-1]
         waiting = [(1, 1, 0, 0)] if depth else []  # (cost, depth, parent, rank)
@@ -67,7 +68,7 @@ class Tree:
 
     @cached_property
     def depth(self) -> tuple[int, ...]:
-        """How many ancestors each node has."""
+        """The number of ancestors of each node."""
         depth: list[int] = []
         for parent in self.parents:
             depth.append(0 if parent < 0 else depth[parent] + 1)
@@ -84,12 +85,12 @@ class Tree:
 
     @cached_property
     def rank(self) -> tuple[int, ...]:
-        """How many siblings come before each node."""
-        born: dict[int, int] = {}
+        """The number of siblings before each node."""
+        siblings: dict[int, int] = {}
         ranks = []
         for parent in self.parents:
-            ranks.append(born.setdefault(parent, 0))
-            born[parent] += 1
+            ranks.append(siblings.setdefault(parent, 0))
+            siblings[parent] += 1
         return tuple(ranks)
 
     @property
@@ -98,7 +99,7 @@ class Tree:
 
     @cached_property
     def chain_of_firsts(self) -> tuple[int, ...]:
-        """Node 0, its first child, that one's first child and so on."""
+        """Node 0, its first child, the first child of that node, and so on."""
         nodes = [0]
         while nodes[-1] in self.parents:
             nodes.append(self.parents.index(nodes[-1]))
@@ -113,11 +114,11 @@ class Tree:
         return lineage
 
     def slots(self, frontier: torch.Tensor) -> torch.Tensor:
-        """[B, nodes] int64: the picture slots that the nodes stand for; frontier [B]."""
+        """[B, nodes] int64: the picture slot of each node, from the frontier [B]."""
         return frontier[:, None] + self.on(frontier.device).depth
 
     def on(self, device: torch.device) -> Shape:
-        """The tree's tensors on a device, made once."""
+        """The tree's tensors on a device, created once."""
         return shape_on(self, device)
 
 
@@ -134,12 +135,12 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=64)
 def shape_on(tree: Tree, device: torch.device) -> Shape:
     tuples = (torch.tensor(each) for each in (tree.depth, tree.rank, tree.chain_of_firsts))
-    return Shape(*(one.to(device) for one in (*tuples, tree.children, tree.lineage)))
+    return Shape(*(tensor.to(device) for tensor in (*tuples, tree.children, tree.lineage)))
 
 
 @dataclass(frozen=True)
 class Fed:
-    """A tree after its pass. hidden [rows, nodes, d]: the states that predict nodes' children."""
+    """A tree after its pass. hidden [N, nodes, d]: the states that predict the nodes' children."""
 
     state: DecodeState
     tree: Tree
@@ -148,32 +149,32 @@ class Fed:
 
     @cached_property
     def target_probs(self) -> torch.Tensor:
-        """p [B, nodes, V] of the slots after the nodes."""
+        """p [B, nodes, V] of the slot after each node."""
         slots = (self.tree.slots(self.frontier) + 1).clamp(max=self.state.slots)
         return self.state.probs(self.state.backbone.logits(self.hidden), slots)
 
     def settle(self, path: torch.Tensor) -> None:
-        """Make a path [B, m] from node 0 down the contents of the slots from the frontier on.
+        """Commit a path [B, m] from node 0 downwards to the slots from the frontier on.
 
-        Sets keys, values and hidden states, but not tokens. Where a picture's path is shorter, its
-        last entries may be any nodes: later passes write these slots again.
+        Sets keys, values and hidden states, but not tokens. If a picture's path is shorter, its
+        last entries may be any nodes, because later passes overwrite these slots.
         """
         state, branches = self.state, self.state.branches
-        place = torch.arange(path.shape[1], device=path.device)
-        every, start = path.repeat(branches, 1), self.frontier.repeat(branches)[:, None]
+        index = torch.arange(path.shape[1], device=path.device)
+        nodes, start = path.repeat(branches, 1), self.frontier.repeat(branches)[:, None]
         begin = state.lengths[:, None] + start
-        state.cache.move(begin + every, begin + place)
-        rows = torch.arange(len(every), device=path.device)[:, None]
-        predicted = (start + place + 1).clamp(max=state.slots)
-        state.hidden[rows, predicted] = self.hidden[rows, every]
+        state.cache.move(begin + nodes, begin + index)
+        sequence = torch.arange(len(nodes), device=path.device)[:, None]
+        predicted = (start + index + 1).clamp(max=state.slots)
+        state.hidden[sequence, predicted] = self.hidden[sequence, nodes]
 
 
 def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
               tokens: torch.Tensor) -> Fed:
-    """Run one forward pass over candidates tokens [B, nodes] from the frontier [B] on.
+    """Run one forward pass over the candidates `tokens` [B, nodes] from the frontier [B] on.
 
-    Forced slots get their row end. Nodes that reach beyond the picture mean nothing. The method
-    must have asked for `scratch` slots, one less than the tree has nodes.
+    Row ends get their forced token. Nodes beyond the picture have no meaning. The method's
+    `scratch` must reserve len(tree) - 1 cache slots.
     """
     slots = tree.slots(frontier).clamp(max=state.slots - 1)
     starts = (state.lengths + frontier.repeat(state.branches))[:, None]
@@ -189,9 +190,9 @@ def feed_tree(state: DecodeState, tree: Tree, frontier: torch.Tensor,
 
 
 class Descent(NamedTuple):
-    """path [B, depth + 1] from node 0 on; the first `accepted` [B] nodes after it stand.
+    """path [B, depth + 1] from node 0 on, whose first `accepted` [B] nodes after node 0 are final.
 
-    token [B] belongs into the slot after them: repaired, or sampled where no candidate was left.
+    token [B] is the token of the slot after them: a repair, or a sample if no candidate was left.
     """
 
     path: torch.Tensor
@@ -201,37 +202,36 @@ class Descent(NamedTuple):
 
 def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
             similar: torch.Tensor | None = None, delta: float = 0.0) -> Descent:
-    """Go down from node 0 for as long as one of a node's children is accepted.
+    """Walk down from node 0 while one of a node's children is accepted.
 
     candidates [B, nodes]: the tokens as codes. draft_probs [B, siblings, depth, V]: the q that the
-    children at each depth were sampled from, in order. The result has the distribution of sampling
-    token by token, if all children were sampled so, whatever is accepted above them, unless
-    similar [B, nodes, k] relaxes the rule.
+    children at each depth were sampled from, in order. Lossless if these q do not depend on what is
+    accepted above them, unless similar [B, nodes, k] relaxes the rule.
     """
     state, tree, start = fed.state, fed.tree, fed.frontier
     target_probs, children = fed.target_probs, tree.on(start.device).children
-    every, deepest = torch.arange(len(start), device=start.device), max(tree.depth)
+    pictures, deepest = torch.arange(len(start), device=start.device), max(tree.depth)
     node, accepted, token = torch.zeros_like(start), torch.zeros_like(start), candidates[:, 0]
     most = children.shape[1]
     path = [node]
     for depth in range(1, deepest + 2):
-        here, slots = accepted == depth - 1, (start + depth)[:, None]
-        below = children[node].masked_fill(~here[:, None], -1)
+        reached, slots = accepted == depth - 1, (start + depth)[:, None]
+        below = children[node].masked_fill(~reached[:, None], -1)
         uniforms = [state.noise.uniform(Purpose.ACCEPT, r, slots) for r in rounds_of(state, most)]
-        kids = below.clamp(min=0)
-        found, rank = accept.siblings(
-            candidates.gather(1, kids), draft_probs[:, :, min(depth, deepest) - 1],
-            target_probs[every, node], torch.cat(uniforms, dim=1),
+        index = below.clamp(min=0)
+        chosen, rank = accept.siblings(
+            candidates.gather(1, index), draft_probs[:, :, min(depth, deepest) - 1],
+            target_probs[pictures, node], torch.cat(uniforms, dim=1),
             state.noise.drawing(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
-            None if similar is None else similar[every[:, None], kids], delta)
-        token = torch.where(here, found, token)
-        stands = rank < most
-        node = torch.where(stands, below[every, rank.clamp(max=most - 1)], node)
-        accepted = accepted + stands
+            None if similar is None else similar[pictures[:, None], index], delta)
+        token = torch.where(reached, chosen, token)
+        is_accepted = rank < most
+        node = torch.where(is_accepted, below[pictures, rank.clamp(max=most - 1)], node)
+        accepted = accepted + is_accepted
         path.append(node)
     return Descent(torch.stack(path[:-1], dim=1), accepted, token)
 
 
 def rounds_of(state: DecodeState, count: int) -> range:
-    """`count` round numbers of the noise field that only this pass uses."""
+    """`count` round numbers of the noise field, reserved for this pass."""
     return range(state.passes * count, (state.passes + 1) * count)

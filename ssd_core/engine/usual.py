@@ -1,7 +1,7 @@
-"""How many passes a window usually takes: figures shipped with postcard, and the user's own runs.
+"""The usual number of passes by window, from figures shipped with postcard and the user's own runs.
 
-Own runs are remembered in this process; a host that wants to keep them names a folder (`keep_in`).
-Only hashes and counts are stored. Knows no host.
+Figures of own runs stay in memory unless a host names a folder for them (`keep_in`). Only hashes
+and counts are stored. Knows no host.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..backbones.presets import resolve_sampling
 from ..files import ASSETS
 from ..model.grid import Grid
 from ..model.sampling import Sampling
-from .kept import MOST_KEYS, Kept, drop_oldest
+from .kept import MOST_KEYS, StoredFigures, drop_oldest
 from .methods import Method
 from .methods.paced import Paced
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
 FILE = "usual_passes.json"
-CURVE_GRID = Grid(24, 24)  # of postcard, whose passes by window are shipped
-MEMORY = 32  # weight of a mean, in runs
-PRIOR = 4  # runs that the shipped curve counts for: pictures differ
-ENOUGH = 10  # own runs whose mean takes the place of a shipped figure
+CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
+MEMORY = 32  # largest weight of a mean, in runs
+PRIOR = 4  # weight of the shipped curve, in runs, because pictures differ
+ENOUGH = 10  # own runs after which their mean replaces a shipped figure
 
 
-class Record(Kept):
-    """Mean passes and number of runs by key. When full, drops the key updated longest ago."""
+class Record(StoredFigures):
+    """Mean passes and number of runs by key; when full, the least recently updated key goes."""
 
     file = FILE
 
@@ -58,18 +58,18 @@ OWN = Record()
 
 
 def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
-    """A method's name and drafter, if windows are known to decide how many passes it takes.
+    """(name, drafter) of a method whose passes depend on its window alone, else None.
 
-    None also where a knob beside these two is not as usual.
+    None also if any other knob differs from its default.
     """
     if not isinstance(method, Paced):
         return None
-    given = {f.name: getattr(method, f.name) for f in fields(method)}
-    own = {name: given[name] for name in ("window", "cells", "drafter", "fewer") if name in given}
+    knobs = {f.name: getattr(method, f.name) for f in fields(method)}
+    own = {name: knobs[name] for name in ("window", "cells", "drafter", "fewer") if name in knobs}
     if method != type(method)(**own):
         return None
     name = f"{method.name}-{own['fewer']:g}" if "fewer" in own else method.name
-    return name, given.get("drafter", "none") if heads else "none"
+    return name, knobs.get("drafter", "none") if heads else "none"
 
 
 def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
@@ -79,9 +79,9 @@ def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool, devi
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
          keep_rows: int = 0) -> None:
-    """Record a finished run, if it is of the kind that plans estimate, with plain sampling."""
-    given, own = (resolve_sampling(one, backbone.preset) for one in (sampling, Sampling()))
-    plain = all(getattr(given, name) == getattr(own, name)
+    """Record a finished run if plans estimate runs of its kind and its sampling is the default."""
+    used, default = (resolve_sampling(each, backbone.preset) for each in (sampling, Sampling()))
+    plain = all(getattr(used, name) == getattr(default, name)
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
             backbone.sha256):
@@ -92,9 +92,9 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
                  keep_rows: int = 0) -> int | None:
-    """Passes that runs with this very window usually take, or None if nothing is known.
+    """The usual passes of runs with exactly this window, or None if nothing is known.
 
-    Own runs count from the first one where no figure is shipped, else once there are ENOUGH.
+    Own runs count from the first run if no figure is shipped, else after ENOUGH runs.
     """
     if not isinstance(method, Paced) or kind_of(method, heads) is None:
         return None
@@ -108,10 +108,10 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
 
 
 def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int, float]:
-    """Passes of a whole picture by window: postcard's curve, moved to where own runs lie.
+    """Passes of a whole picture by window: postcard's curve, fitted to the user's own runs.
 
-    Empty if nothing is known of methods like this. For other backbones the curve has postcard's
-    share of passes in cells, until runs of their own tell better.
+    Empty if nothing is known about methods like this. Other backbones start with postcard's ratio
+    of passes to cells, which their own runs correct.
     """
     kind = kind_of(method, heads)
     if kind is None:
@@ -120,13 +120,13 @@ def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int,
     share = method.longest(grid) / method.longest(CURVE_GRID)
     curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
     prefix = f"{backbone.sha256[:16]}/{grid}/"
-    own = {key.removeprefix(prefix): one for key, one in OWN.means.items()
+    own = {key.removeprefix(prefix): record for key, record in OWN.means.items()
            if key.startswith(prefix)}
     passes = dict(windows({key: mean for key, (mean, _) in own.items()}, *kind))
     runs = dict(windows({key: count for key, (_, count) in own.items()}, *kind))
     if not curve:
         return passes
-    extra = sum(runs[one] * (passes[one] / between(curve, one) - 1) for one in passes)
+    extra = sum(runs[window] * (passes[window] / between(curve, window) - 1) for window in passes)
     moved = 1 + extra / (PRIOR + sum(runs.values()))
     return {**{window: moved * known for window, known in curve.items()},
             **{window: (PRIOR * moved * between(curve, window) + runs[window] * passes[window])
@@ -134,20 +134,20 @@ def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int,
 
 
 def windows(figures: Mapping[str, float], name: str, drafter: str) -> list[tuple[int, float]]:
-    """(window, passes) of the figures of one kind."""
+    """(window, passes) of the figures of a kind."""
     parts = [(key.split("/"), passes) for key, passes in figures.items()]
     return [(int(window), passes) for (own, window, by), passes in parts
             if (own, by) == (name, drafter)]
 
 
 def between(curve: Mapping[int, float], window: int) -> float:
-    """The curve's value at a window: straight between known ones where both axes are logarithms.
+    """The curve's value at a window, interpolated linearly on logarithmic axes.
 
-    Level beyond the known ones.
+    Constant beyond the known windows.
     """
     known = sorted(curve)
-    above = next((one for one in known if one >= window), known[-1])
-    below = next((one for one in reversed(known) if one <= window), known[0])
+    above = next((size for size in known if size >= window), known[-1])
+    below = next((size for size in reversed(known) if size <= window), known[0])
     if above <= below:
         return curve[above]
     part = math.log(window / below) / math.log(above / below)
@@ -155,10 +155,10 @@ def between(curve: Mapping[int, float], window: int) -> float:
 
 
 def bundled_for(backbone: Backbone | type[Backbone]) -> dict[str, int]:
-    """The shipped figures if this is `postcard` (a class has no hash yet), else none."""
-    kept = bundled()
-    same = backbone.sha256 in ("", kept["sha256"]) and backbone.name == "postcard"
-    return kept["passes"] if same else {}
+    """The shipped figures if this is `postcard` (a class has no hash yet), else an empty dict."""
+    shipped = bundled()
+    same = backbone.sha256 in ("", shipped["sha256"]) and backbone.name == "postcard"
+    return shipped["passes"] if same else {}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Several rows in flight at once: which slots a pass feeds, what each of them sees, what is final.
+"""Bookkeeping for several rows in flight: which slots a pass feeds, what they see, what is final.
 
 Every row stays `delay` cells behind the row above. Knows no tokens and no probabilities.
 """
@@ -12,13 +12,13 @@ from ..model.grid import Grid
 
 
 class Wavefront:
-    """How far every row of every picture is, and the next pass.
+    """The progress of every row of every picture, and the next pass.
 
-    done [B, R]: final cells of each row. Masks are [B, slots]: `final`; `seen`, the cache holds the
-    final token; `fed` by the next pass; `open`, the next pass chooses their tokens; `stands_in`,
-    fed before a row although not final. `slots` [B, n] are those fed: the first `refed` are not
-    drafts. A picture that feeds fewer than another repeats a slot of its own, which changes
-    nothing.
+    done [B, R]: final cells of each row. Masks [B, slots]: `final`; `seen`, the cache holds the
+    final token; `fed`, the next pass feeds it; `open`, the next pass chooses its token;
+    `placeholder`, fed before a row although not final. slots [B, n]: the slots to feed, of which
+    the first `refed` are no drafts. A picture that feeds fewer slots than another repeats one of
+    its own slots, which changes nothing.
     """
 
     def __init__(self, grid: Grid, pictures: int, first_row: int, delay: int, cells: int,
@@ -44,16 +44,16 @@ class Wavefront:
         self.final = self.x < done
         front = growing & (self.x == done - 1) | self.final & ~self.seen
         leading = starting & (self.x == self.grid.width - 1)
-        self.stands_in = leading & ~self.final & ~self.row_end
+        self.placeholder = leading & ~self.final & ~self.row_end
         window = growing & ~self.final & ~self.row_end
         self.open = window & (self.x < done + self.cells)
         drafts = window & (self.x < (done + self.cells).clamp(max=columns) - 1)
-        self._line_up(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
+        self._order_slots(torch.where(drafts, 2, 3).masked_fill(leading, 1).masked_fill(front, 0))
 
-    def _line_up(self, order: torch.Tensor) -> None:
-        """Sort slots by order [B, slots]: final or forced 0, standing in 1, drafts 2, not fed 3.
+    def _order_slots(self, order: torch.Tensor) -> None:
+        """Sort slots by order [B, slots]: final or forced 0, placeholders 1, drafts 2, not fed 3.
 
-        Only here the run waits for the device.
+        This is the run's only wait for the device.
         """
         self.fed = order < 3
         certain, fed = (order < 2).sum(1), self.fed.sum(1)
@@ -68,25 +68,25 @@ class Wavefront:
         self.slots = torch.cat((first, ordered.gather(1, index)), 1)
 
     def visible(self) -> torch.Tensor:
-        """[B, n, stop] bool: a slot sees final tokens above it and all that is fed of its row."""
+        """[B, n, stop] bool: a slot sees final tokens before it and all fed slots of its row."""
         known = self.seen | self.fed & (self.final | self.row_end)
         own = self.y[self.slots][..., None] == self.y[: self.stop]
         before = self.place[: self.stop] <= self.slots[..., None]
         return (known[:, None, : self.stop] | self.fed[:, None, : self.stop] & own) & before
 
-    def told(self) -> torch.Tensor:
-        """The slots [B, n] without those that stand in: a final one takes their place."""
-        hidden = self.stands_in.gather(1, self.slots)
-        return torch.where(hidden, self.slots[:, :1], self.slots)
+    def reported_slots(self) -> torch.Tensor:
+        """The slots [B, n], with a final slot in place of each placeholder."""
+        replaced = self.placeholder.gather(1, self.slots)
+        return torch.where(replaced, self.slots[:, :1], self.slots)
 
-    def advance(self, stood: torch.Tensor, again: torch.Tensor | None) -> None:
-        """Each row gains its open cells up to the first that did not stand, and that one.
+    def advance(self, unchanged: torch.Tensor, again: torch.Tensor | None) -> None:
+        """Make the open cells of each row final up to and including the first that changed.
 
-        stood [B, slots]. again: where given, a row's first cell is final only if this holds for it,
-        or if the row above is complete.
+        unchanged [B, slots] bool. again [B, slots] bool or None: with it, a row's first cell is
+        final only if it is True there or if the row above is complete.
         """
         rows = (self.grid.rows, self.grid.width)
-        whole = (self.final | stood).unflatten(1, rows).long().cumprod(-1).sum(-1)
+        whole = (self.final | unchanged).unflatten(1, rows).long().cumprod(-1).sum(-1)
         chosen = self.done + self.open.unflatten(1, rows).sum(-1)
         done = torch.minimum(whole + 1, chosen).minimum(self.limit)
         if again is not None:
@@ -95,14 +95,14 @@ class Wavefront:
         self.done = done
 
     def stored(self, same: torch.Tensor) -> torch.Tensor:
-        """[B, slots]: where the pass fed what is final now; same: its token has not changed."""
+        """[B, slots] bool: where the pass fed a token that is final now; same: it is unchanged."""
         now = same & (self.row_end | (self.x < self.done[:, self.y]))
         self.seen = self.seen | self.fed & now
         return now
 
 
 def passes_at_once(grid: Grid, rows: int, delay: int, cells: int) -> int:
-    """Passes over `rows` rows if every cell is final once it is chosen."""
+    """The passes over `rows` rows if every cell is final as soon as it is chosen."""
     done, passes = [1] + [0] * (rows - 1), 1
     while done[-1] < grid.columns:
         above = [grid.columns, *done]

@@ -16,7 +16,9 @@ LONGEST_SIDE = 128  # rows or columns of the largest picture that a known backbo
 
 
 def size_of(text: str | None) -> tuple[int, int] | None:
-    """A size such as "384x640" as (width, height) in px; None for none. SSDError if it is no size.
+    """Parse a size such as "384x640" into (width, height) in px; empty text gives None.
+
+    Raises SSDError if the text is not a size.
     """
     if not text:
         return None
@@ -28,7 +30,7 @@ def size_of(text: str | None) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Grid:
-    """R rows of C cells; with `row_end` one forced token closes every row.
+    """R rows of C cells; with `row_end` a forced token ends every row.
 
     Image slots count from the first image token: cell (y, x) is slot y * width + x.
     """

@@ -26,7 +26,7 @@ class Knob:
     """Legal values, help and visibility of a knob.
 
     help: one line for the user. above: an exclusive lower limit. shown: "basic", "expert", or
-    "never" if no host offers it. own: what None means, in words.
+    "never" if no host offers it. own: the meaning of None, in words.
     """
 
     help: str
@@ -50,7 +50,7 @@ class Knob:
 
     @property
     def legal(self) -> str:
-        """The legal values as error messages state them; empty if every value is legal."""
+        """The legal values, phrased for error messages; empty if every value is legal."""
         if self.choices:
             return f"choose one of {', '.join(self.choices)}"
         high = "" if self.high is None else f"{self.high:,}"
@@ -66,8 +66,8 @@ def knob(default: Any, help: str, *, low: float | None = None, above: float | No
          shown: str = "expert", own: str = "") -> Any:
     """A dataclass field that carries its Knob.
 
-    With the default None, None is allowed and `own` says what it means; the field's type is that of
-    its other values.
+    If the default is None, None is allowed and `own` says what it means; the annotation is the type
+    of all other values.
     """
     described = Knob(help, low, above, high, step, choices, shown, own)
     return dataclasses.field(default=default, metadata={"knob": described})
@@ -76,7 +76,7 @@ def knob(default: Any, help: str, *, low: float | None = None, above: float | No
 def check_knobs(record: object) -> None:
     """Raise SSDError for the first field of a frozen dataclass with a wrong type or value.
 
-    Numbers of other libraries, such as numpy's, are converted to Python's.
+    Converts numbers of other libraries, such as numpy's, to Python's.
     """
     owner: type = type(record)
     for name, kind, optional, described in declared(owner):
@@ -88,7 +88,7 @@ def check_knobs(record: object) -> None:
 
 
 def require_legal(name: str, value: Any, described: Knob | None) -> None:
-    """Raise SSDError with the legal range if a value of the right type is outside it."""
+    """Raise SSDError that states the legal range if a value of the right type is outside it."""
     if described is not None and not described.allows(value):
         shown = repr(value[:40]) if isinstance(value, str) else value
         raise SSDError(f"{name} {shown}: {described.legal or 'must be text'}")
@@ -98,10 +98,10 @@ def require_legal(name: str, value: Any, described: Knob | None) -> None:
 
 def typed(name: str, value: Any, kind: type) -> Any:
     """Return `value` as an int, float, str or bool; raise SSDError naming it if it is not one."""
-    found = _as(value, kind)
-    if found is None:
+    converted = _as(value, kind)
+    if converted is None:
         raise SSDError(f"{name} {str(value)[:40]!r}: must be {WANTED[kind]}")
-    return found
+    return converted
 
 
 def _as(value: Any, kind: type) -> Any:
@@ -126,6 +126,6 @@ def declared(record: type) -> tuple[tuple[str, type, bool, Knob | None], ...]:
 
 
 def _not_none(hint: Any) -> type:
-    """`int` of `int | None`: for knobs that are None while a run goes on, too."""
+    """`int` for the hint `int | None`, which knobs have that may stay None during a run."""
     kind, *_ = (kind for kind in get_args(hint) or (hint,) if kind is not type(None))
     return kind

@@ -5,8 +5,8 @@ passes or the device. The field returns exponential variates E, because argmax(p
 from p (the exponential race; the same choice as argmax(log p + Gumbel)). It uses only integer
 operations, table look-ups and single multiplications, so the bits agree on every device.
 
-Tokens of a picture are chosen by the race, with one number per code: two similar distributions then
-mostly give the same token, which coupled methods depend on. Drafts and repairs need no such
+The race chooses the tokens of a picture, with one number per code: two similar distributions then
+mostly give the same token, and coupled methods depend on this. Drafts and repairs need no such
 coupling, so one uniform number U per slot is enough for them (`drawing`).
 """
 
@@ -17,21 +17,21 @@ from enum import IntEnum
 
 import torch
 
-VERSION = 3  # recipes name it: another field would draw other pictures
+VERSION = 3  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
-HELD_NUMBERS = 1 << 25  # a picture's field of at most so many is computed once and kept
-FEW_SLOTS = 128  # are computed when asked for; whoever wants more gets the whole field made
-SLAB_NUMBERS = 1 << 18  # computed at a time, for computing takes several times their memory
-UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers of so many rounds are computed in one go
+HELD_NUMBERS = 1 << 25  # a picture's field up to this size is computed once and cached
+FEW_SLOTS = 128  # slots computed on request; after these the whole field is computed
+SLAB_NUMBERS = 1 << 18  # computed at a time, because computing takes several times their memory
+UNIFORMS_AT_ONCE = 1 << 20  # limits the rounds whose uniform numbers are computed together
 MOST_ROUNDS = 64
 _WORD = 0xFFFFFFFF
 
 
-Slots = slice | torch.Tensor  # the same slots of every picture, or slots [B, n] of each
+Slots = slice | torch.Tensor  # a slice for every picture, or slots [B, n] of each picture
 
 
 class Purpose(IntEnum):
-    """What a number decides. Numbers for different purposes are independent."""
+    """What a number is used for. Numbers for different purposes are independent."""
 
     CHOOSE = 0
     DRAFT = 1
@@ -40,7 +40,7 @@ class Purpose(IntEnum):
 
 
 def _signed(word: int) -> int:
-    """The int32 with the bits of a 32-bit word."""
+    """The int32 that has the bits of a 32-bit word."""
     return word - (1 << 32) if word >= 1 << 31 else word
 
 
@@ -57,7 +57,8 @@ def mix(x: torch.Tensor) -> torch.Tensor:
 def mix_words(words: torch.Tensor) -> torch.Tensor:
     """Make both words of int32 [B, 2] depend on each other, in place; a bijection.
 
-    Seeds that differ by a multiple of 2^32 + 1 would else give one field with its slots permuted.
+    Otherwise seeds that differ by a multiple of 2^32 + 1 would give one field with its slots
+    permuted.
     """
     low, high = words.unbind(-1)
     low ^= mix(high + _signed(0x9E3779B9))
@@ -78,8 +79,7 @@ class NoiseField:
 
     def __init__(self, seeds: Sequence[int], slots: int, codes: int, device: torch.device,
                  at_once: bool = False) -> None:
-        """at_once: make the whole field now, since work that is captured as a graph must find it.
-        """
+        """at_once: compute the whole field now, because captured graphs need it in memory."""
         self.device, self.codes = device, codes
         words = [[_signed(seed & _WORD), _signed(seed >> 32 & _WORD)] for seed in seeds]
         self.seeds = mix_words(torch.tensor(words, dtype=torch.int32, device=device))  # [B, 2]
@@ -94,22 +94,22 @@ class NoiseField:
         count = UNIFORMS_AT_ONCE // (len(seeds) * slots)
         self.rounds = torch.arange(min(max(count, 1), MOST_ROUNDS), device=device).int()
         self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
-        self._held: torch.Tensor | None = None
+        self._cached: torch.Tensor | None = None
         self._small = slots * codes <= HELD_NUMBERS
-        self._unheld = FEW_SLOTS  # slots that are computed when asked for
+        self._on_request = FEW_SLOTS  # how many slots are still computed on request
         if at_once:
             self.hold()
 
     @property
     def held(self) -> torch.Tensor | None:
-        """E [B, slots, codes] of all slots, for choosing tokens; None where that is too much."""
+        """E [B, slots, codes] of all slots, for choosing tokens; None if that is too large."""
         self.hold()
-        return self._held
+        return self._cached
 
     def hold(self) -> None:
-        """Make the whole field now, for those who choose every cell with it."""
-        if self._held is None and self._small:
-            self._held = self._whole()
+        """Compute the whole field now, for methods that choose every cell with it."""
+        if self._cached is None and self._small:
+            self._cached = self._whole()
 
     def _whole(self) -> torch.Tensor:
         """E [B, slots, codes] of all slots, for choosing tokens."""
@@ -126,19 +126,20 @@ class NoiseField:
         return self.choosing_at(slice(start, stop))
 
     def choosing_at(self, slots: Slots) -> torch.Tensor:
-        """The same for a slice of slots, or for slots [B, n], which may differ per picture."""
-        held = self._held if self._unheld > 0 else self.held
-        self._unheld -= (slots.stop - slots.start if isinstance(slots, slice) else slots.shape[1])
+        """`choosing` for a slice of slots, or for slots [B, n], which may differ per picture."""
+        cached = self._cached if self._on_request > 0 else self.held
+        count = slots.stop - slots.start if isinstance(slots, slice) else slots.shape[1]
+        self._on_request -= count
         if isinstance(slots, slice):
-            if held is not None:
-                return held[:, slots]
+            if cached is not None:
+                return cached[:, slots]
             slots = self.slots[slots]
-        if held is not None:
-            return held.gather(1, slots[..., None].expand(-1, -1, self.codes))
+        if cached is not None:
+            return cached.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
     def drawing(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
-        """Noise for `choose` to draw drafts or repairs with: U [B, n, 1]."""
+        """The noise U [B, n, 1] with which `choose` samples drafts or repairs."""
         return self.uniform(purpose, round_, slots)[..., None]
 
     def exponential(self, purpose: Purpose, round_: int, slots: torch.Tensor) -> torch.Tensor:
@@ -149,17 +150,17 @@ class NoiseField:
     def uniform(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
         """U float32 [B, n] in [0, 1) in steps of 2^-24, for a slice, or slots [n] or [B, n] int64.
 
-        Slots behind the field's last one get the last one's numbers.
+        Slots after the field's last slot get the numbers of the last slot.
         """
-        block, place = divmod(round_, len(self.rounds))
-        held = self._uniforms.get(purpose)
-        if held is None or held[0] != block:
-            held = block, self._uniform(purpose, self.rounds + block * len(self.rounds))
-            self._uniforms[purpose] = held
+        block, index = divmod(round_, len(self.rounds))
+        cached = self._uniforms.get(purpose)
+        if cached is None or cached[0] != block:
+            cached = block, self._uniform(purpose, self.rounds + block * len(self.rounds))
+            self._uniforms[purpose] = cached
+        numbers = cached[1][:, index]
         if isinstance(slots, slice):
-            return held[1][:, place, slots]
-        index = slots.clamp(max=len(self.slots) - 1).expand(len(self.seeds), -1)
-        return held[1][:, place].gather(1, index)
+            return numbers[:, slots]
+        return numbers.gather(1, slots.clamp(max=len(self.slots) - 1).expand(len(self.seeds), -1))
 
     def _uniform(self, purpose: Purpose, rounds: torch.Tensor) -> torch.Tensor:
         """U [B, r, slots] of rounds [r] int32."""
@@ -175,7 +176,7 @@ class NoiseField:
         return mix(key.add_(self.purposes[purpose]))
 
     def _exponential(self, word: torch.Tensor) -> torch.Tensor:
-        """32 random bits -> E: the high half selects a table entry, the low half interpolates."""
+        """32 random bits -> E: the high half selects a table entry; the low half interpolates."""
         word = mix(word)
         index = (word >> 16).bitwise_and_(0xFFFF).flatten()
         between = word.bitwise_and_(0xFFFF).float().add_(0.5).mul_(2.0**-16).flatten()

@@ -1,4 +1,4 @@
-"""Which arithmetic a device does fast, as PyTorch reports it, and how weights should be stored.
+"""Which arithmetic is fast on a device, as PyTorch reports it, and how weights should be stored.
 
 Knows no backbone.
 """
@@ -16,7 +16,7 @@ ASKED = {"avx512_bf16": "_is_avx512_bf16_supported", "amx_bf16": "_is_amx_tile_s
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, or its architecture where the system does not report a name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(s.split(":", 1)[1].strip() for s in lines if s.startswith("model name"))
@@ -28,23 +28,23 @@ def capabilities() -> Mapping[str, object]:
     """CPU features by PyTorch's names; older versions of PyTorch report few or none."""
     if (ask := getattr(torch.cpu, "get_capabilities", None)) is not None:
         return ask()
-    return {name: getattr(torch.cpu, asked, bool)() for name, asked in ASKED.items()}
+    return {name: getattr(torch.cpu, query, bool)() for name, query in ASKED.items()}
 
 
 def cpu_has_bf16() -> bool:
-    """Whether the CPU computes in bf16; others convert every matrix in every pass."""
-    found = capabilities()
-    return any(found.get(name) for name in BF16_UNITS)
+    """Whether the CPU computes in bf16; other CPUs convert every matrix in every pass."""
+    features = capabilities()
+    return any(features.get(name) for name in BF16_UNITS)
 
 
 def cpu_has_amx() -> bool:
     """Whether the CPU multiplies bf16 tiles (AMX), which also speeds up large products."""
-    found = capabilities()
-    return bool(found.get("amx_bf16") or found.get("amx_tile"))
+    features = capabilities()
+    return bool(features.get("amx_bf16") or features.get("amx_tile"))
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether the device computes in bf16; old cards and CPUs only emulate it."""
+    """Whether the device computes in bf16; older cards and CPUs only emulate it."""
     if device.type == "cuda":
         with torch.cuda.device(device):
             return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -60,7 +60,7 @@ def has_bf16(device: torch.device) -> bool:
 def likes_columns(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether products with few rows are faster if matrices are stored column by column.
 
-    True for fp32 on a CPU. In bf16 a CPU gains nothing and is slower with large matrices
-    (benchmarks/speed.py --storage). A graphics card shows no difference.
+    True for fp32 on a CPU. In bf16 this gains nothing on a CPU and is slower with large matrices
+    (benchmarks/speed.py --storage). On a graphics card it makes no difference.
     """
     return device.type == "cpu" and dtype == torch.float32

@@ -1,8 +1,8 @@
 """Products of activations with weight matrices, in floating point or in 8-bit integers (W8A8).
 
-`Int8Matrix` quantises a matrix by row (one scale per output channel) and each row of activations by
-its own largest value, so that a cell's numbers never depend on the other cells of a pass. Sums of
-integers are exact, so a row has the same bits at any width of the pass. torchao 0.18 has the same
+`Int8Matrix` quantises a matrix by row (one scale per output channel) and each cell's activations by
+their own largest value, so that a cell's numbers never depend on the other cells of a pass. Sums of
+integers are exact, so a cell has the same bits at any width of the pass. torchao 0.18 has the same
 scheme, but takes 9 to 48 times as long in eager mode, because it multiplies in fp32
 (benchmarks/low_precision.py measures both).
 """
@@ -18,8 +18,8 @@ from torch import nn
 
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
-CARD_ROWS = 32  # CUDA's kernel takes more than 16 rows
-HELD = 1 << 20  # without a kernel, matrices of up to so many numbers are kept as fp32 integers
+CARD_ROWS = 32  # CUDA's kernel requires more than 16 rows of activations
+STORED_AS_FP32 = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
 QUANTISED_AT_ONCE = 1 << 22  # numbers, so that a large matrix needs little memory besides its own
 
 
@@ -33,7 +33,7 @@ class Int8Matrix(nn.Module):
     def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
         super().__init__()
         self.shape, self.by_kernel = values.shape, has_kernel(values.device)
-        if values.numel() <= HELD and not self.by_kernel:
+        if values.numel() <= STORED_AS_FP32 and not self.by_kernel:
             values = values.float()
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
@@ -55,11 +55,11 @@ class Int8Matrix(nn.Module):
         return self.of_rows(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], self.shape[0])
 
     def dequantised(self) -> torch.Tensor:
-        """The matrix in fp32, off by the rounding."""
+        """The matrix in fp32, up to the rounding of the quantisation."""
         return self.values * self.scales[:, None]
 
     def of_rows(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-        """residual + x @ weight.T for x [rows, in]; the result has the residual's or x's dtype."""
+        """residual + x @ weight.T for x [m, in]; the result has the residual's or x's dtype."""
         integers, scale = quantised(x)
         values = self.values
         y = (integer_product(integers, values) if self.by_kernel
@@ -89,7 +89,7 @@ def product(x: torch.Tensor, weight: Matrix, bias: torch.Tensor | None = None) -
 
 
 def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tensor:
-    """residual [rows, out] + x [rows, in] @ weight.T, for a matrix of either kind."""
+    """residual [m, out] + x [m, in] @ weight.T, for a matrix of either kind."""
     if isinstance(weight, Int8Matrix):
         return weight.of_rows(x, residual)
     if type(weight) is nn.Parameter and torch.is_inference_mode_enabled():
@@ -99,20 +99,20 @@ def added(residual: torch.Tensor, x: torch.Tensor, weight: Matrix) -> torch.Tens
 
 
 def quantised(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows [n, d] -> int8 [n, d] and the fp32 scale [n, 1] of each row: its largest value / 127."""
+    """rows [m, d] -> int8 [m, d] and the fp32 scale [m, 1] of each row: its largest value / 127."""
     scale = rows.abs().amax(-1, True).float().mul(1 / LARGEST)
     return rows.div(scale).round_().to(torch.int8), scale
 
 
 def integer_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """x [rows, in] @ values [out, in].T, both int8 -> int32; rows are padded for CUDA's kernel."""
+    """x [m, in] @ values [out, in].T, both int8 -> int32 [m, out]; pads x for CUDA's kernel."""
     if x.is_cuda and (padding := CARD_ROWS - len(x)) > 0:
         return torch._int_mm(F.pad(x, (0, 0, 0, padding)), values.t())[: len(x)]
     return torch._int_mm(x, values.t())
 
 
 def exact_product(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """The same sums by fp32 products of whole numbers, x [rows, in] float32, in exact pieces."""
+    """`integer_product` by fp32 products of whole numbers, x [m, in] float32, in exact pieces."""
     parts = zip(x.split(EXACT, dim=1), values.split(EXACT, dim=1), strict=True)
     sums = [F.linear(piece, part.float()) for piece, part in parts]
     if len(sums) == 1:
@@ -141,7 +141,7 @@ def sums_agree(device: torch.device, rows: int, inner: int, out: int) -> bool:
 
 
 def kernel_is_faster(device: torch.device) -> bool:
-    """Compared with an fp32 product of one layer's size, best of a few."""
+    """Whether the kernel beats an fp32 product of one layer's size; each is the best of a few."""
     if device.type != "cpu":
         return True
     x, values = torch.ones(32, 512, dtype=torch.int8), torch.ones(512, 512, dtype=torch.int8)
@@ -150,7 +150,7 @@ def kernel_is_faster(device: torch.device) -> bool:
 
 
 def best_of(work, repeats: int = 5) -> float:
-    """Seconds of the fastest of some runs, the first one left out."""
+    """Seconds of the fastest run; the first run only warms up."""
     seconds = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()

@@ -13,7 +13,7 @@ import torch
 
 from .knobs import check_knobs, knob
 
-# What `numerics` could be in earlier versions; the first is what stands there now.
+# Values that `numerics` could have in earlier versions; it is always the first now.
 NUMERICS = ("fast", "matched")
 BLOCK = 64  # numbers, see `likeliest`
 COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
@@ -23,8 +23,8 @@ COLD = 1e-5  # below this, logits could overflow; sampling is greedy long before
 class Sampling:
     """How tokens are sampled; image i of a batch uses seed + i (mod 2^64).
 
-    cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, since dividing by
-    it could overflow. numerics, of earlier versions, is accepted and has no effect.
+    cfg 1 runs only the conditional branch. A temperature below 1e-5 counts as 0, because dividing
+    by it could overflow. `numerics` of earlier versions is accepted and has no effect.
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
@@ -51,12 +51,12 @@ class Sampling:
         return [(self.seed + i) % (1 << 64) for i in range(count)]
 
     def later(self, pictures: int) -> Sampling:
-        """The same from the seed that many pictures later, for a batch of a longer run."""
+        """A copy whose seed lies `pictures` further on, for a batch within a longer run."""
         return replace(self, seed=(self.seed + pictures) % (1 << 64))
 
 
 def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
-    """Combine rows [cond; uncond] float32 [2B, n, V]: uncond + cfg * (cond - uncond) [B, n, V]."""
+    """Combine [cond; uncond] float32 [2B, n, V] into uncond + cfg * (cond - uncond) [B, n, V]."""
     if cfg == 1:
         return logits
     cond, uncond = logits.chunk(2)
@@ -75,11 +75,11 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
         logits = logits.masked_fill(logits < least, -math.inf)
     if sampling.top_p != 1:
         probs = nucleus(logits.softmax(-1), sampling.top_p)
-        return without_unlikely(probs, sampling.min_p) if sampling.min_p else probs
-    if sampling.min_p:  # before the softmax, which then normalises what is left
-        below = math.log(sampling.min_p) - 1e-6  # the likeliest passes where min_p is 1
+        return min_p_filter(probs, sampling.min_p) if sampling.min_p else probs
+    if sampling.min_p:  # before the softmax, which then normalises the rest
+        limit = math.log(sampling.min_p) - 1e-6  # the likeliest token passes where min_p is 1
         logits = logits - logits.amax(-1, keepdim=True)
-        logits = torch.threshold_(logits, below, -math.inf)
+        logits = torch.threshold_(logits, limit, -math.inf)
     return logits.softmax(-1)
 
 
@@ -90,10 +90,10 @@ def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     return torch.zeros_like(probs).scatter_(-1, index, ordered / ordered.sum(-1, keepdim=True))
 
 
-def without_unlikely(probs: torch.Tensor, min_p: float) -> torch.Tensor:
+def min_p_filter(probs: torch.Tensor, min_p: float) -> torch.Tensor:
     """Drop tokens below min_p times the likeliest one's probability, and renormalise."""
-    kept = probs.masked_fill(probs < min_p * probs.amax(-1, keepdim=True), 0.0)
-    return kept / kept.sum(-1, keepdim=True)
+    likely = probs.masked_fill(probs < min_p * probs.amax(-1, keepdim=True), 0.0)
+    return likely / likely.sum(-1, keepdim=True)
 
 
 def choose(weights: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
@@ -109,9 +109,9 @@ def choose(weights: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
 
 
 def likeliest(scores: torch.Tensor) -> torch.Tensor:
-    """argmax [...] of scores [..., V]: first the block, then the place in it.
+    """argmax [...] of scores [..., V]: finds the block, then the index within it.
 
-    On a CPU argmax takes ten times as long as the largest value alone.
+    On a CPU argmax takes ten times as long as finding the largest value.
     """
     if scores.device.type != "cpu" or scores.shape[-1] % BLOCK:
         return scores.argmax(-1)

@@ -21,9 +21,9 @@ from .products import Int8Matrix, added, product
 class DecoderShape:
     """Sizes and switches of a decoder.
 
-    rotary: which numbers of a head's query or key turn together in the model's files: "interleaved"
-    for neighbours, "split" for (i, i + D/2), "none". In memory they are always neighbours
-    (`DecoderLayer.arranged`).
+    rotary: which numbers of a head's query or key form a rotary pair in the model's files:
+    "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
+    neighbours (`DecoderLayer.arranged`).
     """
 
     layers: int
@@ -38,19 +38,19 @@ class DecoderShape:
 
 
 def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotate neighbouring pairs of x [rows, n, heads, D] by complex angles [n or 1, 1, D/2]."""
+    """Rotate neighbouring pairs of x [N, n, heads, D] by complex angles [n or 1, 1, D/2]."""
     pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * angles).flatten(-2)
 
 
 def paired(x: torch.Tensor, dim: int) -> torch.Tensor:
-    """Numbers in the order of "split" along `dim`, of size D -> each pair as neighbours."""
+    """Reorder dimension `dim` of size D from the "split" layout to neighbouring pairs."""
     return x.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
               causal: bool, by_products: bool = False) -> torch.Tensor:
-    """Attend from q [rows, heads, n, D] to k and v [rows, kv_heads, slots, D].
+    """Attend from q [N, heads, n, D] to k and v [N, kv_heads, slots, D].
 
     With a mask [..., n, slots], query heads that share a key head are folded into one head with
     more queries. SDPA's kernels that take a mask cannot share keys and would copy keys and values
@@ -62,29 +62,29 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     attend = two_products if by_products else F.scaled_dot_product_attention
     if group == 1:
         return attend(q, k, v, mask)
-    q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [rows, kv_heads, group * n, D]
+    q = q.unflatten(1, (-1, group)).flatten(2, 3)  # [N, kv_heads, group * n, D]
     return attend(q, k, v, mask).unflatten(2, (group, -1)).flatten(1, 2)
 
 
 def two_products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                  mask: torch.Tensor | None) -> torch.Tensor:
-    """softmax(q k^T / sqrt(D) + mask) v, as written; all [rows, heads, n or slots, D].
+    """softmax(q k^T / sqrt(D) + mask) v as two matrix products; all [N, heads, n or slots, D].
 
     On CPUs this is faster in bf16 than SDPA's kernel, and a query's result has the same bits at any
-    number of queries and slots (`backbones/invariance.py` checks it on the machine at hand).
+    number of queries and slots (`backbones/invariance.py` checks this on the current machine).
     """
-    rows, heads, n, width = q.shape
-    if mask is None:  # every slot is seen
+    sequences, heads, n, width = q.shape
+    if mask is None:  # every slot is visible
         mask = q.new_zeros(1, 1, 1, 1)
     mask = mask[0] if len(mask) == 1 else mask.expand(-1, heads, -1, -1).flatten(0, 1)
     scores = torch.baddbmm(mask, q.reshape(-1, n, width), k.flatten(0, 1).mT, alpha=width**-0.5)
-    return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).view(rows, heads, n, width)
+    return torch.bmm(scores.softmax(-1), v.flatten(0, 1)).view(sequences, heads, n, width)
 
 
 class DecoderLayer(nn.Module):
     """Pre-norm attention with fused q, k, v, then SwiGLU with fused gate and up; no biases."""
 
-    q_norm_weight: nn.Parameter  # these four only with qk_norm
+    q_norm_weight: nn.Parameter  # these four exist only with qk_norm
     q_norm_bias: nn.Parameter
     k_norm_weight: nn.Parameter
     k_norm_bias: nn.Parameter
@@ -105,12 +105,12 @@ class DecoderLayer(nn.Module):
                     parameter = nn.Parameter(fill(heads, width))
                     self.register_parameter(f"{name}_norm_{kind}", parameter)
 
-    def forward(self, x: torch.Tensor, rows: int, angles: torch.Tensor | None, index: int,
+    def forward(self, x: torch.Tensor, sequences: int, angles: torch.Tensor | None, index: int,
                 cache: KVCache | None) -> torch.Tensor:
-        """x [rows * n, d] -> [rows * n, d]."""
+        """x [N * n, d] of N sequences -> [N * n, d]."""
         s, width = self.shape, (self.shape.hidden,)
         y = F.rms_norm(x, width, self.attention_norm, s.eps)
-        qkv = product(y, self.qkv).view(rows, -1, s.heads + 2 * s.kv_heads, s.head_dim)
+        qkv = product(y, self.qkv).view(sequences, -1, s.heads + 2 * s.kv_heads, s.head_dim)
         x = added(x, self.attend(qkv, angles, index, cache), self.out)
         y = F.rms_norm(x, width, self.ffn_norm, s.eps)
         gate, up = product(y, self.gate_up).split(s.ffn, dim=-1)
@@ -118,14 +118,14 @@ class DecoderLayer(nn.Module):
 
     def attend(self, qkv: torch.Tensor, angles: torch.Tensor | None, index: int,
                cache: KVCache | None) -> torch.Tensor:
-        """What the heads gathered [rows * n, heads * D], from qkv [rows, n, all heads, D]."""
+        """The attention output [N * n, heads * D], from qkv [N, n, all heads, D]."""
         s = self.shape
-        turned = s.heads + s.kv_heads
-        qk = qkv[:, :, :turned]
+        rotated = s.heads + s.kv_heads
+        qk = qkv[:, :, :rotated]
         qk = self.normed(qk) if s.qk_norm else qk
         qk = qk if angles is None else rotate(qk, angles)
         q, k, v = (part.transpose(1, 2) for part in (
-            qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, turned:]))
+            qk[:, :, : s.heads], qk[:, :, s.heads :], qkv[:, :, rotated:]))
         if cache is None:
             y = attention(q.to(v.dtype), k.to(v.dtype), v, None, True)
         else:
@@ -141,19 +141,19 @@ class DecoderLayer(nn.Module):
         return torch.addcmul(bias, F.layer_norm(qk, qk.shape[-1:], eps=1e-5), weight)
 
     def arranged(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """A parameter as files have it -> as this layer uses it, with rotary pairs as neighbours.
+        """Convert a parameter from the files' layout to this layer's.
 
-        Queries and keys are reordered alike, so that attention stays the same, and one rotation
-        serves every backbone.
+        Rotary pairs become neighbours. Queries and keys are reordered in the same way, so attention
+        stays the same and one rotation serves every backbone.
         """
         s = self.shape
         if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
             return value
         if name != "qkv":
             return paired(value, 1)
-        heads = value.unflatten(0, (-1, s.head_dim))  # those of v stay as they are
-        turned = s.heads + s.kv_heads
-        return torch.cat((paired(heads[:turned], 1), heads[turned:])).flatten(0, 1)
+        heads = value.unflatten(0, (-1, s.head_dim))
+        rotated = s.heads + s.kv_heads  # the heads of v are not reordered
+        return torch.cat((paired(heads[:rotated], 1), heads[rotated:])).flatten(0, 1)
 
 
 class Decoder(nn.Module):
@@ -166,12 +166,11 @@ class Decoder(nn.Module):
 
     def forward(self, x: torch.Tensor, angles: torch.Tensor | None, cache: KVCache | None = None,
                 layers: int | None = None) -> torch.Tensor:
-        """Embeddings [rows, n, d] -> hidden states [rows, n, d] before the final norm.
+        """Embeddings [N, n, d] -> hidden states [N, n, d] before the final norm.
 
-        angles: complex64 [n, D/2], or [rows, n, D/2] if rows differ, or None without rotary.
-        layers: only so many, from the first one on.
-        cache: call its `seek` first; without a cache this is a plain causal forward pass from slot
-        0.
+        angles: complex64 [n, D/2], or [N, n, D/2] if sequences differ, or None without rotary.
+        layers: compute only the first `layers` layers. cache: call its `seek` first; without a
+        cache this is a plain causal forward pass from slot 0.
         """
         angles = None if angles is None else angles[..., None, :]  # the same for all heads
         y = x.reshape(-1, x.shape[-1])
@@ -189,19 +188,19 @@ class Decoder(nn.Module):
                 weight.data = weight.data.t().contiguous().t()
 
     def new_cache(self, rows: int, slots: int, layers: int | None = None) -> KVCache:
-        """Room for `slots` of each row; layers: of so many, from the first one on."""
+        """A cache of `slots` for each of `rows` sequences and the first `layers` layers, or all."""
         s, norm = self.shape, self.layers[0].get_parameter("attention_norm")
         dtype = self.cache_dtype(norm.dtype, norm.device)
         return KVCache(layers or s.layers, rows, s.kv_heads, slots, s.head_dim, dtype, norm.device,
                        group=s.heads // s.kv_heads)
 
     def cache_dtype(self, dtype: torch.dtype, device: torch.device) -> torch.dtype:
-        """The dtype of keys and values beside states of this dtype."""
+        """The dtype of keys and values for hidden states of this dtype."""
         return cache_dtype(dtype, device, isinstance(self.layers[0].qkv, Int8Matrix))
 
 
 def cache_dtype(dtype: torch.dtype, device: torch.device, integers: bool) -> torch.dtype:
-    """bf16 beside integer matrices where a CPU computes in it, else the dtype of the states."""
+    """bf16 for integer matrices on a CPU that computes in bf16, else the dtype of the states."""
     return torch.bfloat16 if integers and device.type == "cpu" and cpu_has_bf16() else dtype
 
 

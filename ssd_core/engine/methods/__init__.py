@@ -1,4 +1,4 @@
-"""Decoding methods: one file each, holding a frozen dataclass, and one row in METHODS."""
+"""Decoding methods: each has a file with a frozen dataclass, and an entry in METHODS."""
 
 from ...backbones.presets import PAPER
 from .ar import AR
@@ -25,7 +25,7 @@ PAPER_PRESETS = {name: setting.preset for name, setting in PAPER.items()}
 
 
 def default_method() -> Method:
-    """The default method of every host: AR's picture, with or without heads."""
+    """The default method of every host; it draws AR's picture, with or without heads."""
     return Exact()
 
 

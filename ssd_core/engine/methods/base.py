@@ -1,8 +1,8 @@
-"""What a decoding method is, and the steps that several methods share.
+"""The base class of decoding methods, and the steps that several methods share.
 
-A method is a frozen dataclass of knobs. `resolve` sets knobs left None from the backbone's preset.
-The resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`),
-yielding one event per pass.
+A method is a frozen dataclass of knobs. `resolve` takes unset knobs from the backbone's preset. The
+resolved method counts its passes in advance (`plan`) and decodes the picture (`steps`), yielding
+one event per pass.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Redraft = Callable[[DecodeState, int, int, torch.Tensor], torch.Tensor]
 class Method:
     """The knobs of a method.
 
-    A knob of the preset (k_h, k_v, rounds, incremental) may be None until `resolve`; everything
-    else that a method offers needs the resolved one.
+    A knob of the preset (k_h, k_v, rounds, incremental) may be None before `resolve`. All other
+    functions require a resolved method.
     """
 
     name: ClassVar[str]
@@ -51,18 +51,18 @@ class Method:
             self.check()
 
     def verdict_on(self, grid: Grid) -> str:
-        """What these very knobs promise on a grid: `verdict`, or more where more is proved."""
+        """The guarantee of these knobs on a grid: `verdict`, or a stronger one that is proved."""
         return self.verdict
 
     @property
     def unset(self) -> list[str]:
-        """Names of the knobs that still wait for the backbone's preset."""
+        """The names of knobs that the backbone's preset must still set."""
         of_preset = {f.name for f in fields(Preset)}
         return [f.name for f in fields(self)
                 if f.name in of_preset and getattr(self, f.name) is None]
 
     def resolve(self, preset: Preset) -> Self:
-        """The same method with every knob set; raises SSDError if the values are incompatible."""
+        """The method with every knob set; raises SSDError if the values are incompatible."""
         return replace(self, **{name: getattr(preset, name) for name in self.unset})
 
     def check(self) -> None:
@@ -76,34 +76,35 @@ class Method:
         return (0, 0) if self.needs_row_drafter() else None
 
     def needs_row_drafter(self) -> bool:
-        """Whether the heads' file must hold a row drafter."""
+        """Whether the heads' file must contain a row drafter."""
         return getattr(self, "drafter", None) == "row"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
-        """The passes; by default not known, and at most one for each slot."""
+        """The passes, excluding rows before first_row; by default unknown, at most one per slot."""
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
     def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        """Most slots per batch row that one pass feeds.
+        """The most slots per sequence that one pass feeds.
 
         device: its type; the default "cuda" has the widest windows.
         """
         raise NotImplementedError
 
     def scratch(self, grid: Grid) -> int:
-        """Cache slots that a pass may need behind the picture, for a tree of candidates."""
+        """The cache slots that a tree of candidates needs behind the picture."""
         return 0
 
     def choice(self, grid: Grid, device: str) -> str:
-        """What the method chose for this type of device, in words; may be empty."""
+        """The method's choice for this type of device, in words; may be empty."""
         return ""
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
+        """Decode rows first_row to the last, and yield an event per pass."""
         raise NotImplementedError
 
 
 def group_slots(grid: Grid, k: int) -> int:
-    """Slots of the widest group: one sampled cell, up to k drafted cells and a row end."""
+    """The slots of the widest group: a sampled cell, up to k drafted cells and a row end."""
     return min(k + 1 + grid.row_end, grid.slots)
 
 
@@ -134,7 +135,7 @@ def require_codebook(method: Method, backbone: Backbone) -> None:
 
 def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
                    choice: str = "sample") -> torch.Tensor | None:
-    """E [B, n, V] that picks the drafts in slots start..stop-1; None: the likeliest token is taken.
+    """The noise that samples drafts in slots start..stop-1; None: take the likeliest tokens.
 
     `coupled` uses the slots' fixed noise, so that a good draft is already AR's token.
     """
@@ -152,7 +153,7 @@ def picked(probs: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
 
 def sample_draft(state: DecodeState, start: int, draft_probs: torch.Tensor,
                  acceptance: str = "residual", choice: str = "sample") -> None:
-    """Pick tokens from draft_probs [B, n, V] and write them from slot `start` on."""
+    """Sample tokens from draft_probs [B, n, V] and write them from slot `start` on."""
     stop = start + draft_probs.shape[1]
     noise = drafting_noise(state, start, stop, acceptance, choice)
     state.write(start, picked(draft_probs, noise))
@@ -164,12 +165,12 @@ def one_hot(state: DecodeState, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
-    """Estimates of h [rows, n, d] for slots slot+1..stop-1, all drafted from `slot` (Eq. 2).
+    """Estimates of h [N, n, d] for slots slot+1..stop-1, all drafted from `slot` (Eq. 2).
 
-    Head d estimates d cells ahead. A row end is not a cell: it gets an estimate that is never used.
+    Head d estimates the d-th cell after it. A row end is not a cell: its estimate is never used.
     """
     hidden = state.hidden[:, slot : slot + 1]
-    embedding = state.both(state.backbone.embed(state.tokens[:, slot : slot + 1]))
+    embedding = state.expand_branches(state.backbone.embed(state.tokens[:, slot : slot + 1]))
     cells = (not state.grid.is_row_end(s) for s in range(slot + 1, stop))
     heads = state.draft_heads.horizontal[: stop - slot - 1]
     estimates = [head(hidden, embedding) for head in heads]
@@ -177,10 +178,10 @@ def horizontal_states(state: DecodeState, slot: int, stop: int) -> torch.Tensor:
 
 
 def vertical_states(state: DecodeState, start: int, rows: int) -> torch.Tensor:
-    """Estimates of h [rows, n, d] for `rows` rows from slot `start` on, from the row above."""
+    """Estimates of h [N, n, d] for `rows` rows from slot `start` on, drafted from the row above."""
     above = slice(start - state.grid.width, start)
     hidden = state.hidden[:, above]
-    embedding = state.both(state.backbone.embed(state.tokens[:, above]))
+    embedding = state.expand_branches(state.backbone.embed(state.tokens[:, above]))
     return torch.cat([head(hidden, embedding) for head in state.draft_heads.vertical[:rows]], dim=1)
 
 
@@ -196,43 +197,46 @@ class Block:
     draft_probs: torch.Tensor  # [B, stop - start, V]
     acceptance: str
     reach: int  # slots drafted at one offset: 1 along the row, a whole row from above
-    redraft: Redraft | None = None  # for `prefix`: drafts anew what a repair left behind it
-    tolerance: float = 0.0  # expected rejections per row at which a picture's rounds are over
-    over: torch.Tensor | None = None  # [B] bool, with a tolerance: whose rounds are over
+    redraft: Redraft | None = None  # for `prefix`: drafts the slots after a repair again
+    tolerance: float = 0.0  # expected rejections per row at which a picture's rounds end
+    over: torch.Tensor | None = None  # [B] bool, with a tolerance: pictures whose rounds have ended
 
     def part(self, start: int, stop: int) -> Block:
-        """The slots start..stop-1 of this block, whose rounds begin anew."""
+        """A block of the slots start..stop-1 with new rounds."""
         return replace(self, start=start, stop=stop, over=None, draft_probs=self.draft_probs[
             :, start - self.start : stop - self.start])
 
-    def judge(self, state: DecodeState, round_: int) -> torch.Tensor:
-        """Accept or repair slots, then set q to the p of those judged. [B, n] bool: which stood."""
+    def verify(self, state: DecodeState, round_: int) -> torch.Tensor:
+        """Accept or repair the slots, and set q of verified slots to p.
+
+        Returns [B, n] bool: which tokens are unchanged.
+        """
         slots = state.span(self.start, self.stop)
         before = state.codes_at(slots).clone() if self.tolerance else None
         if self.acceptance == "coupled":
-            stood = state.run(judged_again, state, slots)
+            unchanged = state.run(resample_step, state, slots)
             if before is None:
-                return stood
+                return unchanged
             target_probs = state.target_probs_at(slots)
         else:
-            stood, target_probs = state.run(
-                judged, state, slots, self.draft_probs,
+            unchanged, target_probs = state.run(
+                verify_step, state, slots, self.draft_probs,
                 state.noise.uniform(Purpose.ACCEPT, round_, slots),
                 state.noise.drawing(Purpose.REPAIR, round_, slots), self.acceptance)
         if before is not None:
-            stood, target_probs = self._tolerated(state, before, stood, target_probs)
+            unchanged, target_probs = self._end_rounds(state, before, unchanged, target_probs)
         if self.acceptance == "prefix":
-            self._behind_the_repair(state, stood, target_probs)
+            self._update_prefix(state, unchanged, target_probs)
         else:
             self.draft_probs.copy_(target_probs)
-        return stood
+        return unchanged
 
-    def _tolerated(self, state: DecodeState, before: torch.Tensor, stood: torch.Tensor,
-                   target_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Take back what was judged after a picture's last round, so that a batch draws each
-        picture as it would alone; then see whose last round this was. Returns what then holds.
+    def _end_rounds(self, state: DecodeState, before: torch.Tensor, unchanged: torch.Tensor,
+                    target_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Undo this round in pictures whose rounds have ended; mark those that end with it.
 
-        before: [B, n], the tokens that were judged.
+        A batch then draws each picture as it would alone. before: [B, n], the tokens before this
+        round. Returns `unchanged` and `target_probs` with the undone pictures corrected.
         """
         rejections = accept.rejection_probs(self.draft_probs, target_probs).mean(-1) * self.reach
         over = rejections <= self.tolerance
@@ -240,80 +244,81 @@ class Block:
             done, over = self.over[:, None], self.over | over
             tokens = torch.where(done, before, state.codes(self.start, self.stop))
             state.write(self.start, tokens)
-            stood = stood | done
+            unchanged = unchanged | done
             target_probs = torch.where(done[..., None], self.draft_probs, target_probs)
         self.over = over
-        return stood, target_probs
+        return unchanged, target_probs
 
-    def _behind_the_repair(self, state: DecodeState, accepted: torch.Tensor,
-                           target_probs: torch.Tensor) -> None:
-        """q becomes p for slots that were judged; the others are drafted anew or stay drafts."""
-        judged = F.pad(accepted, (1, -1), value=True)
-        if self.redraft is not None and not judged.all():
-            self.draft_probs.copy_(self.redraft(state, self.start, self.stop, judged.sum(-1)))
-        self.draft_probs.copy_(torch.where(judged[..., None], target_probs, self.draft_probs))
+    def _update_prefix(self, state: DecodeState, accepted: torch.Tensor,
+                       target_probs: torch.Tensor) -> None:
+        """Set q to p for verified slots; redraft the slots after a repair, or leave them drafts."""
+        verified = F.pad(accepted, (1, -1), value=True)
+        if self.redraft is not None and not verified.all():
+            self.draft_probs.copy_(self.redraft(state, self.start, self.stop, verified.sum(-1)))
+        self.draft_probs.copy_(torch.where(verified[..., None], target_probs, self.draft_probs))
 
 
-def judged(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
-           uniforms: torch.Tensor, noise: torch.Tensor,
-           acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Static: judge slots [B, n] by p/q; which stood [B, n] bool, and their p [B, n, V]."""
+def verify_step(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
+                uniforms: torch.Tensor, noise: torch.Tensor,
+                acceptance: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Capturable: verify slots [B, n] by p/q; unchanged [B, n] bool, and p [B, n, V]."""
     tokens, target_probs = state.codes_at(slots), state.target_probs_at(slots)
     rule = accept.prefix if acceptance == "prefix" else accept.residual
-    verdict = rule(tokens, draft_probs, target_probs, uniforms, noise)
-    stood = verdict.accepted if acceptance == "prefix" else verdict.tokens == tokens
-    state.write_at(slots, verdict.tokens)
-    return stood, target_probs
+    result = rule(tokens, draft_probs, target_probs, uniforms, noise)
+    unchanged = result.accepted if acceptance == "prefix" else result.tokens == tokens
+    state.write_at(slots, result.tokens)
+    return unchanged, target_probs
 
 
-def judged_again(state: DecodeState, slots: Slots) -> torch.Tensor:
-    """Static: choose slots [B, n] again with their fixed noise. [B, n] bool: which stood."""
+def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
+    """Capturable: choose slots [B, n] again with their fixed noise; unchanged [B, n] bool."""
     target_probs, noise = state.target_probs_at(slots), state.noise.choosing_at(slots)
-    verdict = accept.coupled(state.codes_at(slots), target_probs, noise)
-    state.write_at(slots, verdict.tokens)
-    return verdict.accepted
+    result = accept.coupled(state.codes_at(slots), target_probs, noise)
+    state.write_at(slots, result.tokens)
+    return result.accepted
 
 
 def rounds(state: DecodeState, block: Block, numbers: range, stage: str) -> Iterator[Pass]:
-    """Run verification rounds over a block; stop early once nothing changes, or once few changes
-    are expected in every picture (`Block.tolerance`).
+    """Run verification rounds over a block.
 
-    Slots before the first change in any picture need no commit: the pass has just stored the keys,
-    values and hidden states of their final tokens. The next pass begins at that change.
+    Stops early once nothing changes, or once few changes are expected in every picture
+    (`Block.tolerance`). Slots before the first change in any picture need no commit: the pass has
+    just stored the keys, values and hidden states of their final tokens. The next pass starts at
+    that change.
     """
     for number in numbers:
         first_fed = state.stale
         state.feed(block.stop)
-        before, stood = block.over, block.judge(state, number)
-        kept, over = outcome(block, stood)
-        state.stale = block.start + kept
-        state.stats.converged = (stood.all(-1) if before is None
-                           else torch.where(before, state.stats.converged, stood.all(-1)))
-        state.stats.add_acceptance(f"{stage}/{number}", stood, slice(block.start, block.stop))
+        before, unchanged = block.over, block.verify(state, number)
+        count, over = outcome(block, unchanged)
+        state.stale, converged = block.start + count, unchanged.all(-1)
+        state.stats.converged = (converged if before is None
+                                 else torch.where(before, state.stats.converged, converged))
+        state.stats.add_acceptance(f"{stage}/{number}", unchanged, slice(block.start, block.stop))
         if number == 1:
-            state.stats.add_offsets(stage, stood, block.stop, block.reach)
+            state.stats.add_offsets(stage, unchanged, block.stop, block.reach)
         state.clock.lap("verify")
-        ahead = block.start - first_fed  # negative if the block's first cells are not stale
-        fed = F.pad(stood, (ahead, 0), value=True)
-        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, ahead))
+        n_context = block.start - first_fed  # negative if the block's first cells are not stale
+        fed = F.pad(unchanged, (n_context, 0), value=True)
+        yield state.passed(stage, number, first_fed, block.stop, fed, max(0, n_context))
         if state.stale == block.stop or over:
             return
 
 
-def outcome(block: Block, stood: torch.Tensor) -> tuple[int, bool]:
-    """How many slots at the front stood in every picture, and whether all rounds are over.
+def outcome(block: Block, unchanged: torch.Tensor) -> tuple[int, bool]:
+    """The number of slots before the first change in any picture, and whether all rounds are over.
 
-    Both by one read of the device.
+    Reads both from the device at once.
     """
-    kept = stood.all(0).long().cumprod(0).sum()
+    prefix = unchanged.all(0).long().cumprod(0).sum()
     if block.over is None:
-        return int(kept), False
-    count, over = torch.stack((kept, block.over.all().long())).tolist()
+        return int(prefix), False
+    count, over = torch.stack((prefix, block.over.all().long())).tolist()
     return count, bool(over)
 
 
 def commit(state: DecodeState, stop: int) -> Iterator[Pass]:
-    """Make keys, values and hidden states before `stop` final: one pass, or none if all are."""
+    """Make keys, values and hidden states before `stop` final: one pass, or none if they are."""
     if (start := state.stale) >= stop:
         return
     state.feed(stop)
@@ -338,7 +343,7 @@ def group_bounds(grid: Grid, start: int, stop: int, k: int) -> list[tuple[int, i
 
 
 def drafted_cells(grid: Grid, begin: int, end: int) -> int:
-    """Number of drafted cells in a group: all except its first, which is sampled, and row ends."""
+    """The number of drafted cells in a group: all but its first, which is sampled, and row ends."""
     return sum(not grid.is_row_end(slot) for slot in range(begin + 1, end))
 
 
@@ -349,11 +354,11 @@ def group_passes(grid: Grid, start: int, stop: int, k: int, rounds_: int) -> int
 
 
 def converged_again(state: DecodeState, start: int, block: Block, last: int) -> Iterator[Pass]:
-    """Make the close calls of a block that has converged as AR makes them.
+    """Repeat the close calls of a converged block as AR makes them.
 
-    After each that turns out otherwise the cells behind it converge anew.
+    After each token that changes, runs rounds over the cells after it until they converge.
     """
-    while (slot := (yield from close_calls.settled(state, start, block.start, block.stop))):
+    while (slot := (yield from close_calls.recheck(state, start, block.start, block.stop))):
         block = block.part(slot, block.stop)
         state.stale = slot
         yield from rounds(state, block, range(1, last + 1), "horizontal")
@@ -363,12 +368,12 @@ def groups(state: DecodeState, start: int, stop: int, k: int, rounds_: int, draf
            acceptance: str, last_commit: bool) -> Iterator[Pass]:
     """Decode in groups: row 0 of SSD, or a whole picture by 1-D multi-token prediction.
 
-    A group's commit also yields the exact h of the next slot, so that slot costs no extra pass.
+    A group's commit also computes the exact h of the next slot, which then needs no extra pass.
     """
     for begin, end in group_bounds(state.grid, start, stop, k):
         state.choose(begin)
         if acceptance == "coupled" and state.margin:
-            yield from close_calls.settled(state, start, begin, begin + 1)
+            yield from close_calls.recheck(state, start, begin, begin + 1)
         if cells := drafted_cells(state.grid, begin, end):
             block = Block(begin + 1, end, draft(state, begin, end), acceptance, reach=1)
             state.clock.lap("draft")

@@ -58,14 +58,14 @@ class FirstGuess:
     def __init__(self, state: DecodeState, by_row: bool) -> None:
         self.by_row = by_row
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
-        self.known_guessed = [0] * state.pictures  # the same on the host
+        self.guessed_host = [0] * state.pictures  # the same on the host
 
     def fill(self, window: Window) -> None:
         state, slots, frontier = window.state, window.slots, window.frontier
         count = slots.shape[1]
         stops = [start + count for start in window.starts]
         entering = max(stop - max(guessed, front + 1) for stop, guessed, front
-                       in zip(stops, self.known_guessed, state.front, strict=True))
+                       in zip(stops, self.guessed_host, state.front, strict=True))
         self.guessed = torch.maximum(self.guessed, frontier + 1)
         if entering > 0:
             fresh = slots[:, -min(entering, count):]
@@ -76,7 +76,7 @@ class FirstGuess:
                 tokens = self._tokens(state, fresh, frontier, stops)
                 state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
         self.guessed = torch.maximum(self.guessed, slots[:, -1] + 2)
-        self.known_guessed = [stop + 1 for stop in stops]
+        self.guessed_host = [stop + 1 for stop in stops]
 
     def _tokens(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
                 stops: list[int]) -> torch.Tensor:

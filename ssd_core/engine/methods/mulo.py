@@ -87,7 +87,7 @@ class MuLo(Method):
         tokens, target_probs = state.codes(start, stop), state.target_probs(start, stop)
         pooled = accept.pooled(target_probs, state.similar_codes(tokens, self.similar), self.delta)
         accepted = pooled >= self.tau
-        return accepted if state.forced is None else accepted | state.forced[start:stop]
+        return accepted if state.row_end_mask is None else accepted | state.row_end_mask[start:stop]
 
 
 def drafter_of(backbone: Backbone) -> Drafter:

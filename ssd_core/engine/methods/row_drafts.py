@@ -25,19 +25,19 @@ class Drafting:
         self.drafter: RowDrafter = state.heads.row
         around, self.inside = neighbours(state.grid, slots)
         self.around = around.clamp(max=state.slots)  # of the slot behind the picture
-        self.both = slots.repeat(state.branches, 1)
-        self.every_row = torch.arange(len(self.both), device=slots.device)[:, None]
+        self.sequence_slots = slots.repeat(state.branches, 1)
+        self.seq_index = torch.arange(len(self.sequence_slots), device=slots.device)[:, None]
 
     def estimate(self, known: torch.Tensor) -> torch.Tensor:
         """h [rows, n, d], from the neighbours [B, n, 7] that are known."""
         state, flat = self.state, self.around.flatten(1)
-        shape = (*self.both.shape, self.around.shape[2], -1)
+        shape = (*self.sequence_slots.shape, self.around.shape[2], -1)
         return self.drafter(state.hidden_at(flat).view(shape),
-                            state.embedding_at(flat).view(shape), state.both(known))
+                            state.embedding_at(flat).view(shape), state.expand_branches(known))
 
     def set_hidden(self, hidden: torch.Tensor) -> None:
         """Make h [rows, n, d] the state of the slots."""
-        self.state.hidden[self.every_row, self.both] = hidden.to(self.state.hidden.dtype)
+        self.state.hidden[self.seq_index, self.sequence_slots] = hidden.to(self.state.hidden.dtype)
 
 
 def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | None,

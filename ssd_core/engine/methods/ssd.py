@@ -208,7 +208,7 @@ class RowSchedule(Method):
                 continue
             if not self.fused_commit:
                 yield from commit(state, begin)
-                if not block.part(begin, begin + 1).judge(state, 0).all():  # its h is now exact
+                if not block.part(begin, begin + 1).verify(state, 0).all():  # its h is now exact
                     state.stale = begin
             state.final = begin
             part = block.part(begin + (not self.fused_commit), end)

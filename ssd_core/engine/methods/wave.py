@@ -110,7 +110,7 @@ class Wave(Paced):
             drafts.guess()
             state.clock.lap("draft")
             state.feed_seeing(front.slots, front.visible())
-            told, refed = front.told(), front.refed
+            told, refed = front.reported_slots(), front.refed
             accepted, stood = (one.gather(1, told) for one in drafts.judge())
             front.look_ahead()
             state.clock.lap("verify")
@@ -137,7 +137,7 @@ class Drafts:
         Row 0 and what stands in take the last final token of their own row.
         """
         front, tokens = self.front, self.state.tokens[:, :-1]
-        row = torch.where((front.y == 0) | front.stands_in, front.y, front.y - 1)
+        row = torch.where((front.y == 0) | front.placeholder, front.y, front.y - 1)
         column = torch.minimum(front.x, (front.done.gather(1, row) - 1).clamp(min=0))
         entering = front.fed & ~front.final & ~front.row_end & ~self.held
         source = row * self.state.grid.width + column

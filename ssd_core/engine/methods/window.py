@@ -171,8 +171,8 @@ def horizontal_estimates(state: DecodeState, ahead: torch.Tensor, frontier: torc
     heads = state.draft_heads.horizontal[:k_h]
     estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
     cells = ahead > frontier
-    if state.forced is not None:
-        cells = cells & ~state.forced[ahead]
+    if state.row_end_mask is not None:
+        cells = cells & ~state.row_end_mask[ahead]
     head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
     both = head_index.repeat(state.branches, 1)[..., None]
     return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))
