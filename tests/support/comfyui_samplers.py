@@ -107,7 +107,7 @@ class Samplers(Page):
         self.page.evaluate("async () => { await app.queuePrompt(0, 1); }")
 
     def open_quick_start(self, **values):
-        """The quick start in a tab of its own, with values of the sampler's.
+        """The quick start in a tab of its own, with values of the sampler's; its seed stays.
 
         As nodes: the file itself opens as a form (app mode), which test_page.py looks at.
         """
@@ -115,7 +115,8 @@ class Samplers(Page):
         self.page.evaluate("async (text) => { await app.loadGraphData(JSON.parse(text)); "
                            "app.canvas.ds.scale = 0.6; app.canvas.ds.offset = [60, 60]; }",
                            json.dumps({**workflow, "id": str(uuid.uuid4())}))
-        self.change("(node, values) => ssdTest.set(node, values)", fresh(**values))
+        self.change("(node, values) => ssdTest.set(node, values)",
+                    fresh(control_after_generate="fixed", **values))
 
     def change(self, what, value=None):
         """Call a function of the page with the sampler, and have that noticed for undo."""
