@@ -15,7 +15,7 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..model.kv_cache import slots_made
 from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
-from ..model.products import EXACT, HELD
+from ..model.products import EXACT, STORED_AS_FP32
 from ..model.transformer import cache_dtype
 from .figures import Figures
 
@@ -143,7 +143,7 @@ def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) 
 
 def matrix_bytes(figures: Figures, setting: Setting) -> float:
     """Bytes per number of a layer's matrices; without a kernel, small int8 matrices are fp32."""
-    if setting.dtype == "int8" and not setting.kernel and prod(figures.largest_matrix) <= HELD:
+    if setting.dtype == "int8" and not setting.kernel and prod(figures.largest_matrix) <= STORED_AS_FP32:
         return WEIGHT_BYTES["fp32"]
     return WEIGHT_BYTES[setting.dtype]
 
@@ -183,7 +183,7 @@ def distribution_bytes(figures: Figures, setting: Setting, cells: int) -> int:
 def unpacked_bytes(figures: Figures, setting: Setting) -> int:
     """Bytes of a piece of the largest matrix as fp32, where no kernel multiplies integers."""
     outputs, inputs = figures.largest_matrix
-    unpacked = setting.dtype == "int8" and not setting.kernel and outputs * inputs > HELD
+    unpacked = setting.dtype == "int8" and not setting.kernel and outputs * inputs > STORED_AS_FP32
     return 4 * outputs * min(inputs, EXACT) * unpacked
 
 
