@@ -143,7 +143,8 @@ def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) 
 
 def matrix_bytes(figures: Figures, setting: Setting) -> float:
     """Bytes per number of a layer's matrices; without a kernel, small int8 matrices are fp32."""
-    if setting.dtype == "int8" and not setting.kernel and prod(figures.largest_matrix) <= STORED_AS_FP32:
+    small = prod(figures.largest_matrix) <= STORED_AS_FP32
+    if setting.dtype == "int8" and not setting.kernel and small:
         return WEIGHT_BYTES["fp32"]
     return WEIGHT_BYTES[setting.dtype]
 
