@@ -142,7 +142,7 @@ class DecodeState:
             self.fed = None
             self.feed_each(slots, max(starts) + slots.shape[1])
 
-    def behind_fed(self, slots: torch.Tensor) -> Slots:
+    def predicted_slots(self, slots: torch.Tensor) -> Slots:
         """The slots [B, n] that the last pass, over `slots`, predicted: `slots` plus 1."""
         if self.fed is None:
             return slots + 1
