@@ -142,7 +142,7 @@ class DecodeState:
             self.fed = None
             self.feed_each(slots, max(starts) + slots.shape[1])
 
-    def behind_fed(self, slots: torch.Tensor) -> Slots:
+    def predicted_slots(self, slots: torch.Tensor) -> Slots:
         """The slots [B, n] that the last pass, over `slots`, predicted: `slots` plus 1."""
         if self.fed is None:
             return slots + 1
@@ -321,27 +321,28 @@ class DecodeState:
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
                accepted: torch.Tensor | None = None, refed: int = 0,
-               stood: torch.Tensor | None = None) -> Pass:
+               unchanged: torch.Tensor | None = None) -> Pass:
         """Count a pass over slots start..stop-1 and return its event.
 
-        stood: as in `Pass`; by default `accepted`.
+        unchanged: as `stood` in `Pass`; by default `accepted`.
         """
         self.passes += 1
         return Pass(self.passes, stage, round_, self.coordinates[:, start:stop],
                     self.tokens[:, start:stop], accepted, refed,
-                    accepted if stood is None else stood)
+                    accepted if unchanged is None else unchanged)
 
-    def passed_at(self, slots: torch.Tensor, accepted: torch.Tensor, stood: torch.Tensor,
+    def passed_at(self, slots: torch.Tensor, accepted: torch.Tensor, unchanged: torch.Tensor,
                   refed: int = 1) -> Pass:
         """Count a verification pass over slots [B, n] of each picture and return its event.
 
-        accepted, stood [B, n] bool: as in `Pass`; the statistics count `stood` as acceptance.
+        accepted [B, n] bool: as in `Pass`. unchanged [B, n] bool: as `stood` in `Pass`; the
+        statistics count it as acceptance.
         """
-        self.stats.add_acceptance("verify/1", stood[:, refed:], slots[:, refed:])
+        self.stats.add_acceptance("verify/1", unchanged[:, refed:], slots[:, refed:])
         self.passes += 1
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
         return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted, refed,
-                    stood)
+                    unchanged)
 
     def picture(self) -> torch.Tensor:
         """Tokens [B, R, C] int64 without row ends."""

@@ -14,7 +14,7 @@ from ..tree import Fed, Tree, feed_tree, rounds_of
 
 
 class TreePass:
-    """One pass that verifies a tree of candidates behind each picture's frontier.
+    """A pass that verifies a tree of candidates after each picture's frontier.
 
     frontier [B] int64: the last final slot, whose token is the tree's root.
     """
@@ -25,21 +25,21 @@ class TreePass:
 
     @property
     def root(self) -> torch.Tensor:
-        """[B, 1]: the slots of the roots."""
+        """[B, 1]: the slot of each root."""
         return self.frontier[:, None]
 
     @property
-    def ahead(self) -> torch.Tensor:
-        """[B, depth]: the slots that the tree drafts; one behind the picture where it ends."""
+    def next_slots(self) -> torch.Tensor:
+        """[B, depth]: the slots that the tree drafts, at most one slot past the picture's end."""
         return after(self.frontier, self.deepest).clamp(max=self.state.slots)
 
     def feed(self, candidates: torch.Tensor) -> Fed:
-        """One forward pass over candidates [B, nodes]."""
+        """Run one forward pass over candidates [B, nodes]."""
         self.state.clock.lap("draft")
         return feed_tree(self.state, self.tree, self.frontier, candidates)
 
     def advance(self, accepted: torch.Tensor) -> Pass:
-        """Move the frontier on by the accepted drafts [B] and the token after them."""
+        """Move the frontier past the accepted drafts [B] and the token after them."""
         state, start, last = self.state, self.frontier, self.state.slots - 1
         state.stats.finished_early += start >= last
         reached = start + accepted
@@ -54,9 +54,9 @@ class TreePass:
 
 
 def sliding_trees(state: DecodeState, first: int, tree: Tree) -> Iterator[TreePass]:
-    """A pass after the other from slot `first` on, until every picture is whole.
+    """Yield passes from slot `first` on, until every picture is complete.
 
-    The caller feeds each tree, writes what was accepted, and calls `TreePass.advance`.
+    The caller feeds each tree, writes the accepted tokens, and calls `TreePass.advance`.
     """
     state.choose(first)
     state.final = first + 1
@@ -69,13 +69,13 @@ def sliding_trees(state: DecodeState, first: int, tree: Tree) -> Iterator[TreePa
 
 
 def after(slots: torch.Tensor, count: int) -> torch.Tensor:
-    """[B, count]: the slots behind slots [B]."""
+    """[B, count]: the next `count` slots after slots [B]."""
     return slots[:, None] + torch.arange(1, count + 1, device=slots.device)
 
 
 def sampled(state: DecodeState, frontier: torch.Tensor,
             draft_probs: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, siblings, n], each from its own q; draft_probs [B, siblings, n, V]."""
+    """Tokens [B, siblings, n], each sampled from its own q; draft_probs [B, siblings, n, V]."""
     slots = after(frontier, draft_probs.shape[2])
     return torch.stack([
         choose(draft_probs[:, i], state.noise.drawing(Purpose.DRAFT, round_, slots))
@@ -83,46 +83,46 @@ def sampled(state: DecodeState, frontier: torch.Tensor,
 
 
 def laid_out(tree: Tree, root: torch.Tensor, drafts: torch.Tensor) -> torch.Tensor:
-    """Candidates [B, nodes]: root [B, 1], and for each node its sibling's token at its depth."""
+    """Candidates [B, nodes]: root [B, 1], then each node's token by its rank and depth."""
     shape = tree.on(root.device)
     return torch.cat((root, drafts[:, shape.rank[1:], shape.depth[1:] - 1]), dim=1)
 
 
 class VerticalDrafts:
-    """The vertical heads' estimates from the last `rows` rows, made once when a cell is final."""
+    """The vertical heads' estimates from the last `rows` rows, computed once a cell is final."""
 
     def __init__(self, state: DecodeState, rows: int, first: int) -> None:
         self.state, self.rows, self.span = state, rows, rows * state.grid.width
         shape = (len(state.prompts), rows, self.span, state.backbone.hidden_size)
-        self.held = torch.zeros(shape, dtype=state.hidden.dtype, device=state.hidden.device)
+        self.cached = torch.zeros(shape, dtype=state.hidden.dtype, device=state.hidden.device)
         above = state.noise.slots[max(first - self.span + 1, 0) : first + 1]
         self.note(above.expand(state.pictures, -1))
         self.begun = False
 
     def follow(self, frontier: torch.Tensor, most: int) -> None:
-        """Draft from what became final since the last call, at most `most` slots a picture."""
+        """Draft from the slots that are final since the last call, at most `most` per picture."""
         if self.begun and self.rows:
             self.note(after(self.frontier[:, 0], most).clamp(max=frontier[:, None]))
         self.begun = True
 
     def note(self, slots: torch.Tensor) -> None:
-        """Draft from slots [B, n] up to the frontier; their tokens and states are final."""
+        """Draft from slots [B, n] up to the frontier, whose tokens and hidden states are final."""
         self.frontier = slots[:, -1:]
         if not self.rows:
             return
         hidden, embedding = self.state.hidden_at(slots), self.state.embedding_at(slots)
         heads = self.state.draft_heads.vertical[: self.rows]
-        made = torch.stack([head(hidden, embedding) for head in heads], dim=2)
-        place = slots.repeat(self.state.branches, 1) % self.span
-        self.held[self._every(place), :, place] = made.to(self.held.dtype)
+        estimates = torch.stack([head(hidden, embedding) for head in heads], dim=2)
+        index = slots.repeat(self.state.branches, 1) % self.span
+        self.cached[self._sequences(index), :, index] = estimates.to(self.cached.dtype)
 
-    def estimates(self, rows: int, ahead: torch.Tensor, along: torch.Tensor) -> torch.Tensor:
-        """h [rows, n, d] of slots `ahead` from `rows` rows above; `along` where there is none."""
-        source = ahead - rows * self.state.grid.width
-        there = (source >= 0) & (source <= self.frontier)
-        place = source.clamp(min=0).repeat(self.state.branches, 1) % self.span
-        held = self.held[self._every(place), rows - 1, place]
-        return torch.where(there.repeat(self.state.branches, 1)[..., None], held, along)
+    def estimates(self, rows: int, slots: torch.Tensor, along: torch.Tensor) -> torch.Tensor:
+        """h [N, n, d] of slots [B, n], drafted `rows` rows above; `along` where there is no row."""
+        source = slots - rows * self.state.grid.width
+        exists = (source >= 0) & (source <= self.frontier)
+        index = source.clamp(min=0).repeat(self.state.branches, 1) % self.span
+        cached = self.cached[self._sequences(index), rows - 1, index]
+        return torch.where(exists.repeat(self.state.branches, 1)[..., None], cached, along)
 
-    def _every(self, place: torch.Tensor) -> torch.Tensor:
-        return torch.arange(len(place), device=place.device)[:, None]
+    def _sequences(self, index: torch.Tensor) -> torch.Tensor:
+        return torch.arange(len(index), device=index.device)[:, None]

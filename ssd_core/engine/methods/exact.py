@@ -1,10 +1,10 @@
-"""The same picture as AR with the same seed, in fewer forward passes, with or without heads.
+"""AR's picture for the same seed in fewer forward passes, with or without heads.
 
 A window of cells slides along the raster. Every pass samples all its cells again with their fixed
-noise. Unchanged tokens at the front are final: AR would have chosen them too.
+noise. Unchanged tokens at the front are final, because AR would choose them too.
 
 The tokens are identical in fp32. In half precision a pass over a window can round differently from
-a pass over one cell. Where another token wins by that, the picture goes on from it
+a pass over one cell. If another token then wins, the picture continues from that token
 (benchmarks/results/exact.md).
 """
 
@@ -23,15 +23,15 @@ from ..events import Pass
 from ..state import DecodeState
 from .knobs import drafted_by
 from .row_drafts import carry_over, draft_by_row
-from .window import Window, Windowed, known, sliding_windows
+from .window import Window, Windowed, is_final, sliding_windows
 
 
 @dataclass(frozen=True)
 class Exact(Windowed):
     """Samples a whole window of cells again in every pass.
 
-    With drafter "row" a cell that enters is drafted by the row drafter, and what a pass changed is
-    carried over to the cells behind it before the next pass.
+    With drafter "row" the row drafter drafts the cells that enter the window, and before the next
+    pass it carries the changes of a pass over to the cells after them.
     """
 
     drafter: str = drafted_by()
@@ -51,16 +51,17 @@ class Exact(Windowed):
 class FirstGuess:
     """Drafts the slots that enter the window.
 
-    By the row drafter, or else from the vertical head, or with the token above. A slot that the
-    last pass has chosen already keeps its token.
+    Drafts come from the row drafter, the vertical head, or the token above. A slot that the last
+    pass has chosen already keeps its token.
     """
 
     def __init__(self, state: DecodeState, by_row: bool) -> None:
         self.by_row = by_row
         self.guessed = torch.zeros_like(state.tokens[:, 0])  # slots before this have a token
-        self.guessed_host = [0] * state.pictures  # the same on the host
+        self.guessed_host = [0] * state.pictures  # its copy on the host
 
     def fill(self, window: Window) -> None:
+        """Write tokens to the slots of the window that have none."""
         state, slots, frontier = window.state, window.slots, window.frontier
         count = slots.shape[1]
         stops = [start + count for start in window.starts]
@@ -80,7 +81,7 @@ class FirstGuess:
 
     def _tokens(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
                 stops: list[int]) -> torch.Tensor:
-        """First guesses for slots [B, n], which end before `stops`."""
+        """The first tokens for slots [B, n], which end before `stops`."""
         width = state.grid.width
         above = slots - width
         source = torch.where(above >= 0, above, frontier[:, None])
@@ -89,7 +90,7 @@ class FirstGuess:
                          for stop, front in zip(stops, state.front, strict=True))
         if state.heads is None or not state.heads.k_v or not some_exact:
             return copied
-        exact = (above >= 0) & known(above, frontier)
+        exact = (above >= 0) & is_final(above, frontier)
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
         drafted = choose(state.draft_probs(estimate, slots), state.noise.choosing_at(slots))
         return torch.where(exact, drafted, copied)
@@ -97,44 +98,46 @@ class FirstGuess:
 
 def rechoose(window: Window, least: int = 1, by_row: bool = False
              ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Choose the tokens ahead of a window that was fed again; what `Window.advance` takes.
+    """Choose the next slots of a fed window again; returns the arguments of `Window.advance`.
 
-    The frontier moves on by at least `least` cells: those stay as they were fed. With by_row,
-    tokens behind the first change are chosen once more, in view of the change.
+    The frontier moves on by at least `least` cells, which keep their tokens. With by_row, tokens
+    after the first change are chosen once more, given that change.
     """
     state, slots = window.state, window.slots
-    ahead = state.behind_fed(slots)
-    right, same, tokens, settled, close = state.run(rechosen, state, slots, ahead, window.frontier,
-                                                    least)
-    if by_row:  # nothing before the first change needs a second thought
-        ahead = window.ahead
-        carry_over(state, ahead, tokens, settled, state.noise.choosing_at(ahead))
+    next_slots = state.predicted_slots(slots)
+    right, same, tokens, fixed, close = state.run(rechosen, state, slots, next_slots,
+                                                  window.frontier, least)
+    if by_row:
+        next_slots = window.next_slots
+        carry_over(state, next_slots, tokens, fixed, state.noise.choosing_at(next_slots))
     else:
-        state.write_at(ahead, tokens)
+        state.write_at(next_slots, tokens)
     return right, same, close if least == 1 and state.margin else None
 
 
-def rechosen(state: DecodeState, slots: torch.Tensor, ahead: Slots, frontier: torch.Tensor,
+def rechosen(state: DecodeState, slots: torch.Tensor, next_slots: Slots, frontier: torch.Tensor,
              least: int) -> tuple[torch.Tensor, ...]:
-    """Static part of `rechoose`: how many guesses are right [B] and which are [B, n - 1] bool.
+    """Capturable part of `rechoose`.
 
-    Also tokens [B, n] for slots + 1, which of them stay whatever is changed before them, and which
-    rounding may have decided (with a margin only).
+    Returns how many drafts before the first change are right [B], which drafts are right
+    [B, n - 1] bool, tokens [B, n] for slots + 1, which of these no earlier change affects, and
+    which rounding may have decided (only with a margin).
     """
-    held, final = state.codes_at(ahead), slots < frontier[:, None]
-    chosen, close = state.chosen_closely(ahead) if state.margin else (state.chosen_at(ahead), final)
-    tokens = torch.where(final, held, chosen)
-    same = (tokens == held)[:, :-1]
+    current, final = state.codes_at(next_slots), slots < frontier[:, None]
+    chosen, close = (state.chosen_closely(next_slots) if state.margin
+                     else (state.chosen_at(next_slots), final))
+    tokens = torch.where(final, current, chosen)
+    same = (tokens == current)[:, :-1]
     right = same.long().cumprod(-1).sum(-1)
     behind = cells_on(state.grid, frontier, least) - 1
     right = torch.maximum(right, behind - slots[:, 0]).clamp(max=same.shape[1])
-    place = state.noise.slots[: slots.shape[1]]
-    tokens = torch.where(place < right[:, None], held, tokens)
-    return right, same, tokens, final | (place <= right[:, None]), close
+    index = state.noise.slots[: slots.shape[1]]
+    tokens = torch.where(index < right[:, None], current, tokens)
+    return right, same, tokens, final | (index <= right[:, None]), close
 
 
 def cells_on(grid: Grid, slots: torch.Tensor, count: int) -> torch.Tensor:
-    """The slots [B] of the cells that lie `count` cells behind slots [B]; row ends do not count."""
+    """The slots [B] of the cells that are `count` cells after slots [B], not counting row ends."""
     if not grid.row_end:
         return slots + count
     y, x = slots // grid.width, slots % grid.width

@@ -1,8 +1,8 @@
 """Grouped speculative decoding (GSD; So et al., 2508.07747): SJD that tests groups of tokens.
 
-Many codes of a picture look alike, so that no single one is likely. A draft is accepted by the
-probability of its group: tokens of nearly the same probability whose codes are close in the codec's
-codebook. More drafts stand, and the distribution is no longer AR's.
+Many codes look alike, so no single code is likely. A draft is accepted by the probability of its
+group: tokens of nearly the same probability whose codes are close in the codec's codebook. This
+accepts more drafts, but the distribution is no longer AR's.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class GSD(Resampling):
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)
 
-    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
-               target_probs: torch.Tensor, uniforms: torch.Tensor,
-               noise: torch.Tensor) -> accept.Verdict:
+    def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
+                        target_probs: torch.Tensor, uniforms: torch.Tensor,
+                        noise: torch.Tensor) -> accept.Verdict:
         group, near = neighbours(tokens, target_probs, self.group)
         distance = state.code_distances(tokens)
         alike = distance.gather(-1, group) <= self.code_distance * distance.mean(-1, keepdim=True)
@@ -51,12 +51,12 @@ class GSD(Resampling):
 
 def neighbours(tokens: torch.Tensor, probs: torch.Tensor,
                reach: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens [B, n, 2 * reach + 1] beside each token in order of probs [B, n, V].
+    """The tokens [B, n, 2 * reach + 1] nearest to each token in the order of probs [B, n, V].
 
-    Also which of them exist, bool of the same shape: the likeliest token has none before it.
+    Also returns which of them exist, bool of the same shape: no token precedes the likeliest.
     """
     order = probs.argsort(dim=-1, descending=True, stable=True)
     rank = (order == tokens[..., None]).long().argmax(-1, keepdim=True)
-    wanted = rank + torch.arange(-reach, reach + 1, device=tokens.device)
-    exists = (wanted >= 0) & (wanted < probs.shape[-1])
-    return order.gather(-1, wanted.clamp(0, probs.shape[-1] - 1)), exists
+    ranks = rank + torch.arange(-reach, reach + 1, device=tokens.device)
+    exists = (ranks >= 0) & (ranks < probs.shape[-1])
+    return order.gather(-1, ranks.clamp(0, probs.shape[-1] - 1)), exists

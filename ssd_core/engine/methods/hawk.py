@@ -1,8 +1,8 @@
 """Hawk (Chen et al., 2510.25739): a tree of candidates drafted along the row and from rows above.
 
-Horizontal heads draft the next cells from the frontier. Vertical heads have drafted the same cells
-from the rows above them, and their estimates were kept. At each depth some tokens are sampled from
-each of these distributions. Their combinations form a tree, which one pass verifies.
+Horizontal heads draft the next cells from the frontier. Vertical heads have already drafted the
+same cells from the rows above them. At each depth some tokens are sampled from each of these
+distributions. Their combinations form a tree, which one pass verifies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WIDEST, LARGEST = 8, 256
 
 
 def width(default: int, source: str) -> Any:
-    """A knob for the candidates drawn from one source of drafts."""
+    """A knob for the number of candidates from one source of drafts."""
     return knob(default, f"Candidates per cell drafted {source}.", low=0, high=WIDEST,
                 shown="basic")
 
@@ -48,7 +48,10 @@ class Hawk(Method):
 
     @property
     def sources(self) -> list[int]:
-        """For each sibling the rows above that draft it, 0 for the horizontal heads; in turn."""
+        """The source of each sibling: 0 for the horizontal heads, else the number of rows above.
+
+        Sources take turns.
+        """
         widths = [self.horizontal_width, *[self.vertical_width] * self.vertical_depth]
         return [source for turn in range(max(widths))
                 for source, width in enumerate(widths) if turn < width]
@@ -71,41 +74,43 @@ class Hawk(Method):
         return len(self.tree) - 1
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        """Draft a tree from every source's q, verify it, go on behind the path that p accepts."""
+        """Draft a tree from the q of every source, verify it, and continue after the accepted path.
+        """
         first, tree = first_row * state.grid.width, self.tree
         vertical = VerticalDrafts(state, max(self.sources), first)
         for step in sliding_trees(state, first, tree):
             vertical.follow(step.frontier, step.deepest + 1)
-            q = self.draft_probs(state, step.ahead, step.frontier, vertical)  # [B, siblings, n, V]
-            drafts = sampled(state, step.frontier, q)  # [B, siblings, n]
+            # q [B, siblings, n, V], drafts [B, siblings, n]
+            q = self.draft_probs(state, step.next_slots, step.frontier, vertical)
+            drafts = sampled(state, step.frontier, q)
             candidates = laid_out(tree, state.codes_at(step.root), drafts)
             fed = step.feed(candidates)
-            descent = self.verified(fed, candidates, q)
+            descent = self.choose_path(fed, candidates, q)
             fed.settle(descent.path)
             write(state, step.frontier, candidates, drafts, descent)
             yield step.advance(descent.accepted)
 
-    def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+    def choose_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         """Choose among the candidates [B, nodes]."""
         return descend(fed, candidates, draft_probs)
 
-    def draft_probs(self, state: DecodeState, ahead: torch.Tensor, frontier: torch.Tensor,
+    def draft_probs(self, state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
                     vertical: VerticalDrafts) -> torch.Tensor:
-        """q [B, siblings, n, V] of slots ahead [B, n], for every sibling."""
-        along = horizontal_estimates(state, ahead, frontier[:, None], self.k_h)
-        estimates = [along, *(vertical.estimates(rows, ahead, along)
+        """q [B, siblings, n, V] of slots [B, n], for every sibling."""
+        along = horizontal_estimates(state, slots, frontier[:, None], self.k_h)
+        estimates = [along, *(vertical.estimates(rows, slots, along)
                               for rows in range(1, max(self.sources) + 1))]
-        each = [state.draft_probs(estimate, ahead) for estimate in estimates]
+        each = [state.draft_probs(estimate, slots) for estimate in estimates]
         return torch.stack([each[source] for source in self.sources], dim=1)
 
 
 def write(state: DecodeState, frontier: torch.Tensor, candidates: torch.Tensor,
-          drafts: torch.Tensor, found: Descent) -> None:
-    """Write the accepted tokens, the one after them, and behind these the first drafts."""
-    chosen = F.pad(candidates.gather(1, found.path)[:, 1:], (0, 1))
-    place = torch.arange(chosen.shape[1], device=chosen.device)
-    accepted = found.accepted[:, None]
-    tokens = torch.where(place < accepted, chosen, F.pad(drafts[:, 0], (0, 1)))
-    tokens = torch.where(place == accepted, found.token[:, None], tokens)
-    slots = after(frontier, chosen.shape[1]).clamp(max=state.slots)  # one behind the picture
+          drafts: torch.Tensor, descent: Descent) -> None:
+    """Write the accepted tokens, the token after them, and after these the first drafts."""
+    chosen = F.pad(candidates.gather(1, descent.path)[:, 1:], (0, 1))
+    index = torch.arange(chosen.shape[1], device=chosen.device)
+    accepted = descent.accepted[:, None]
+    tokens = torch.where(index < accepted, chosen, F.pad(drafts[:, 0], (0, 1)))
+    tokens = torch.where(index == accepted, descent.token[:, None], tokens)
+    slots = after(frontier, chosen.shape[1]).clamp(max=state.slots)  # one after the picture
     state.write_at(slots, tokens)

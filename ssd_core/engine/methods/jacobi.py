@@ -1,9 +1,9 @@
 """Jacobi decoding: AR's picture as the fixed point of repeated passes over a block of cells.
 
-Each pass chooses every cell of the block again, given the tokens of the pass before (Santilli et
-al., 2305.10427). The random numbers of a cell are fixed, so that the fixed point is unique: it is
-AR's own choice. `exact` is the same iteration with a window that moves on cell by cell, and with
-better first guesses; this is the baseline to compare it with.
+Each pass chooses every cell of the block again, given the tokens of the previous pass (Santilli et
+al., 2305.10427). The random numbers of a cell are fixed, so the fixed point is unique and equal to
+AR's choice. `exact` is the same iteration with a sliding window and better first drafts; `jacobi`
+is its baseline.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .window import Windowed
 
 @dataclass(frozen=True)
 class Jacobi(Windowed):
-    """Iterates one block of `window` cells until nothing changes, then goes to the next block."""
+    """Iterates a block of `window` cells until nothing changes, then moves to the next block."""
 
     name: ClassVar[str] = "jacobi"
     verdict: ClassVar[str] = "identical"
@@ -40,7 +40,7 @@ class Jacobi(Windowed):
 
 
 def repeated(state: DecodeState, begin: int, end: int) -> torch.Tensor:
-    """Write the token of slot `begin` to all slots after it; room for their p [B, n, V]."""
+    """Write the token of slot `begin` to all slots after it; returns a buffer for p [B, n, V]."""
     count = end - begin - 1
     state.write(begin + 1, state.codes(begin, begin + 1).expand(-1, count))
     return torch.empty(state.pictures, count, state.backbone.codes, device=state.tokens.device)

@@ -1,4 +1,4 @@
-"""Knobs that several methods share, each described once; `knob` describes all others."""
+"""Knobs that several methods share; `knob` declares all others."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def variation_bound(default: float) -> Any:
 
 
 def drafted_by() -> Any:
-    """Draft heads, or the row drafter of the same file."""
+    """The knob `drafter`: draft heads, or the row drafter of the same file."""
     return knob("heads", "heads: draft heads, every cell on its own. row: the row drafter, whose "
                          "cells see their neighbours.", choices=("heads", "row"))

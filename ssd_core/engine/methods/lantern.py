@@ -1,9 +1,9 @@
 """LANTERN (Jang et al., 2410.03355): drafts are accepted by the probability of codes like them.
 
-Many codes of a picture look alike, so that no single one is likely. The p of a draft is pooled over
-its nearest codes in the codec's codebook, as long as the pooled distribution stays within a total
-variation of `delta` from p. A rejection is repaired from the residual of the pooled distribution.
-Drafts are the horizontal heads' chain, as in `strict`, or Hawk's tree.
+Many codes look alike, so no single code is likely. The p of a draft is pooled over its nearest
+codes in the codec's codebook, while the pooled distribution stays within a total variation of
+`delta` from p. A rejected draft is repaired from the residual of the pooled distribution. Drafts
+are a chain from the horizontal heads, as in `strict`, or Hawk's tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .knobs import codes_pooled, variation_bound
 
 @dataclass(frozen=True)
 class Lantern(Hawk):
-    """Hawk's drafts under a relaxed rule. With delta 0 or similar 1 it is `hawk`."""
+    """Hawk's drafts under a relaxed rule; with delta 0 or similar 1 it equals `hawk`."""
 
     vertical_width: int = width(0, "from each cell above")
     similar: int = codes_pooled(100)
@@ -33,6 +33,6 @@ class Lantern(Hawk):
     def check_backbone(self, backbone: Backbone) -> None:
         require_codebook(self, backbone)
 
-    def verified(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
+    def choose_path(self, fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor) -> Descent:
         similar = fed.state.similar_codes(candidates, self.similar)
         return descend(fed, candidates, draft_probs, similar, self.delta)

@@ -38,7 +38,7 @@ class MTP(Method):
         return self.k_h, 0
 
     def verdict_on(self, grid: Grid) -> str:
-        """With a round for every draft the last one is judged behind final tokens only."""
+        """With a round for every draft, the last round verifies each draft after final tokens."""
         return "same distribution" if self.rounds >= self.k_h else self.verdict
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
@@ -50,7 +50,7 @@ class MTP(Method):
     def _paper_passes(self, grid: Grid) -> int:
         """The paper's count, which reproduces its Table 1.
 
-        Where rows end with a token each row is drafted on its own, and for Lumina-mGPT the guidance
+        Where rows end with a token, each row is drafted separately. For Lumina-mGPT the guidance
         branches count separately, as in its count for AR.
         """
         rows, cells = (grid.rows, grid.columns) if grid.row_end else (1, grid.cells)

@@ -1,10 +1,10 @@
 """Multi-scale local speculative decoding (MuLo-SD): a smaller picture drafts the large one.
 
-A low-resolution backbone draws a row; the up-sampler makes rows of the target from it, and one pass
-verifies them. Cells whose pooled probability is below tau are rejected (MuLo-SD Eq. 5), and with
-their neighbours (Eq. 6, 7) they are sampled again by the target, one pass each. The down-sampler
-gives the verified rows back to the drafter. The defaults suit 24 x 24 tokens; the paper's are tau
-1e-4, k 1000, delta 0.1 and radius 3.
+A low-resolution backbone draws a row, the up-sampler turns it into rows of the target, and one pass
+verifies them. Cells whose pooled probability is below tau are rejected (MuLo-SD Eq. 5). The target
+samples them and their neighbours (Eq. 6, 7) again, one pass each. The down-sampler returns the
+verified rows to the drafter. The defaults suit 24 x 24 tokens; the paper uses tau 1e-4, k 1000,
+delta 0.1 and radius 3.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MuLo(Method):
         state.clock.lap("draft")
 
     def _verified(self, state: DecodeState, rows: range) -> Iterator[Pass]:
-        """Verify rows, then sample what is rejected and its neighbours again, one by one."""
+        """Verify rows, then sample rejected cells and their neighbours again, one by one."""
         start, stop = rows.start * state.grid.width, rows.stop * state.grid.width
         first_fed = state.stale
         state.feed(stop)
@@ -83,7 +83,7 @@ class MuLo(Method):
         state.final = stop
 
     def _accepted(self, state: DecodeState, start: int, stop: int) -> torch.Tensor:
-        """[B, n] bool: whose pooled probability reaches tau (MuLo-SD Eq. 5)."""
+        """[B, n] bool: which tokens have a pooled probability of at least tau (MuLo-SD Eq. 5)."""
         tokens, target_probs = state.codes(start, stop), state.target_probs(start, stop)
         pooled = accept.pooled(target_probs, state.similar_codes(tokens, self.similar), self.delta)
         accepted = pooled >= self.tau
@@ -91,8 +91,8 @@ class MuLo(Method):
 
 
 def drafter_of(backbone: Backbone) -> Drafter:
-    """The backbone's drafter, loaded if it was not yet; SSDError if it draws another grid."""
-    assert backbone.find_drafter is not None  # `check_backbone` has seen to it
+    """The backbone's drafter, loaded on first use; raises SSDError if it draws another grid."""
+    assert backbone.find_drafter is not None  # checked by `check_backbone`
     drafter = backbone.find_drafter(backbone)
     assert isinstance(drafter, Drafter)
     drafter.require(backbone)
@@ -100,21 +100,21 @@ def drafter_of(backbone: Backbone) -> Drafter:
 
 
 class SmallPicture:
-    """The drafter's own run beside that of the target, one row ahead of it."""
+    """The drafter's own run, one row ahead of the target's."""
 
     def __init__(self, drafter: Drafter, state: DecodeState, first_row: int) -> None:
         self.drafter, self.target = drafter, state
         self.state = DecodeState(drafter.backbone, state.prompts, state.pictures, state.sampling,
                                  None, run=state.run)
-        kept = first_row // drafter.ratio
-        self.state.prefill(self._seen(kept) if kept else None, kept)
+        keep_rows = first_row // drafter.ratio
+        self.state.prefill(self._target_rows(keep_rows) if keep_rows else None, keep_rows)
 
-    def _seen(self, rows: int) -> torch.Tensor:
-        """Tokens [B, rows, C] of what the target has drawn, at low resolution."""
+    def _target_rows(self, rows: int) -> torch.Tensor:
+        """Tokens [B, rows, C] of the target's picture at low resolution."""
         return self.drafter.downsampled(self.target.picture()[:, : rows * self.drafter.ratio])
 
     def draft(self, y: int) -> torch.Tensor:
-        """Draw row y, one pass a cell; tokens of the target [B, rows, C] down to this row."""
+        """Draw row y, one pass per cell; returns tokens [B, rows, C] of the target up to row y."""
         state, width = self.state, self.state.grid.width
         for slot in range(y * width, y * width + state.grid.columns):
             if state.stale < slot:
@@ -123,10 +123,10 @@ class SmallPicture:
         return self.drafter.upsampled(state.picture()[:, : y + 1])
 
     def correct(self, y: int) -> None:
-        """Replace row y by what became of it, and feed it, if a row follows."""
+        """Replace row y by the verified row and feed it, unless it is the last."""
         state, width = self.state, self.state.grid.width
         if y + 1 < state.grid.rows:
-            row = self._seen(y + 1)[:, y]
+            row = self._target_rows(y + 1)[:, y]
             state.write(y * width, F.pad(row, (0, state.grid.row_end)))
             state.stale = y * width
             self._feed((y + 1) * width)
@@ -137,9 +137,10 @@ class SmallPicture:
 
 
 def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torch.Tensor:
-    """Rejected slots [B, n] of `rows` rows and their neighbours (MuLo-SD Eq. 6, 7); bool [B, n].
+    """Mark rejected slots [B, n] of `rows` rows and their neighbours (MuLo-SD Eq. 6, 7).
 
-    Neighbours lie at most `radius` rows and columns away, and none before the first rejected slot.
+    Returns [B, n] bool. Neighbours lie at most `radius` rows and columns away, and never before the
+    first rejected slot.
     """
     cells = rejected.unflatten(1, (-1, grid.width))[:, -rows:, : grid.columns].float()
     near = F.max_pool2d(cells, 2 * radius + 1, 1, radius) > 0
@@ -150,9 +151,9 @@ def expanded(rejected: torch.Tensor, rows: int, grid: Grid, radius: int) -> torc
 def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pass]:
     """Sample the slots marked in again [B, n] from slot `start` on with the target, in order.
 
-    A pass feeds the token sampled last and those that stand before the next slot: their keys and
-    values are of a draft that is gone (MuLo-SD Algorithm 1 conditions on the final tokens). The
-    first of a picture needs none: the verification predicts it.
+    A pass feeds the last sampled token and the accepted tokens before the next slot, whose keys and
+    values still depend on replaced drafts (MuLo-SD Algorithm 1 conditions on the final tokens). The
+    first slot of a picture needs no pass, because the verification has predicted it.
     """
     count = again.sum(1)
     order = start + (~again).long().argsort(dim=1, stable=True)
@@ -165,11 +166,11 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
         if step:
             before = order.gather(1, last.clamp(max=step - 1))
             fed = before + torch.arange(widths[step - 1], device=order.device)
-            fed = fed.minimum((slot - 1).maximum(before))  # a picture that is done feeds its last
+            fed = fed.minimum((slot - 1).maximum(before))  # a finished picture repeats its last
             state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
-            settled = torch.ones_like(fed, dtype=torch.bool)
-            yield state.passed_at(fed, settled, settled, refed=fed.shape[1])
+            accepted = torch.ones_like(fed, dtype=torch.bool)
+            yield state.passed_at(fed, accepted, accepted, refed=fed.shape[1])
         tokens = state.run(state.chosen_at, slot)
         live = (step < count)[:, None]
         state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))

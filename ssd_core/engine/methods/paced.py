@@ -1,4 +1,4 @@
-"""Methods of which one knob decides how fast they are, not how good: the machine's pace sets it.
+"""Methods with a knob that affects speed but not quality, so the machine's pace may set it.
 
 `choice.py` chooses among `sizes` by milliseconds of a pass over `usual_width` cells, and by the
 passes that the sizes take (usual.py).
@@ -15,7 +15,7 @@ from .base import Method
 
 
 class Paced(Method):
-    """A method with such a knob; None leaves it open."""
+    """A method with such a knob; the value None leaves it open."""
 
     paced: ClassVar[str]  # the knob's name
 
@@ -26,7 +26,7 @@ class Paced(Method):
         return value
 
     def sized(self, size: int | None) -> Paced:
-        """The same method with this value of the knob."""
+        """A copy of the method with this value of the knob."""
         return replace(self, **{self.paced: size})
 
     @property
@@ -39,13 +39,14 @@ class Paced(Method):
         raise NotImplementedError
 
     def width(self, grid: Grid, device: str) -> int:
-        """The value on this type of device: the knob's, or what stands in while it is open."""
+        """The knob's value, or the default on this type of device while it is open."""
         raise NotImplementedError
 
     def usual_width(self, grid: Grid, device: str) -> int:
-        """Cells of a usual pass."""
+        """The cells of a typical pass."""
         return self.widest_pass(grid, device)
 
     def longest(self, grid: Grid) -> int:
-        """Passes of a whole picture if each of them settled a single cell, or one of each row."""
+        """The passes of a whole picture if each made only one cell final, or one cell of each row.
+        """
         return grid.slots

@@ -1,8 +1,8 @@
-"""A budget of passes: the window of `exact` moves on by at least so many cells a pass.
+"""A budget of passes: the window of `exact` moves on by a minimum number of cells per pass.
 
-Every pass chooses the window's cells again with the seed's own noise, as in `exact`. Cells that the
-window leaves before they settle stay as they were fed, so that their keys and values are right. A
-picture that settles sooner ends sooner; with a budget of a pass per cell the picture is AR's own.
+Every pass chooses the window's cells again with the seed's own noise, as in `exact`. Cells that
+leave the window before they converge keep their fed tokens, so that their keys and values are
+right. A picture that converges sooner ends sooner; with a budget of a pass per cell it is AR's.
 """
 
 from __future__ import annotations
@@ -39,25 +39,26 @@ class Rolling(Windowed):
         return "identical" if self.least(grid) == 1 else self.verdict
 
     def least(self, grid: Grid) -> int:
-        """The cells that every pass moves on by: enough to keep the budget."""
+        """The cells that every pass must advance to keep the budget."""
         return max(1, -(-(grid.cells - 1) // (self.most_passes(grid) - 1)))
 
     def reach(self, grid: Grid) -> int:
-        """The most slots that so many cells take: row ends lie between them."""
+        """The most slots that these cells take, including row ends."""
         least = self.least(grid)
         return min(least + grid.row_end * -(-least // grid.columns), grid.slots)
 
     def most_passes(self, grid: Grid) -> int:
-        """The budget for a whole picture."""
+        """The most passes for a whole picture."""
         return self.budget or max(2, int(grid.cells / self.fewer))
 
     def narrowest(self, grid: Grid) -> int:
-        """A cell is chosen again in at least three passes before it leaves the window."""
+        """The width at which a cell is chosen in at least three passes before it leaves the window.
+        """
         return min(3 * self.reach(grid), grid.slots)
 
     def width(self, grid: Grid, device: str) -> int:
-        own = max(cheapest_window(grid, device), 2 * self.reach(grid))
-        return min(self.window or own, grid.slots)
+        default = max(cheapest_window(grid, device), 2 * self.reach(grid))
+        return min(self.window or default, grid.slots)
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         reach = self.reach(grid)

@@ -1,9 +1,9 @@
-"""What methods do with the row drafter: draft cells, and carry a changed token over to the next.
+"""Uses of the row drafter: drafting cells, and carrying a changed token over to the next cells.
 
-`exact` chooses a whole window of cells at once, each beside neighbours that the same pass may just
-have changed. What such a change does to the cells behind it shows only after the next pass, so a
-change travels one cell a pass. The row drafter foretells it: the difference between its estimates
-with the new neighbours and with the old ones is added to the backbone's own state.
+`exact` chooses a whole window of cells at once, although the same pass may change a cell's
+neighbours. The backbone sees such a change only in the next pass, so changes would travel one cell
+per pass. The row drafter estimates their effect: the difference between its estimates with the new
+and with the old neighbours is added to the backbone's hidden state.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ class Drafting:
         self.state, self.slots = state, slots
         self.drafter: RowDrafter = state.heads.row
         around, self.inside = neighbours(state.grid, slots)
-        self.around = around.clamp(max=state.slots)  # of the slot behind the picture
+        self.around = around.clamp(max=state.slots)  # for the slot after the picture
         self.sequence_slots = slots.repeat(state.branches, 1)
         self.seq_index = torch.arange(len(self.sequence_slots), device=slots.device)[:, None]
 
     def estimate(self, known: torch.Tensor) -> torch.Tensor:
-        """h [rows, n, d], from the neighbours [B, n, 7] that are known."""
+        """h [N, n, d], estimated from the known [B, n, 7] bool neighbours."""
         state, flat = self.state, self.around.flatten(1)
         shape = (*self.sequence_slots.shape, self.around.shape[2], -1)
         return self.drafter(state.hidden_at(flat).view(shape),
                             state.embedding_at(flat).view(shape), state.expand_branches(known))
 
     def set_hidden(self, hidden: torch.Tensor) -> None:
-        """Make h [rows, n, d] the state of the slots."""
+        """Set the hidden states of the slots to h [N, n, d]."""
         self.state.hidden[self.seq_index, self.sequence_slots] = hidden.to(self.state.hidden.dtype)
 
 
 def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | None,
-                 held: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
+                 fixed: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """Draft consecutive slots [B, n] with the row drafter; write tokens and their estimates of h.
 
-    noise: as `drafting_noise` returns it. held: [B] int64, how many slots at the front keep the
-    token and the h that they have. Returns draft_probs [B, n, V]. In the first sweep the slots
-    drafted here are unknown to each other; every further sweep sees what the last one left.
+    noise: the result of `drafting_noise`. fixed: [B] int64, how many of the first slots keep their
+    token and h. Returns draft_probs [B, n, V]. In the first sweep the drafted slots do not see each
+    other; each further sweep sees the tokens and estimates of the last.
     """
-    drafting, first = Drafting(state, slots), slots[:, :1] + held[:, None]
+    drafting, first = Drafting(state, slots), slots[:, :1] + fixed[:, None]
     drafted, unknown = slots >= first, drafting.around >= first[..., None]
     exact = ~drafted.repeat(state.branches, 1)[..., None]
     for sweep in range(SWEEPS):
@@ -62,15 +62,15 @@ def draft_by_row(state: DecodeState, slots: torch.Tensor, noise: torch.Tensor | 
 
 
 def carry_over(state: DecodeState, slots: torch.Tensor, tokens: torch.Tensor,
-               settled: torch.Tensor, noise: torch.Tensor) -> None:
-    """Write tokens [B, n] to slots [B, n], and the h and tokens that follow from their change.
+               fixed: torch.Tensor, noise: torch.Tensor) -> None:
+    """Write tokens [B, n] to slots [B, n], and update h and the tokens that are not fixed.
 
-    The slots hold the tokens that were fed, and the h that the pass returned. settled: [B, n] bool,
-    whose token stays as given. noise: E [B, n, V].
+    Before, the slots have the tokens that were fed and the h that the pass computed. fixed: [B, n]
+    bool, which of `tokens` stay. noise: E [B, n, V].
     """
     drafting, exact = Drafting(state, slots), state.hidden_at(slots)
     before = drafting.estimate(drafting.inside)
     state.write_at(slots, tokens)
     drafting.set_hidden(exact + drafting.estimate(drafting.inside) - before)
     likely = choose(state.target_probs_at(slots), noise)
-    state.write_at(slots, torch.where(settled, tokens, likely))
+    state.write_at(slots, torch.where(fixed, tokens, likely))

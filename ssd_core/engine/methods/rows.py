@@ -1,4 +1,4 @@
-"""SSD's schedule without heads: drafts come from the row above. Needs no training."""
+"""SSD's schedule without heads or training: drafts come from the row above."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Speculative Jacobi decoding (SJD; Teng et al., 2410.01699), and the tree of SJD-PAC.
 
-The rule that verifies a draft keeps AR's distribution (SJD Eq. 1-3).
+The acceptance rule keeps AR's distribution (SJD Eq. 1-3).
 
-With `tree_width` above 1 the first drafts behind the frontier get siblings (proactive drafting of
+With `tree_width` above 1 the first drafts after the frontier get siblings (proactive drafting of
 SJD-PAC, 2603.18599), sampled from the cached distributions of the same cells without repeating a
 token. One pass verifies the tree.
 """
@@ -33,7 +33,7 @@ MOST_LEAVES = 256
 
 @dataclass(frozen=True)
 class SJD(Resampling):
-    """Verifies drafts with the rule that keeps AR's distribution (SJD Eq. 1-3)."""
+    """Verifies drafts by a rule that keeps AR's distribution (SJD Eq. 1-3)."""
 
     tree_width: int = knob(1, "Candidates for each of the first cells after the last final one; "
                               "1: no tree.", low=1, high=16)
@@ -42,9 +42,9 @@ class SJD(Resampling):
     name: ClassVar[str] = "sjd"
     verdict: ClassVar[str] = "same distribution"
 
-    def verify(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
-               target_probs: torch.Tensor, uniforms: torch.Tensor,
-               noise: torch.Tensor) -> accept.Verdict:
+    def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
+                        target_probs: torch.Tensor, uniforms: torch.Tensor,
+                        noise: torch.Tensor) -> accept.Verdict:
         return accept.residual(tokens, draft_probs, target_probs, uniforms, noise)
 
     def check(self) -> None:
@@ -69,16 +69,16 @@ class SJD(Resampling):
         return self.tree_steps(state, first_row * state.grid.width, tree)
 
     def tree_steps(self, state: DecodeState, first: int, tree: Tree) -> Iterator[Pass]:
-        """As in `Resampling`, with siblings for the drafts next to the frontier."""
+        """Like `Resampling.steps`, with siblings for the drafts next to the frontier."""
         drafts = Drafts(self.init)
         for step in sliding_trees(state, first, tree):
-            slots = torch.cat((step.root, step.ahead), dim=1)
+            slots = torch.cat((step.root, step.next_slots), dim=1)
             q = drafts.guess(state, slots, step.frontier)  # [B, n, V]
-            tokens, own_q = siblings(state, tree, step.ahead, q)
+            tokens, sibling_q = siblings(state, tree, step.next_slots, q)
             candidates = laid_out(tree, state.codes_at(step.root), tokens)
             fed = step.feed(candidates)
-            descent = descend(fed, candidates, own_q)
-            fed.settle(then_the_chain(fed, descent))
+            descent = descend(fed, candidates, sibling_q)
+            fed.settle(completed_path(fed, descent))
             redraft(fed, q, drafts, descent, candidates, self.continuation)
             yield step.advance(descent.accepted)
 
@@ -87,46 +87,47 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
              draft_probs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Tokens [B, siblings, n] for slots [B, n], and the q [B, siblings, n, V] of each.
 
-    The first are the drafts themselves. Each further one is sampled from what is left of
-    draft_probs [B, n, V] without those before it, or from all codes where nothing is left.
+    The first sibling is the draft. Each further sibling is sampled from draft_probs [B, n, V]
+    without the siblings before it, or uniformly from all codes where nothing is left.
     """
     tokens, probs = [state.codes_at(slots)], [draft_probs]
     for round_ in rounds_of(state, tree.most_siblings)[1:]:
-        left = probs[-1].scatter(-1, tokens[-1][..., None], 0.0)
-        sum_ = left.sum(-1, keepdim=True)
-        left = torch.where(sum_ > 0, left / sum_, torch.full_like(left, 1 / left.shape[-1]))
-        probs.append(left)
-        tokens.append(choose(left, state.noise.drawing(Purpose.DRAFT, round_, slots)))
+        rest = probs[-1].scatter(-1, tokens[-1][..., None], 0.0)
+        sum_ = rest.sum(-1, keepdim=True)
+        rest = torch.where(sum_ > 0, rest / sum_, torch.full_like(rest, 1 / rest.shape[-1]))
+        probs.append(rest)
+        tokens.append(choose(rest, state.noise.drawing(Purpose.DRAFT, round_, slots)))
     return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
 
 
-def then_the_chain(fed: Fed, found: Descent) -> torch.Tensor:
-    """The path that stands, and behind it the nodes [B, depth + 1] of the chain.
+def completed_path(fed: Fed, descent: Descent) -> torch.Tensor:
+    """The accepted path, completed with the nodes of the chain: [B, depth + 1].
 
-    Their states are those that `redraft` draws from, for drafts that look at a cell's neighbours.
+    Drafts that depend on a cell's neighbours then use the hidden states that `redraft` samples
+    from.
     """
-    chain = fed.tree.on(found.path.device).firsts
-    stands = torch.arange(len(chain), device=chain.device) <= found.accepted[:, None]
-    return torch.where(stands, found.path, chain)
+    chain = fed.tree.on(descent.path.device).firsts
+    accepted = torch.arange(len(chain), device=chain.device) <= descent.accepted[:, None]
+    return torch.where(accepted, descent.path, chain)
 
 
-def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, found: Descent,
+def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, descent: Descent,
             candidates: torch.Tensor, continuation: bool) -> None:
-    """Write what the pass decided, and behind it the next drafts, from p of the chain's nodes."""
+    """Write the tokens that the pass made final, and after them drafts from p of the chain."""
     state, tree = fed.state, fed.tree
     chain = tree.on(candidates.device).firsts
     target_probs = fed.target_probs[:, chain]
-    ahead = after(fed.frontier, len(chain)).clamp(max=state.slots)
-    place, count = torch.arange(len(chain), device=ahead.device), found.accepted[:, None]
-    noise = state.noise.drawing(Purpose.REPAIR, state.passes, ahead)
+    next_slots = after(fed.frontier, len(chain)).clamp(max=state.slots)
+    index, count = torch.arange(len(chain), device=next_slots.device), descent.accepted[:, None]
+    noise = state.noise.drawing(Purpose.REPAIR, state.passes, next_slots)
     tokens = choose(target_probs, noise)
     if continuation:
         uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],
-                                       ahead)
-        kept = accept.residual(state.codes_at(ahead), F.pad(draft_probs, (0, 0, 0, 1)),
+                                       next_slots)
+        verified = accept.residual(state.codes_at(next_slots), F.pad(draft_probs, (0, 0, 0, 1)),
                                target_probs, uniforms, noise).tokens
-        tokens = torch.where(place < len(chain) - 1, kept, tokens)  # the last has no draft yet
-    tokens = torch.where(place == count, found.token[:, None], tokens)
-    path = F.pad(candidates.gather(1, found.path)[:, 1:], (0, 1))
-    state.write_at(ahead, torch.where(place < count, path, tokens))
-    drafts.remember(ahead, target_probs)
+        tokens = torch.where(index < len(chain) - 1, verified, tokens)  # the last has no draft yet
+    tokens = torch.where(index == count, descent.token[:, None], tokens)
+    path = F.pad(candidates.gather(1, descent.path)[:, 1:], (0, 1))
+    state.write_at(next_slots, torch.where(index < count, path, tokens))
+    drafts.remember(next_slots, target_probs)

@@ -1,4 +1,4 @@
-"""Spatially Speculative Decoding: draft whole rows; the backbone verifies and repairs them.
+"""Spatially Speculative Decoding: heads draft whole rows; the backbone verifies and repairs them.
 
 Horizontal heads draft row 0 along the raster. Vertical heads draft every further block of up to k_v
 rows from the row above it (paper, section 3.3 and appendix A.3). methods/rows.py runs the same
@@ -49,8 +49,8 @@ class RowSchedule(Method):
     """b joint rounds over a block, then i rounds for each further row of it (staged).
 
     `rounds` is r = b of the paper, `incremental` is i. With `coupled`, k_v 1 and at least as many
-    rounds as columns, every row converges, row 0 included, and the picture is AR's. Each round
-    makes at least one more cell final, so rounds beyond a block's cells are never run.
+    rounds as columns, every row converges, including row 0, and the picture is AR's. Each round
+    makes at least one more cell final, so a block never needs more rounds than it has cells.
     """
 
     k_h: int = cells_drafted()
@@ -74,9 +74,9 @@ class RowSchedule(Method):
         high=LONGEST_SIDE, step=0.5)
 
     def resolve(self, preset: Preset) -> Self:
-        """As in Method, but with `rounds` set an unset `incremental` is 0, not the preset's."""
-        own = preset if self.rounds is None else replace(preset, incremental=0)
-        return super().resolve(own)
+        """Like `Method.resolve`, but if `rounds` is set, an unset `incremental` becomes 0."""
+        preset = preset if self.rounds is None else replace(preset, incremental=0)
+        return super().resolve(preset)
 
     def check(self) -> None:
         require(((not self.fused_commit or self.rounds >= 1,
@@ -86,20 +86,20 @@ class RowSchedule(Method):
                   "the next block's: set tolerance to 0 or switch fused_commit off")))
 
     def verdict_on(self, grid: Grid) -> str:
-        """Lossless if every draft is a sample and is judged once more behind final tokens only.
+        """Lossless if every draft is a sample and is verified once more after final tokens only.
 
-        `residual` judges the groups of row 0 in one round, which is enough for one draft.
+        `residual` verifies the groups of row 0 in one round, which is enough for one draft.
         """
         first_row = self.acceptance != "residual" or self.k_h == 1
         lossless = self.samples_drafts() and first_row and self._converges(grid)
         return "same distribution" if lossless else self.verdict
 
     def samples_drafts(self) -> bool:
-        """Whether a draft is a sample from its q; `coupled` needs none."""
+        """Whether drafts are samples from q; `coupled` does not require it."""
         return True
 
     def _converges(self, grid: Grid) -> bool:
-        """Whether there are rounds for all cells of a block, or for each of its rows in turn."""
+        """Whether there is a round for each cell of a block, or of each of its rows in turn."""
         joint = self.rounds >= min(self.k_v, grid.rows) * grid.columns
         staged = not self.fused_commit and min(self.rounds, self.incremental) >= grid.columns
         return (joint or staged) and not self.tolerance
@@ -118,14 +118,14 @@ class RowSchedule(Method):
     def _first_row_passes(self, grid: Grid, first_row: int) -> int:
         if first_row:
             return 0
-        spared = not self._commits_first_row(grid)
-        return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - spared
+        saved = not self._commits_first_row(grid)
+        return group_passes(grid, 0, grid.width, self.k_h, self._group_rounds(grid)) - saved
 
     def _commits_first_row(self, grid: Grid) -> bool:
         """Whether row 0 ends with a commit pass.
 
-        A fused commit replaces it, unless the last group is a single cell: no round has fed that
-        cell, so the next row's first cell would have no h.
+        A fused commit replaces it, unless the last group is a single cell: no round feeds that
+        cell, so the first cell of the next row would have no h.
         """
         begin, end = group_bounds(grid, 0, grid.width, self.k_h)[-1]
         return grid.rows > 1 and not (self.fused_commit and drafted_cells(grid, begin, end))
@@ -136,7 +136,7 @@ class RowSchedule(Method):
         return self.k_h if converging else 1
 
     def _useful(self, rounds_: int, cells: int) -> int:
-        """At most one round per cell to judge. The first cell is exact unless commits are fused."""
+        """At most one round per drafted cell; the first cell is exact unless commits are fused."""
         return min(rounds_, cells - (not self.fused_commit))
 
     def _block_passes(self, grid: Grid, rows: int, last: bool) -> int:
@@ -155,15 +155,15 @@ class RowSchedule(Method):
                            for rows in blocks(1, grid.rows, self.k_v))
 
     def draft_group(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:
-        """Write drafts after slot `begin`; return their draft_probs [B, end - begin - 1, V]."""
+        """Write drafts after slot `begin`; returns their draft_probs [B, end - begin - 1, V]."""
         raise NotImplementedError
 
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
-        """Write drafts for `rows` rows from slot `start` on; return their draft_probs [B, n, V]."""
+        """Write drafts for `rows` rows from slot `start` on; returns draft_probs [B, n, V]."""
         raise NotImplementedError
 
     def redraft(self) -> Redraft | None:
-        """How slots behind a repair are drafted anew; None: their drafts would be the same."""
+        """A function that drafts the slots after a repair again; None: drafts would not change."""
         return None
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
@@ -185,8 +185,8 @@ class RowSchedule(Method):
             draft_probs[:, :1] = state.target_probs(start, start + 1)
         state.clock.lap("draft")
         # The first slot was sampled from an exact h, unless a fused commit is still pending.
-        judged = start if state.stale < start else start + 1
-        block = Block(judged, stop, draft_probs[:, judged - start :], self.acceptance, width,
+        begin = start if state.stale < start else start + 1
+        block = Block(begin, stop, draft_probs[:, begin - start :], self.acceptance, width,
                       self.redraft(), self.tolerance)
         last = self._useful(self.rounds, len(rows) * state.grid.columns)
         yield from rounds(state, block, range(1, last + 1), "vertical")
@@ -198,7 +198,7 @@ class RowSchedule(Method):
         state.final = stop
 
     def _staged(self, state: DecodeState, block: Block, rows: range) -> Iterator[Pass]:
-        """Commit a row, then refine the next one with the corrected row as its context."""
+        """Commit a row, then refine the next row with the corrected row as its context."""
         width = state.grid.width
         last = self.rounds + self._useful(self.incremental, state.grid.columns)
         for y in rows[1:]:
@@ -218,7 +218,7 @@ class RowSchedule(Method):
 
 @dataclass(frozen=True)
 class SSD(RowSchedule):
-    """The paper's method. By default drafts are sampled from q, as Eq. 4-5 require."""
+    """The paper's method. By default drafts are sampled from q, as Eq. 4 and 5 require."""
 
     draft_choice: str = knob(
         "sample", "How drafts are picked from the heads' distribution: by sampling, or the "
@@ -246,7 +246,7 @@ class SSD(RowSchedule):
     def draft_rows(self, state: DecodeState, start: int, rows: int) -> torch.Tensor:
         stop = start + rows * state.grid.width
         if self.needs_row_drafter():
-            state.choose(start)  # the cells behind it are drafted in view of its token
+            state.choose(start)  # the drafts of the next cells depend on its token
             return self._drafted_by_row(state, start, stop, known_slots(state, 1))
         return self._drafted(state, vertical_states(state, start, rows), start, stop)
 
@@ -254,11 +254,11 @@ class SSD(RowSchedule):
         return self._drafted_by_row if self.needs_row_drafter() else None
 
     def _drafted_by_row(self, state: DecodeState, start: int, stop: int,
-                        held: torch.Tensor) -> torch.Tensor:
-        """held: [B] int64, how many of the slots at the front are known already."""
+                        fixed: torch.Tensor) -> torch.Tensor:
+        """fixed: [B] int64, how many of the first slots are known already."""
         slots = state.noise.slots[start:stop].expand(state.pictures, -1)
         noise = drafting_noise(state, start, stop, self.acceptance, self.draft_choice)
-        return draft_by_row(state, slots, noise, held, self.draft_temperature)
+        return draft_by_row(state, slots, noise, fixed, self.draft_temperature)
 
     def _drafted(self, state: DecodeState, estimate: torch.Tensor, start: int,
                  stop: int) -> torch.Tensor:
@@ -268,5 +268,5 @@ class SSD(RowSchedule):
 
 
 def known_slots(state: DecodeState, count: int) -> torch.Tensor:
-    """The same count of known slots for every picture, int64 [B]."""
+    """`count` for every picture, int64 [B]."""
     return state.noise.slots.new_full((state.pictures,), count)

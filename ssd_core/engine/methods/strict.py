@@ -1,4 +1,4 @@
-"""Speculative decoding as in Leviathan et al.: stop at the first rejection; lossless.
+"""Speculative decoding as in Leviathan et al.: stops at the first rejection; lossless.
 
 This is "Spec. decoding" in Table 4 of the SSD paper: SSD's heads with the classical acceptance.
 """
@@ -42,31 +42,31 @@ class Strict(Method):
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         """Draft k_h tokens from q, verify them with p, stop at the first rejection."""
         for window in sliding_windows(state, first_row * state.grid.width, self.k_h + 1):
-            drafted, ahead = window.drafted, window.ahead
+            drafted, next_slots = window.drafted, window.next_slots
             q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
             window.write(drafted, choose(q, state.noise.drawing(Purpose.DRAFT, state.passes,
                                                                 drafted)))
             x = state.codes_at(drafted)
             window.feed()
-            p = state.target_probs_at(ahead)  # [B, n, V]
+            p = state.target_probs_at(next_slots)  # [B, n, V]
             u = state.noise.uniform(Purpose.ACCEPT, state.passes, drafted)
             u = u.masked_fill(window.is_final(drafted), 0.0)
             tokens, accepted = accept.strict(
-                x, q, p, u, state.noise.drawing(Purpose.REPAIR, state.passes, ahead))
-            index = state.noise.slots[: ahead.shape[1]]
-            window.write(ahead, torch.where(index == accepted[:, None], tokens,
-                                            state.codes_at(ahead)))
+                x, q, p, u, state.noise.drawing(Purpose.REPAIR, state.passes, next_slots))
+            index = state.noise.slots[: next_slots.shape[1]]
+            window.write(next_slots, torch.where(index == accepted[:, None], tokens,
+                                            state.codes_at(next_slots)))
             yield from window.advance(accepted, tokens[:, :-1] == x)
 
-    def _draft_probs(self, state: DecodeState, ahead: torch.Tensor,
+    def _draft_probs(self, state: DecodeState, slots: torch.Tensor,
                      frontier: torch.Tensor) -> torch.Tensor:
-        """q [B, n, V] of slots `ahead` [B, n], from the frontier [B, 1] or the row above."""
-        estimate = horizontal_estimates(state, ahead, frontier, self.k_h)
+        """q [B, n, V] of slots [B, n], drafted from the frontier [B, 1] or the row above."""
+        estimate = horizontal_estimates(state, slots, frontier, self.k_h)
         if self.drafts == "vertical":
-            above = ahead - state.grid.width
+            above = slots - state.grid.width
             source = above.clamp(min=0)
             head = state.draft_heads.vertical[0]
             vertical = head(state.hidden_at(source), state.embedding_at(source))
             by_row = ((above >= 0) & (above <= frontier)).repeat(state.branches, 1)
             estimate = torch.where(by_row[..., None], vertical, estimate)
-        return state.draft_probs(estimate, ahead)
+        return state.draft_probs(estimate, slots)

@@ -1,16 +1,17 @@
-"""Rows in flight at once: a row starts as soon as the row above is `delay` cells ahead.
+"""Several rows in flight: a row starts as soon as the row above is `delay` cells ahead.
 
-With one cell a row and pass this is ZipAR (2412.04062), with several it is parallel Jacobi decoding
-(PJD, 2606.05703), which asks for the delay only at a row's start. A cell sees the final cells above
-and its own row. It misses the end of the rows above, behind the delay: that is the approximation.
+With one cell per row and pass this is ZipAR (2412.04062); with several it is parallel Jacobi
+decoding (PJD, 2606.05703), which requires the delay only at a row's start. A cell sees the final
+cells above and its own row. The approximation is that it does not see the ends of the rows above,
+beyond the delay.
 
-The delay is a matter of quality. The number of cells is one of speed, as long as they are verified:
-from 2 to 24 cells passes fall from 186 to 121, and neither NLL nor claims change by more than their
-errors (benchmarks/results/README.md). So it may follow the machine's pace. With verification "none"
-more cells draw worse, and it never does.
+The delay affects quality. The number of cells affects only speed while cells are verified: from 2
+to 24 cells, passes fall from 186 to 121, and neither NLL nor claims change by more than their
+errors (benchmarks/results/README.md). So the machine's pace may choose it. With verification "none"
+more cells lower the quality, so the pace never chooses.
 
 Without row ends, the token before a row may be unknown when the row starts. The last final token of
-the row above then stands in; nothing but the row's first cell sees it.
+the row above then replaces it; only the row's first cell sees this placeholder.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from .base import make_plan, one_hot
 from .knobs import knob
 from .paced import Paced
 
-CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row: that the pace may choose
-OPEN = 8  # where nothing is chosen
+CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # cells per row that the pace may choose
+OPEN = 8  # cells per row if nothing is chosen
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Wave(Paced):
 
     @property
     def each(self) -> int:
-        """Cells of each row."""
+        """Cells per row and pass."""
         return self.cells or OPEN
 
     def sizes(self, grid: Grid) -> Sequence[int]:
@@ -75,17 +76,19 @@ class Wave(Paced):
         return passes_at_once(grid, grid.rows, min(self.delay, grid.columns), 1)
 
     def usual_width(self, grid: Grid, device: str) -> int:
-        """So many rows are in flight as delays fit in one. Of long reaches a part is cut off: by
-        the end of the row or of what is known above; on postcard 2.6 cells at 1, 14 at 8, 26 at 24.
+        """The cells of a typical pass, from the rows in flight and the open cells of each.
+
+        The end of a row, or of the final cells above, cuts off a part of many cells: on postcard a
+        pass has 2.6 cells at 1, 14 at 8 and 26 at 24.
         """
         rows = min(grid.columns / min(self.delay, grid.columns), grid.rows)
         return max(1, round(rows * self.each / (1 + self.each * 1.5 / grid.columns)))
 
     def verdict_on(self, grid: Grid) -> str:
-        """Behind whole rows every cell sees all that AR sees, unless unjudged cells stand."""
-        judged = self.verification != "none" or self.cells == 1
+        """After whole rows every cell sees all that AR sees; then only unverified cells differ."""
+        verified = self.verification != "none" or self.cells == 1
         whole = self.delay >= grid.columns
-        return "same distribution" if whole and judged else self.verdict
+        return "same distribution" if whole and verified else self.verdict
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         rows, delay = grid.rows - first_row, min(self.delay, grid.columns)
@@ -107,83 +110,84 @@ class Wave(Paced):
         drafts = Drafts(state, front, self)
         while front.complete < state.grid.rows:
             state.stats.finished_early += front.done[:, -1] == state.grid.columns
-            drafts.guess()
+            drafts.fill()
             state.clock.lap("draft")
             state.feed_seeing(front.slots, front.visible())
-            told, refed = front.reported_slots(), front.refed
-            accepted, stood = (one.gather(1, told) for one in drafts.judge())
+            slots, n_context = front.reported_slots(), front.refed
+            accepted, unchanged = (mask.gather(1, slots) for mask in drafts.verify())
             front.look_ahead()
             state.clock.lap("verify")
             state.final = front.complete * state.grid.width
-            yield state.passed_at(told, accepted, stood, refed)
-        state.final = state.slots  # one cell alone takes no pass
+            yield state.passed_at(slots, accepted, unchanged, n_context)
+        state.final = state.slots  # a picture of one cell takes no pass
 
 
 class Drafts:
-    """The tokens of a wavefront's open cells: first guesses, and what each pass chooses.
+    """The tokens of a wavefront's open cells: first drafts, and the choices of each pass.
 
-    held, drawn [B, slots] bool: the slot holds a token; the last pass chose it.
+    has_token, is_chosen [B, slots] bool: the slot has a token; the last pass chose it.
     """
 
     def __init__(self, state: DecodeState, front: Wavefront, method: Wave) -> None:
         self.state, self.front, self.method = state, front, method
-        self.held = self.drawn = torch.zeros_like(front.seen)
+        self.has_token = self.is_chosen = torch.zeros_like(front.seen)
         self.probs: torch.Tensor | None = None  # [B, n, V] of the last pass, at `index`
         self.index = torch.zeros_like(state.tokens)
 
-    def guess(self) -> None:
-        """Give slots that enter without a token the one above, or the final one nearest to it.
+    def fill(self) -> None:
+        """Copy the token above, or the nearest final token, to slots that enter without a token.
 
-        Row 0 and what stands in take the last final token of their own row.
+        Row 0 and placeholders take the last final token of their own row.
         """
         front, tokens = self.front, self.state.tokens[:, :-1]
         row = torch.where((front.y == 0) | front.placeholder, front.y, front.y - 1)
         column = torch.minimum(front.x, (front.done.gather(1, row) - 1).clamp(min=0))
-        entering = front.fed & ~front.final & ~front.row_end & ~self.held
+        entering = front.fed & ~front.final & ~front.row_end & ~self.has_token
         source = row * self.state.grid.width + column
         tokens.copy_(torch.where(entering, tokens.gather(1, source), tokens))
-        self.held = self.held | entering
+        self.has_token = self.has_token | entering
 
-    def judge(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Choose the open cells and move the front.
+    def verify(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Choose the open cells and advance the wavefront.
 
-        Returns [B, slots] twice: which fed tokens are final now, and which were chosen again.
+        Returns two masks [B, slots]: which fed tokens are final now, and which are unchanged.
         """
         state, front = self.state, self.front
-        ahead, fed = front.slots + 1, state.tokens[:, :-1].clone()
-        state.write_at(ahead, self._chosen(ahead))
+        next_slots, fed = front.slots + 1, state.tokens[:, :-1].clone()
+        state.write_at(next_slots, self._chosen(next_slots))
         same = fed == state.tokens[:, :-1]
-        again = front.open & self.held & same
+        again = front.open & self.has_token & same
         front.advance(front.open if self.method.verification == "none" else again,
-                      again & self.drawn if self.method.adaptive else None)
-        self.held, self.drawn = self.held | front.open, front.open
-        stood = again | front.final
-        return front.stored(same), stood
+                      again & self.is_chosen if self.method.adaptive else None)
+        self.has_token, self.is_chosen = self.has_token | front.open, front.open
+        unchanged = again | front.final
+        return front.stored(same), unchanged
 
-    def _chosen(self, ahead: torch.Tensor) -> torch.Tensor:
-        """Tokens [B, n] for the slots `ahead`: new ones where they are open."""
-        state, noise, old = self.state, self.state.noise, self.state.codes_at(ahead)
-        probs = state.target_probs_at(ahead)
-        tokens = accept.coupled(old, probs, noise.choosing_at(ahead)).tokens
+    def _chosen(self, next_slots: torch.Tensor) -> torch.Tensor:
+        """Tokens [B, n] for `next_slots`: new tokens where the slots are open."""
+        state, noise, old = self.state, self.state.noise, self.state.codes_at(next_slots)
+        probs = state.target_probs_at(next_slots)
+        tokens = accept.coupled(old, probs, noise.choosing_at(next_slots)).tokens
         if self.method.verification == "residual":
-            verdict = accept.residual(old, self._draft_probs(ahead, old), probs,
-                                      noise.uniform(Purpose.ACCEPT, state.passes, ahead),
-                                      noise.drawing(Purpose.REPAIR, state.passes, ahead))
-            tokens = torch.where(at(ahead, self.held), verdict.tokens, tokens)
-            place = self.front.place[: ahead.shape[1]].expand_as(ahead)
+            result = accept.residual(old, self._draft_probs(next_slots, old), probs,
+                                     noise.uniform(Purpose.ACCEPT, state.passes, next_slots),
+                                     noise.drawing(Purpose.REPAIR, state.passes, next_slots))
+            tokens = torch.where(at(next_slots, self.has_token), result.tokens, tokens)
+            index = self.front.place[: next_slots.shape[1]].expand_as(next_slots)
             self.probs = probs
-            self.index = torch.zeros_like(self.index).scatter(1, ahead, place)
-        return torch.where(at(ahead, self.front.open), tokens, old)
+            self.index = torch.zeros_like(self.index).scatter(1, next_slots, index)
+        return torch.where(at(next_slots, self.front.open), tokens, old)
 
-    def _draft_probs(self, ahead: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
-        """q [B, n, V]: p of the last pass where that chose the token, else 1 for the guess."""
-        guessed = one_hot(self.state, old)
+    def _draft_probs(self, next_slots: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+        """q [B, n, V]: p of the last pass where it chose the token, else 1 for the copied token."""
+        copied = one_hot(self.state, old)
         if self.probs is None:
-            return guessed
-        index = self.index.gather(1, ahead)[..., None].expand(-1, -1, guessed.shape[2])
-        return torch.where(at(ahead, self.drawn)[..., None], self.probs.gather(1, index), guessed)
+            return copied
+        index = self.index.gather(1, next_slots)[..., None].expand(-1, -1, copied.shape[2])
+        from_last_pass = at(next_slots, self.is_chosen)[..., None]
+        return torch.where(from_last_pass, self.probs.gather(1, index), copied)
 
 
 def at(slots: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """mask [B, slots of the picture] at slots [B, n]; False behind the picture."""
+    """mask [B, slots of the picture] at slots [B, n]; False after the picture."""
     return F.pad(mask, (0, 1)).gather(1, slots)

@@ -1,8 +1,8 @@
-"""The sliding window of `strict`, `exact` and `sjd`: each picture has its own frontier.
+"""The sliding window of `strict`, `exact` and `sjd`; each picture has its own frontier.
 
-The token at the frontier is final but not yet fed. A pass feeds it together with the drafts behind
-it. Drafts that are accepted become final, the first wrong one is replaced, and the frontier moves
-to it.
+The token at the frontier is final but not yet fed. A pass feeds it together with the drafts after
+it. Accepted drafts become final, the first wrong draft is replaced, and the frontier moves to that
+slot.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .base import require
 from .knobs import knob
 from .paced import Paced
 
-# Cells that one pass can take cheaply, by type of device. Guidance doubles the rows of the matrix.
-# On a graphics card 200 rows cost little more than one; on a CPU every row costs time.
+# Cells that a pass computes cheaply, by type of device. Guidance doubles the rows of the matrix.
+# On a graphics card 200 rows cost little more than a single row; on a CPU every row costs time.
 CARD_CELLS, CPU_CELLS = 100, 48
-WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)  # that the pace may choose
+WINDOWS = (8, 12, 16, 24, 32, 48, 72, 96, 144, 192, 240, 288)  # sizes that the pace may choose
 
 
 def cheapest_window(grid: Grid, device: str) -> int:
-    """As many whole rows as the device handles cheaply, at least one; device: "cpu", "cuda" ..."""
+    """The slots of as many whole rows as the device computes cheaply, at least one row."""
     rows = max((CPU_CELLS if device == "cpu" else CARD_CELLS) // grid.width, 1)
     return min(rows, grid.rows) * grid.width
 
 
 @dataclass(frozen=True)
 class Windowed(Paced):
-    """A method that checks a window of cells in every pass. It needs one pass per cell at most."""
+    """A method that verifies a window of cells in every pass, with at most one pass per cell."""
 
     window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
                               own="the cheapest number on this device")
@@ -74,14 +74,14 @@ class Windowed(Paced):
 
 
 class Window:
-    """The slots that one pass verifies.
+    """The slots that a pass verifies.
 
-    slots [B, n] int64: from each picture's frontier on; the last windows of a picture begin before
-    it. frontier [B] int64: the last final slot.
+    slots [B, n] int64: from each picture's frontier on; the last windows of a picture start before
+    its frontier. frontier [B] int64: the last final slot.
     """
 
     def __init__(self, state: DecodeState, first: int, frontier: torch.Tensor, most: int) -> None:
-        """first: where the run began. most: the most slots of a window."""
+        """first: the run's first slot. most: the most slots of a window."""
         count = min(most, state.slots - min(state.front))
         self.state, self.first, self.frontier = state, first, frontier
         self.start = frontier.clamp(max=state.slots - count)
@@ -94,32 +94,31 @@ class Window:
         return self.slots[:, 1:]
 
     @property
-    def ahead(self) -> torch.Tensor:
+    def next_slots(self) -> torch.Tensor:
         """[B, n]: the slots whose tokens the pass predicts."""
         return self.slots + 1
 
     def is_final(self, slots: torch.Tensor) -> torch.Tensor:
-        """[B, n] bool: which slots have their final token already."""
-        return known(slots, self.frontier)
+        """[B, n] bool: which slots have their final token."""
+        return is_final(slots, self.frontier)
 
     def write(self, slots: torch.Tensor, tokens: torch.Tensor) -> None:
-        """Write tokens [B, n] to those of the slots that are not final."""
-        held = self.state.codes_at(slots)
-        self.state.write_at(slots, torch.where(self.is_final(slots), held, tokens))
+        """Write tokens [B, n] to the slots that are not final."""
+        current = self.state.codes_at(slots)
+        self.state.write_at(slots, torch.where(self.is_final(slots), current, tokens))
 
     def feed(self) -> None:
-        """One forward pass over the slots."""
+        """Run one forward pass over the slots."""
         self.state.clock.lap("draft")
         self.state.feed_at(self.slots, self.starts)
 
     def advance(self, accepted: torch.Tensor, unchanged: torch.Tensor,
                 close: torch.Tensor | None = None) -> Iterator[Pass]:
-        """Move the frontier on and yield the pass.
+        """Advance the frontier and yield the pass.
 
-        accepted [B] int64: drafts at the front that are final now. unchanged [B, n - 1] bool: which
-        drafts stay as they were fed. close [B, n] bool: which tokens of `ahead` rounding may have
-        decided; these are chosen again as AR chooses them. None: rounding decides none, or nothing
-        depends on it.
+        accepted [B] int64: how many of the first drafts are final now. unchanged [B, n - 1] bool:
+        which drafts keep their tokens. close [B, n] bool: which tokens of `next_slots` rounding may
+        have decided; these are chosen again as AR chooses them. None: no close calls to repeat.
         """
         state, last, before = self.state, last_cell(self.state), self.frontier
         state.stats.finished_early += before >= last
@@ -128,7 +127,7 @@ class Window:
             frontier = yield from close_calls.decided(state, self.first, self.slots, close, before,
                                                       frontier)
         self.frontier = frontier
-        state.front = frontier.tolist()  # the only time that a pass waits for the device
+        state.front = frontier.tolist()  # the pass's only wait for the device
         state.clock.lap("verify")
         state.final = min(state.front) + 1
         yield state.passed_at(self.slots, self.slots < frontier[:, None],
@@ -136,9 +135,9 @@ class Window:
 
 
 def sliding_windows(state: DecodeState, first: int, most: int) -> Iterator[Window]:
-    """Windows of up to `most` slots from slot `first` on, until every picture is whole.
+    """Yield windows of up to `most` slots from slot `first` on, until every picture is complete.
 
-    The caller feeds each window and moves it on with `Window.advance`.
+    The caller feeds each window and advances it with `Window.advance`.
     """
     state.choose(first)
     frontier = torch.full((state.pictures,), first, device=state.tokens.device)
@@ -151,18 +150,18 @@ def sliding_windows(state: DecodeState, first: int, most: int) -> Iterator[Windo
 
 
 def last_cell(state: DecodeState) -> int:
-    """The slot of the last cell; a row end behind it is certain."""
+    """The slot of the last cell; the token of a row end after it is known."""
     return state.grid.slot(state.grid.cells - 1)
 
 
-def known(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
-    """[B, n] bool: which tokens are already final. Windows at the end of a picture contain some."""
+def is_final(slots: torch.Tensor, frontier: torch.Tensor) -> torch.Tensor:
+    """[B, n] bool: which slots have final tokens; windows at a picture's end contain some."""
     return slots <= frontier[:, None]
 
 
-def horizontal_estimates(state: DecodeState, ahead: torch.Tensor, frontier: torch.Tensor,
+def horizontal_estimates(state: DecodeState, slots: torch.Tensor, frontier: torch.Tensor,
                          k_h: int) -> torch.Tensor:
-    """Estimates of h [rows, n, d] for slots ahead [B, n], from the frontier [B, 1].
+    """Estimates of h [N, n, d] for slots [B, n], drafted from the frontier [B, 1].
 
     Head d estimates the d-th cell after the frontier. A row end is not a cell: its estimate is
     never used.
@@ -170,9 +169,9 @@ def horizontal_estimates(state: DecodeState, ahead: torch.Tensor, frontier: torc
     hidden, embedding = state.hidden_at(frontier), state.embedding_at(frontier)
     heads = state.draft_heads.horizontal[:k_h]
     estimates = torch.cat([head(hidden, embedding) for head in heads], dim=1)
-    cells = ahead > frontier
+    cells = slots > frontier
     if state.row_end_mask is not None:
-        cells = cells & ~state.row_end_mask[ahead]
+        cells = cells & ~state.row_end_mask[slots]
     head_index = cells.long().cumsum(-1).clamp(1, len(heads)) - 1
-    both = head_index.repeat(state.branches, 1)[..., None]
-    return estimates.gather(1, both.expand(-1, -1, estimates.shape[2]))
+    index = head_index.repeat(state.branches, 1)[..., None]
+    return estimates.gather(1, index.expand(-1, -1, estimates.shape[2]))
