@@ -47,7 +47,7 @@ def test_a_cell_is_sampled_from_what_the_backbone_expects_there():
     backbone = load_backbone("postcard", "cpu", "fp32")
     *_, drawn = generate(backbone, CAPTIONS, AR(), sampling=Sampling(temperature=0))
     backbone.preset = replace(backbone.preset, min_p=1.0)
-    same = [(blend.sampled_anew(backbone, captions, drawn.tokens, torch.Generator().manual_seed(0))
+    same = [(blend.resampled(backbone, captions, drawn.tokens, torch.Generator().manual_seed(0))
              == drawn.tokens).float().mean().item() for captions in (CAPTIONS, CAPTIONS[::-1])]
     assert same[0] > 0.99 > same[1]
 

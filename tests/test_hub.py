@@ -240,7 +240,7 @@ def test_space_is_looked_at_first(server, monkeypatch):
 
 def test_a_full_disk_is_told(server, monkeypatch):
     def full(self, out, chunk):
-        raise transfer.unwritable(self.asked, OSError(28, "No space left on device"))
+        raise transfer.unwritable(self.plan, OSError(28, "No space left on device"))
 
     monkeypatch.setattr(transfer.Transfer, "write", full)
     assert "No space left" in refused(hub.download, NAME)

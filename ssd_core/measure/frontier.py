@@ -181,10 +181,10 @@ def page(rows: Sequence[dict], about: str, plots: Sequence[str]) -> str:
     pictures = "\n\n".join(f"![{name}]({name})" for name in plots)
     return (f"# Quality against cost\n\n{about} ± one standard error. Seconds are of one picture, "
             "medians of interleaved runs, each method with the number of threads that is best for "
-            "it; `ssd bench` compares them with the fastest AR. Modelled seconds are for the passes "
-            "counted here by another backbone: a pass takes the longer of its launches (5 "
-            "microseconds each) and reading the weights, a draft as long as reading the drafter and "
-            "the image head. Rings mark AR and the paper's own "
+            "it; `ssd bench` compares them with the fastest AR. Modelled seconds are for the "
+            "passes counted here by another backbone: a pass takes the longer of its launches (5 "
+            "microseconds each) and reading the weights, a draft as long as reading the drafter "
+            "and the image head. Rings mark AR and the paper's own "
             f"settings.\n\n{table(HEAD, [line(row) for row in rows])}\nNo other setting obeys more "
             f"claims in as few passes: {best}.\n\n{pictures}\n")
 

@@ -67,7 +67,7 @@ class Transfer:
 
     def require_watcher(self) -> None:
         if self.stop.is_set():
-            raise DownloadCancelled(f"the download of {self.asked.name} was cancelled")
+            raise DownloadCancelled(f"the download of {self.plan.name} was cancelled")
 
     def make_whole(self, file: HubFile) -> None:
         target = self.plan.destination / file.target
