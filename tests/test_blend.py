@@ -47,7 +47,7 @@ def test_a_cell_is_sampled_from_what_the_backbone_expects_there():
     backbone = load_backbone("postcard", "cpu", "fp32")
     *_, drawn = generate(backbone, CAPTIONS, AR(), sampling=Sampling(temperature=0))
     backbone.preset = replace(backbone.preset, min_p=1.0)
-    same = [(blend.sampled_anew(backbone, captions, drawn.tokens, torch.Generator().manual_seed(0))
+    same = [(blend.resampled(backbone, captions, drawn.tokens, torch.Generator().manual_seed(0))
              == drawn.tokens).float().mean().item() for captions in (CAPTIONS, CAPTIONS[::-1])]
     assert same[0] > 0.99 > same[1]
 
@@ -58,7 +58,7 @@ def test_a_grid_mixes_a_pictures_own_tokens_with_its_sampled_ones(seed, count):
     things = torch.zeros(3, 6, 6, dtype=torch.bool)
     things[0, 2, 3] = True
     examples = Examples(np.zeros(3), own, own + 10, things)
-    pick, tokens, known = blend.mixed(examples, count, torch.Generator().manual_seed(seed))
+    pick, tokens, known = blend.mix(examples, count, torch.Generator().manual_seed(seed))
     assert torch.equal(tokens % 10, own[pick])
     sampled = tokens >= 10
     for n, y, x in itertools.product(range(count), range(6), range(6)):
@@ -69,7 +69,7 @@ def test_a_grid_mixes_a_pictures_own_tokens_with_its_sampled_ones(seed, count):
 def test_a_third_of_the_pictures_keep_their_own_tokens():
     own = torch.zeros(1, 8, 8, dtype=torch.long)
     examples = Examples(np.zeros(1), own, own + 1, own > 0)
-    _, tokens, _ = blend.mixed(examples, 3000, torch.Generator().manual_seed(0))
+    _, tokens, _ = blend.mix(examples, 3000, torch.Generator().manual_seed(0))
     share = tokens.float().mean((1, 2))
     assert 0.3 < (share == 0).float().mean() < 0.4 and share.max() > 0.95
 

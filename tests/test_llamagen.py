@@ -21,7 +21,7 @@ from support.tiny_image_models import (
 
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import llamagen
-from ssd_core.backbones.prompts.flan_t5 import cleaned
+from ssd_core.backbones.prompts.flan_t5 import clean
 from ssd_core.backbones.prompts.imagenet import class_of, label_of
 from ssd_core.backbones.reading.checkpoint import open_checkpoint
 
@@ -174,7 +174,7 @@ def test_prompt_ids_of_texts(texts):
     ("100000 people, 99999 cats", "people, 99999 cats"), ("'quoted'", "quoted")])
 def test_texts_are_cleaned_as_captions_were(prompt, expected):
     """Expected strings are what the original's cleaning gave with ftfy 6.3 and bs4 4.15."""
-    assert cleaned(prompt) == expected
+    assert clean(prompt) == expected
 
 
 def test_every_class_has_a_label_that_names_it():

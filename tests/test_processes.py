@@ -167,7 +167,7 @@ def test_processes_that_start_from_other_files_are_refused():
 
 def test_a_batch_has_a_picture_for_each(card, tmp_path):
     with pytest.raises(SSDError, match="batch 3: 4 processes need a picture each; raise --batch"):
-        heads.prepared(recipe(card, tmp_path), Member(0, 4), common.silent)
+        heads.prepare(recipe(card, tmp_path), Member(0, 4), common.silent)
 
 
 @pytest.mark.parametrize(("variables", "device", "line"), [

@@ -395,5 +395,5 @@ def test_batches_shrink_to_what_memory_has_room_for():
 def test_the_bundled_backbone_teaches_in_fp32_unless_told_otherwise(tmp_path, dtype, stored):
     """In int8 its image head is floating point again: gradients pass through it."""
     recipe = HeadsRecipe(tmp_path, backbone="postcard", dtype=dtype)
-    backbone = heads.frozen(recipe, SimpleNamespace(device="cpu"))
+    backbone = heads.load_teacher(recipe, SimpleNamespace(device="cpu"))
     assert stored_dtype(backbone) == stored and isinstance(backbone.head, torch.nn.Parameter)

@@ -33,7 +33,7 @@ class RowCausal(nn.Conv2d):
         return super().forward(F.pad(x, (1, 1, 2, 0)))
 
 
-def silence(layer: nn.Module) -> None:
+def zero_parameters(layer: nn.Module) -> None:
     """Set all parameters of a layer to zero, so that it starts with zeros as output."""
     for weight in layer.parameters():
         nn.init.zeros_(weight)
@@ -46,7 +46,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.norm = nn.Parameter(torch.ones(channels))
         self.conv1, self.conv2 = RowCausal(channels, channels), RowCausal(channels, channels)
-        silence(self.conv2)
+        zero_parameters(self.conv2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         cells = x.permute(0, 2, 3, 1)
@@ -66,7 +66,7 @@ class Upsampler(nn.Module):
         self.inward = RowCausal(dim, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width) for _ in range(blocks)))
         self.outward = nn.Conv2d(width, dim * ratio**2, 1)
-        silence(self.outward)
+        zero_parameters(self.outward)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         learnt = F.pixel_shuffle(self.outward(self.blocks(self.inward(x))), self.ratio)
@@ -85,7 +85,7 @@ class Downsampler(nn.Module):
         self.inward = RowCausal(dim * ratio**2, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width) for _ in range(blocks)))
         self.outward = nn.Conv2d(width, dim, 1)
-        silence(self.outward)
+        zero_parameters(self.outward)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         learnt = self.outward(self.blocks(self.inward(F.pixel_unshuffle(x, self.ratio))))

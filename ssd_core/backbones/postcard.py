@@ -168,8 +168,8 @@ class Postcard(Backbone):
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write everything except the draft heads as one fp16 safetensors file."""
     tensors = {k: v.detach().half().contiguous().cpu() for k, v in backbone.state_dict().items()}
-    write_safetensors(tensors, path, {**described(backbone, FORMAT), "sha256": sha256_of(tensors),
-                                      **(metadata or {})})
+    write_safetensors(tensors, path, {
+        **file_metadata(backbone, FORMAT), "sha256": sha256_of(tensors), **(metadata or {})})
 
 
 def save_int8(backbone: Postcard, path: Path) -> None:
@@ -184,12 +184,12 @@ def save_int8(backbone: Postcard, path: Path) -> None:
         kind = PARTS[part] if f"{stem}{dot}" in matrices else torch.float16
         tensors[name] = weight.detach().to("cpu", kind).contiguous()
     write_safetensors(tensors, path, {
-        **described(backbone, INT8_FORMAT), "source_sha256": backbone.sha256,
+        **file_metadata(backbone, INT8_FORMAT), "source_sha256": backbone.sha256,
         "sha256": sha256_of(tensors)})
 
 
-def described(backbone: Postcard, format_name: str) -> dict[str, str]:
-    """The metadata of a file."""
+def file_metadata(backbone: Postcard, format_name: str) -> dict[str, str]:
+    """Return the metadata of a file."""
     return {"format": format_name, "shape": json.dumps(asdict(backbone.decoder.shape)),
             "words": json.dumps(backbone.words)}
 
@@ -211,19 +211,19 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Po
     sha256 = sha256_of(tensors)
     require_whole(path, metadata, sha256)
     try:
-        backbone = built(tensors, metadata)
+        backbone = empty_postcard(tensors, metadata)
         backbone.sha256 = metadata["source_sha256"] if holds_int8(checkpoint) else sha256
-        matrices = taken_matrices(tensors) if holds_int8(checkpoint) else {}
+        matrices = take_matrices(tensors) if holds_int8(checkpoint) else {}
         shapes = {name: torch.empty_like(values, device="meta", dtype=torch.float32)
                   for name, (values, _) in matrices.items()}
         backbone.load_state_dict({k: v.float() for k, v in tensors.items()} | shapes, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise SSDError(f"{path}: not a postcard backbone this version can read "
                        f"({first_line(error)}): reinstall the bundle") from error
-    return placed(backbone, matrices, device, dtype).freeze()
+    return move_to(backbone, matrices, device, dtype).freeze()
 
 
-def built(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
+def empty_postcard(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> Postcard:
     """Return a postcard on the meta device with the sizes of a file."""
     shape = DecoderShape(**json.loads(metadata["shape"]))
     grid = Grid(len(tensors["row_position"]), len(tensors["column_position"]))
@@ -247,8 +247,8 @@ def require_whole(path: Path, metadata: dict[str, str], actual: str) -> None:
                        "the two is damaged or of another model: get both again")
 
 
-def taken_matrices(tensors: dict[str, torch.Tensor]
-                   ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+def take_matrices(tensors: dict[str, torch.Tensor]
+                  ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """Remove the int8 matrices from a file's tensors; return {name: (integers, scales)}."""
     names = [name.removesuffix(".values") for name, tensor in tensors.items()
              if tensor.dtype == torch.int8]
@@ -256,21 +256,21 @@ def taken_matrices(tensors: dict[str, torch.Tensor]
             for name in names}
 
 
-def placed(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Tensor]],
-           device: torch.device, dtype: torch.dtype) -> Postcard:
+def move_to(backbone: Postcard, matrices: dict[str, tuple[torch.Tensor, torch.Tensor]],
+            device: torch.device, dtype: torch.dtype) -> Postcard:
     """Move everything to the device and insert the int8 matrices."""
     codec = backbone.picture_codec.to(device)
     del backbone.picture_codec  # pixels stay in fp32 whatever the decoder's dtype
     for name in matrices:
-        put_below(backbone, name, torch.empty(0))
+        put_nested(backbone, name, torch.empty(0))
     backbone.to(device, dtype)
     for name, (values, scales) in matrices.items():  # later, because scales stay in fp32
-        put_below(backbone, name, Int8Matrix(values.to(device), scales.to(device)))
+        put_nested(backbone, name, Int8Matrix(values.to(device), scales.to(device)))
     backbone.picture_codec = codec
     return backbone
 
 
-def put_below(backbone: Postcard, name: str, matrix: Matrix) -> None:
+def put_nested(backbone: Postcard, name: str, matrix: Matrix) -> None:
     """Call `put` for a dotted name."""
     owner, _, own_name = name.rpartition(".")
     put(backbone.get_submodule(owner), own_name, matrix)

@@ -129,7 +129,7 @@ QUALITIES = (("claims", CLAIMS), ("nll", ("nll", "NLL under the backbone, nats a
              ("same", ("identical_tokens", "share of tokens that are AR's")))
 
 
-def priced(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
+def add_modelled_seconds(measured: Sequence[tuple[Entry, dict]], rows: int) -> list[dict]:
     """Add to the measured keys `modelled`, seconds by card, and `card_seconds` for plots.
 
     rows: number of rows of a picture.
@@ -199,7 +199,7 @@ def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[di
     resolved = [replace(entry, method=entry.method_on(backbone)) for entry in decoded]
     measured = [(entry, {**row, **took}) for entry, row, took
                 in zip(resolved, shards.measured(decoded), seconds, strict=True)]
-    rows, drawn = priced(measured, backbone.grid.rows), []
+    rows, drawn = add_modelled_seconds(measured, backbone.grid.rows), []
     paper = {shards.label(entry) for entry in decoded if is_paper(entry)}
     for name, cost, unit in AXES if plots else ():
         if rows[0][cost] is None:

@@ -154,7 +154,7 @@ class Shards:
     def all(self, rows: Sequence[Entry], crew: Crew | None = None) -> dict[Entry, Decoded]:
         """Return every row's pictures; draws those that are not in the folder."""
         self.draw(rows, crew)
-        return {entry: joined([self.decoded(entry, start) for start in self.starts()])
+        return {entry: concatenate([self.decoded(entry, start) for start in self.starts()])
                 for entry in rows}
 
     def row(self, entry: Entry, baseline: Entry) -> dict:
@@ -189,7 +189,7 @@ class Shards:
         return rows
 
 
-def joined(parts: Sequence[Decoded]) -> Decoded:
+def concatenate(parts: Sequence[Decoded]) -> Decoded:
     return Decoded(torch.cat([decoded.tokens for decoded in parts]),
                    [stats for decoded in parts for stats in decoded.stats])
 

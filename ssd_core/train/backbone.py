@@ -1,6 +1,6 @@
 """Stage 2: the backbone learns to read captions, then next-token prediction over pictures.
 
-Captions are drawn anew at every use; a tenth is dropped, so that guidance has a branch without
+Captions are drawn again at every use; a tenth is dropped, so that guidance has a branch without
 text. Muon trains the matrices inside the decoder, AdamW all other weights. The rate stays at its
 peak for most of the steps and then falls to zero, so that a run can be extended later.
 """

@@ -98,10 +98,10 @@ def sampled_examples(backbone: Postcard, recipe: BlendRecipe,
         captions = [fresh_caption(seed, 0) for seed in range(first, first + len(block))]
         sampled.append(resampled(backbone, captions, own[-1], generator))
     shown = torch.from_numpy(np.stack([cells_of(scene_of(n)) >= 0 for n in range(len(painted))]))
-    return Examples(painted, torch.cat(own), torch.cat(sampled), grown(shown))
+    return Examples(painted, torch.cat(own), torch.cat(sampled), with_neighbours(shown))
 
 
-def grown(cells: torch.Tensor) -> torch.Tensor:
+def with_neighbours(cells: torch.Tensor) -> torch.Tensor:
     """Add to cells bool [B, R, C] all their neighbours."""
     return F.max_pool2d(cells[:, None].float(), 3, 1, 1)[:, 0] > 0
 
@@ -119,8 +119,8 @@ def resampled(backbone: Postcard, captions: list[str], tokens: torch.Tensor,
     return torch.multinomial(target_probs.flatten(0, 1), 1, generator=generator).view_as(tokens)
 
 
-def mixed(examples: Examples, count: int, generator: torch.Generator) -> tuple[
-        torch.Tensor, torch.Tensor, torch.Tensor]:
+def mix(examples: Examples, count: int,
+        generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Pick pictures at random and replace a random share of their tokens by sampled tokens.
 
     Returns their numbers [count], their tokens [count, R, C], and bool [count, R, C]: the cells
@@ -131,7 +131,7 @@ def mixed(examples: Examples, count: int, generator: torch.Generator) -> tuple[
     share = (share - UNTOUCHED / (1 - UNTOUCHED)).clamp(min=0)
     replaced = torch.rand(examples.own[pick].shape, generator=generator) < share
     tokens = torch.where(replaced, examples.sampled[pick], examples.own[pick])
-    return pick, tokens, examples.things[pick] | ~grown(replaced)
+    return pick, tokens, examples.things[pick] | ~with_neighbours(replaced)
 
 
 # Learning
@@ -147,7 +147,7 @@ def learn_to_blend(codec: VQTokenizer, earlier: VQTokenizer, examples: Examples,
     device = weights[0].device
     for step in training_steps("blend", recipe.steps, checkpoint,
                                report=lambda: f"loss {checkpoint.mean:.4f}"):
-        pick, tokens, known = mixed(examples, recipe.batch, generator)
+        pick, tokens, known = mix(examples, recipe.batch, generator)
         set_rate(optimizers, cosine(step, recipe.steps, warmup=50, floor=0.02))
         with torch.no_grad():
             vectors = codec.quantised(tokens.to(device))

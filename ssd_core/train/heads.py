@@ -58,21 +58,21 @@ def train(recipe: HeadsRecipe, say: Say = silent) -> dict:
     """Train, save the recipe's file and return held-out acceptance by offset."""
     with joined(recipe.device) as team:
         with team.agreeing() as facts:
-            run = prepared(recipe, team, say)
+            run = prepare(recipe, team, say)
             facts |= {"the backbone": run.backbone.sha256, "the number of pictures":
                       len(run.shown) + len(run.held_out), "the step to go on from": run.start}
         descend(run)
-        return finished(run)
+        return save_and_measure(run)
 
 
-def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
+def prepare(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
     """Load and check everything; SSDError if something does not fit."""
     check(recipe)
     if recipe.batch < team.size:
         raise SSDError(f"batch {recipe.batch}: {team.size} processes need a picture each; raise "
                        "--batch")
     folder = recipe.file.parent
-    backbone = frozen(recipe, team)
+    backbone = load_teacher(recipe, team)
     backbone.keep_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
     drawn = load_pictures(Path(recipe.data or folder), backbone)
     backbone = backbone.resized(drawn.size)
@@ -94,7 +94,7 @@ def prepared(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
                checkpoint, first, steps)
 
 
-def frozen(recipe: HeadsRecipe, team: Team) -> Backbone:
+def load_teacher(recipe: HeadsRecipe, team: Team) -> Backbone:
     """Load the teacher backbone; auto does not choose int8, which is for drawing."""
     source, dtype = recipe.backbone or recipe.file.parent, recipe.dtype
     if dtype == "auto" and auto_dtype(source, pick_device(team.device)) == "int8":
@@ -110,7 +110,7 @@ def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: P
     if recipe.kind == "row":
         learn = partial(row.learn, heads, backbone, generator=checkpoint.generator,
                         team=checkpoint.team)
-        return learn, {**training_of(heads), **{f"row_{key}": n for key, n in counts.items()}}
+        return learn, {**training_metadata(heads), **{f"row_{key}": n for key, n in counts.items()}}
     scale = mean_size(backbone, drawn.pick(range(min(8, len(drawn)))), checkpoint.team)
     measure = partial(draft_heads.distance, loss=recipe.loss, scale=scale, heads=heads,
                       backbone=backbone)
@@ -118,7 +118,7 @@ def learner(recipe: HeadsRecipe, heads: DraftHeads, backbone: Backbone, drawn: P
     return learn, {"scale": scale, "loss": recipe.loss, **counts}
 
 
-def training_of(heads: DraftHeads) -> dict[str, str]:
+def training_metadata(heads: DraftHeads) -> dict[str, str]:
     """Return the metadata of an earlier run of `train heads`."""
     return {key: heads.metadata[key] for key in ("scale", "loss", "pictures", "steps")
             if key in heads.metadata}
@@ -126,7 +126,7 @@ def training_of(heads: DraftHeads) -> dict[str, str]:
 
 def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -> DraftHeads:
     """Return fresh heads or a fresh row drafter in float32, with the other part from the file."""
-    earlier = in_file(recipe, backbone)
+    earlier = earlier_heads(recipe, backbone)
     if recipe.kind == "row":
         heads = earlier or DraftHeads(backbone.hidden_size, 0, 0)
         heads.row = row.fresh_drafter(backbone.hidden_size, generator)
@@ -140,7 +140,7 @@ def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -
     return heads.to(backbone.device)
 
 
-def in_file(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
+def earlier_heads(recipe: HeadsRecipe, backbone: Backbone) -> DraftHeads | None:
     """Read the heads of an earlier run for this backbone from the recipe's file, in float32.
 
     New draft heads replace a file of another backbone; a row drafter raises SSDError for it.
@@ -180,7 +180,7 @@ def descend(run: Run) -> None:
         take_step(checkpoint.optimizers, weights)
 
 
-def finished(run: Run) -> dict:
+def save_and_measure(run: Run) -> dict:
     """Save the file and return its measurements."""
     recipe, backbone, heads = run.recipe, run.backbone, run.heads.requires_grad_(False).eval()
     if recipe.target == "e" and len(run.held_out):

@@ -69,7 +69,7 @@ def ratio_of(small: Backbone, large: Backbone) -> int:
 
 
 @torch.no_grad()
-def reduced(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Tensor:
+def reduce_tokens(large: Backbone, small: Backbone, tokens: torch.Tensor) -> torch.Tensor:
     """Convert tokens [n, R, C] of the larger backbone to the smaller, by reducing the pictures."""
     parts = []
     for part in tokens.long().split(PICTURES_AT_ONCE):
@@ -119,10 +119,10 @@ def train(recipe: MuloRecipe, say: Say = silent) -> dict:
         shape = (large.picture_codec.code_vectors.shape[1], ratio_of(small, large), recipe.width,
                  recipe.blocks)
         drafter = Drafter(small, large, Upsampler(*shape), Downsampler(*shape)).to(large.device)
-    say(f"{sum(p.numel() for p in both(drafter).parameters()) / 1e6:.1f}M parameters between "
-        f"{small.grid} and {large.grid} cells, {recipe.steps:,} steps of {recipe.batch} pictures "
-        f"out of {shown:,}")
-    coarse = reduced(large, small, drawn.tokens)
+    parameters = sum(weight.numel() for weight in samplers_of(drafter).parameters())
+    say(f"{parameters / 1e6:.1f}M parameters between {small.grid} and {large.grid} cells, "
+        f"{recipe.steps:,} steps of {recipe.batch} pictures out of {shown:,}")
+    coarse = reduce_tokens(large, small, drawn.tokens)
     learn(recipe, drafter, large, drawn.tokens[:shown].long(), coarse[:shown], generator)
     drafter.requires_grad_(False).eval()
     summary = {"pictures": shown, "steps": recipe.steps}
@@ -131,14 +131,14 @@ def train(recipe: MuloRecipe, say: Say = silent) -> dict:
             **held_out_metrics(drafter, large, drawn.tokens[available:].long(), coarse[available:])}
 
 
-def both(drafter: Drafter) -> nn.ModuleList:
+def samplers_of(drafter: Drafter) -> nn.ModuleList:
     return nn.ModuleList((drafter.up, drafter.down))
 
 
 def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Tensor,
           coarse: torch.Tensor, generator: torch.Generator) -> None:
     """Run all steps over tokens [n, R, C] of both sizes, from a checkpoint if there is one."""
-    samplers, small = both(drafter), drafter.backbone
+    samplers, small = samplers_of(drafter), drafter.backbone
     for backbone in (large, small):
         backbone.requires_grad_(False)
     optimizers = remember_rates([torch.optim.AdamW(samplers.parameters(), recipe.rate)])

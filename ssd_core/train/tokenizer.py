@@ -60,7 +60,8 @@ def patches_of(painted: np.ndarray, count: int, generator: torch.Generator) -> t
                                                       generator=generator)]
 
 
-def principal(patches: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def principal_components(patches: torch.Tensor, dim: int
+                         ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The mean [pixels] of patches [n, pixels], their components [pixels, dim] and variances [dim],
     the largest first."""
     centre = patches.mean(0)
@@ -88,7 +89,7 @@ def start(model: VQTokenizer, patches: torch.Tensor, rounds: int,
           generator: torch.Generator) -> None:
     """Set components and codes from patches [n, pixels]; the decoder starts as a plain mosaic."""
     codes, dim = model.codebook.shape
-    centre, components, variances = principal(patches, dim)
+    centre, components, variances = principal_components(patches, dim)
     scale = variances ** WHITENING
     project = (components / scale).T
     set_convolution(model.encoder[1], project, -project @ centre)

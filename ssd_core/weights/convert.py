@@ -46,9 +46,9 @@ def convert(path: Path, out: Path | None = None, shard_bytes: int = SHARD_BYTES,
     written = []
     for checkpoint in checkpoints:
         folder = checkpoint.folder if out is None else Path(out).expanduser()
-        written += converted(checkpoint, folder, shard_bytes, progress)
+        written += convert_model(checkpoint, folder, shard_bytes, progress)
         if out is not None:
-            written += copied_json(checkpoint.folder, folder)
+            written += copy_json(checkpoint.folder, folder)
     return written
 
 
@@ -71,10 +71,10 @@ def is_torch(model: Path) -> bool:
     return model.name.removesuffix(INDEX).endswith(TORCH)
 
 
-def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
-              progress: Progress) -> list[Path]:
+def convert_model(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
+                  progress: Progress) -> list[Path]:
     """Convert one model into `folder` and return the new files."""
-    shards = list(planned(checkpoint, shard_bytes))
+    shards = list(plan_shards(checkpoint, shard_bytes))
     total = sum(size for _, size in shards)
     stem = model_name(checkpoint.files[0])
     names = [f"{stem}.safetensors"] if len(shards) == 1 else [
@@ -98,7 +98,7 @@ def converted(checkpoint: Checkpoint, folder: Path, shard_bytes: int,
     return [folder / name for name in names]
 
 
-def planned(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str], int]]:
+def plan_shards(checkpoint: Checkpoint, shard_bytes: int) -> Iterator[tuple[list[str], int]]:
     """Yield (names, bytes) of each shard in file order; only a single tensor exceeds the limit."""
     names: list[str] = []
     size = 0
@@ -139,7 +139,7 @@ def require_room(folder: Path, names: list[str], size: int) -> None:
                        "make room, or choose another --out")
 
 
-def copied_json(source: Path, folder: Path) -> list[Path]:
+def copy_json(source: Path, folder: Path) -> list[Path]:
     """Copy config.json, tokenizer.json and the like; skip indexes and files that exist."""
     files = [path for path in sorted(source.glob("*.json")) if not path.name.endswith(INDEX)
              and not (folder / path.name).exists()]

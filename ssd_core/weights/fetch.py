@@ -43,12 +43,12 @@ def ask_and_fetch(name: str, models_dir: str, yes: bool) -> str:
     """Download the missing files, after asking unless `yes`; return a line with the outcome."""
     quote = hub.quote(name, models_dir)
     say(terms(quote))
-    if quote.missing and not yes and not agreed():
+    if quote.missing and not yes and not confirm():
         return "nothing was downloaded"
     return f"whole and checked: {fetched(quote)}"
 
 
-def agreed() -> bool:
+def confirm() -> bool:
     require_terminal()
     sys.stderr.write("Download it? [y/N] ")
     sys.stderr.flush()

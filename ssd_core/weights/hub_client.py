@@ -71,7 +71,7 @@ def files_of(source: Source, revision: str | None) -> list[HubFile]:
     wanted = [name for name in available
               if any(fits(name, pattern) for pattern in (*source.files, *source.extras))]
     commit = info.sha or revision or "main"
-    return [described(source, commit, available[name]) for name in sorted(wanted)]
+    return [hub_file(source, commit, available[name]) for name in sorted(wanted)]
 
 
 def fits(name: str, pattern: str) -> bool:
@@ -80,7 +80,7 @@ def fits(name: str, pattern: str) -> bool:
             and not {"..", ".", ""} & set(name.split("/")) and "\\" not in name)
 
 
-def described(source: Source, commit: str, sibling: Any) -> HubFile:
+def hub_file(source: Source, commit: str, sibling: Any) -> HubFile:
     lfs = sibling.lfs
     size, digest = (lfs.size, lfs.sha256) if lfs else (sibling.size, sibling.blob_id)
     if size is None or not digest:
@@ -133,7 +133,7 @@ def hub_errors(repo: str, revision: str | None) -> Iterator[None]:
     try:
         yield
     except network_errors() as error:
-        raise explained(error, repo, revision) or SSDError(
+        raise explain_refusal(error, repo, revision) or SSDError(
             f"{url} cannot be reached ({first_line(error)}): check the network, or set HF_ENDPOINT "
             "to a mirror") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -141,7 +141,7 @@ def hub_errors(repo: str, revision: str | None) -> Iterator[None]:
                        "HF_ENDPOINT and the proxy") from error
 
 
-def explained(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
+def explain_refusal(error: Exception, repo: str, revision: str | None = None) -> SSDError | None:
     """Return an SSDError that says what to do about a refusal; None for temporary errors."""
     from huggingface_hub import utils
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from ..backbones.reading.checksums import write_sums
 from ..errors import SSDError, first_line
-from .hub_client import HubFile, body, explained, network_errors
+from .hub_client import HubFile, body, explain_refusal, network_errors
 from .quotes import Quote, part_of, size_of
 
 RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them
@@ -124,7 +124,7 @@ class Transfer:
                     if self.within > file.bytes:
                         break
         except network_errors() as error:
-            if (refusal := explained(error, file.repo)) is not None:
+            if (refusal := explain_refusal(error, file.repo)) is not None:
                 raise refusal from error
             return first_line(error)
         return "it ended early"

@@ -89,7 +89,7 @@ def measured(shapes: Shapes, layout: CodecNames) -> VQGANShape:
                                if number(f"encoder.down.{i}.attentions.{{}}.query.weight")))
 
 
-def checked_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> dict[str, str]:
+def matching_keys(codec: PublishedCodec, layout: CodecNames, shapes: Shapes) -> dict[str, str]:
     """Return `layout.keys`; SSDError names the tensor in which the file differs from the codec.
 
     A projection may be a 1 x 1 convolution in the file and a Linear here, or the reverse. Tensors

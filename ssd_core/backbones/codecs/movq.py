@@ -16,7 +16,7 @@ from torch import nn
 
 from ...errors import SSDError
 from .codec import PublishedCodec, VQGANShape
-from .files import CodecNames, Shapes, checked_keys, count, measured, prefix_of
+from .files import CodecNames, Shapes, count, matching_keys, measured, prefix_of
 from .vqgan import TAMING_RULES, Decoder, Encoder, Norm, nearest_codes
 
 
@@ -181,4 +181,4 @@ def movq_of(shapes: Shapes) -> tuple[MoVQ, dict[str, str]]:
     shape = shape_of(shapes)
     with torch.device("meta"):
         codec = MoVQ(shape)
-    return codec, checked_keys(codec, layout_of(shapes), shapes)
+    return codec, matching_keys(codec, layout_of(shapes), shapes)

@@ -15,7 +15,7 @@ from torch import nn
 
 from ...errors import SSDError
 from .codec import GROUPS, PublishedCodec, VQGANShape
-from .files import CODEBOOK_KEY, CodecNames, Shapes, checked_keys, measured, prefix_of
+from .files import CODEBOOK_KEY, CodecNames, Shapes, matching_keys, measured, prefix_of
 
 CELLS_AT_ONCE = 2048  # cells per chunk of distances to all codes
 
@@ -254,4 +254,4 @@ def vqgan_of(shapes: Shapes) -> tuple[VQGAN, dict[str, str]]:
     shape = shape_of(shapes)
     with torch.device("meta"):
         codec = VQGAN(shape)
-    return codec, checked_keys(codec, layout_of(shapes), shapes)
+    return codec, matching_keys(codec, layout_of(shapes), shapes)

@@ -51,12 +51,12 @@ AFTER_ENTITIES = (
 )
 
 
-def cleaned(prompt: str) -> str:
+def clean(prompt: str) -> str:
     """Clean a prompt like the training captions: lower case, plain punctuation, no web remnants."""
-    return once_cleaned(once_cleaned(prompt))
+    return clean_once(clean_once(prompt))
 
 
-def once_cleaned(text: str) -> str:
+def clean_once(text: str) -> str:
     text = unicodedata.normalize("NFC", html.unescape(unquote_plus(text))).strip().lower()
     for pattern, replacement in BEFORE_ENTITIES:
         text = re.sub(pattern, replacement, text)
@@ -94,7 +94,7 @@ class FlanT5:
     def tokenize(self, prompt: str, name: str) -> list[int]:
         """Ids of the cleaned prompt and the end token; SSDError if they exceed SLOTS."""
         self.text.require_plain(prompt)
-        ids = [*self.text.encode(cleaned(prompt)), self.text.id(END)]
+        ids = [*self.text.encode(clean(prompt)), self.text.id(END)]
         require_length(name, ids, SLOTS)
         return ids
 

@@ -233,7 +233,7 @@ def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoin
         require_shape(checkpoint, source, tuple(module.get_parameter(name).shape))
     fingerprint = Fingerprint()
     for name in sorted(sources, key=lambda name: first_file(checkpoint, sources[name])):
-        value = gathered(checkpoint, sources[name], device, dtype, fingerprint, name)
+        value = copy_source(checkpoint, sources[name], device, dtype, fingerprint, name)
         parent, _, leaf = name.rpartition(".")
         put(module.get_submodule(parent), leaf,
             checkpoint.become(name, arranged(module, name, value)))
@@ -253,8 +253,8 @@ def first_file(checkpoint: Checkpoint, source: Source) -> int:
     return checkpoint.files.index(checkpoint.file_of(key))
 
 
-def gathered(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
-             fingerprint: Fingerprint, name: str) -> torch.Tensor:
+def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dtype: torch.dtype,
+                fingerprint: Fingerprint, name: str) -> torch.Tensor:
     """Copy a source's pieces into one tensor."""
     value = torch.empty(shape_of(checkpoint, source), dtype=dtype, device=device)
     row = 0
