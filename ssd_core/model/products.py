@@ -19,7 +19,7 @@ from torch import nn
 LARGEST = 127  # of an 8-bit integer, symmetric about 0
 EXACT = 1040  # products of two such integers whose sum stays below 2^24, exact in fp32
 CARD_ROWS = 32  # CUDA's kernel requires more than 16 rows of activations
-HELD = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
+STORED_AS_FP32 = 1 << 20  # without a kernel, smaller matrices are stored as integers in fp32
 QUANTISED_AT_ONCE = 1 << 22  # numbers, so that a large matrix needs little memory besides its own
 
 
@@ -33,7 +33,7 @@ class Int8Matrix(nn.Module):
     def __init__(self, values: torch.Tensor, scales: torch.Tensor) -> None:
         super().__init__()
         self.shape, self.by_kernel = values.shape, has_kernel(values.device)
-        if values.numel() <= HELD and not self.by_kernel:
+        if values.numel() <= STORED_AS_FP32 and not self.by_kernel:
             values = values.float()
         self.values = nn.Parameter(values, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
