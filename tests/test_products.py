@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ssd_core.model import products
 from ssd_core.model.products import (
     EXACT,
-    HELD,
     LARGEST,
+    STORED_AS_FP32,
     Int8Matrix,
     added,
     exact_product,
@@ -117,7 +117,7 @@ def test_a_large_matrix_is_quantised_in_parts_as_it_would_be_at_once(monkeypatch
 
 def test_without_a_kernel_small_matrices_are_held_as_fp32():
     small, large = (matrix(torch.ones(rows, 1024, dtype=torch.int8), torch.ones(rows), False)
-                    for rows in (HELD // 1024, HELD // 1024 + 1))
+                    for rows in (STORED_AS_FP32 // 1024, STORED_AS_FP32 // 1024 + 1))
     assert small.values.dtype == torch.float32 and large.values.dtype == torch.int8
     assert not any(weight.requires_grad for weight in small.parameters())
 
