@@ -47,6 +47,7 @@ def made(monkeypatch):
     return caches, states
 
 
+@pytest.mark.slow
 @every_method
 def test_cancelling_frees_everything_and_the_next_run_is_as_before(method, made):
     model, (caches, states) = backbone(), made

@@ -40,6 +40,7 @@ from studio.tabs.redo import Redo  # noqa: E402
 from studio.tabs.seeds import Seeds  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
+pytestmark = pytest.mark.slow  # a whole app behind every test
 REQUEST = SimpleNamespace(session_hash="me", headers={})
 BOX = ("a red house", "")  # prompt and negative prompt on the page, as last drawn
 
