@@ -11,7 +11,7 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.contest import able, sheet_of, table_of
-from ..ssd_core.front.promises import method_help
+from ..ssd_core.front.guarantees import method_help
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted

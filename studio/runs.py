@@ -17,8 +17,8 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
-from ssd_core.front.compare import identical_share
 from ssd_core.front.contest import sheet_of
+from ssd_core.front.guarantees import identical_share
 from ssd_core.front.pixels import tops
 from ssd_core.front.recipe import (
     is_int,

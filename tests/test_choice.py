@@ -12,7 +12,7 @@ from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.pace import Pace
 from ssd_core.engine.usual import expected_passes
-from ssd_core.front.compare import identical_share
+from ssd_core.front.guarantees import identical_share
 from ssd_core.front.request import Request, Result
 from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest
 from ssd_core.workers.finished import require_same

@@ -8,7 +8,7 @@ from support.mock_backbone import MockBackbone, random_heads
 from ssd_core import Sampling, SSDError, compare, methods
 from ssd_core.engine.choice import filled
 from ssd_core.engine.methods import METHODS
-from ssd_core.front import contest, promises
+from ssd_core.front import contest, guarantees
 from ssd_core.front.contest import HEAD, able, every_method
 from ssd_core.front.request import Request
 from ssd_core.model.grid import Grid
@@ -34,7 +34,7 @@ def test_every_method_runs_at_its_own_settings():
 
 def test_methods_that_need_heads_are_left_out_with_the_reason():
     result = compared(None)
-    needing = {name for name in METHODS if promises.heads_use(name) == promises.NEEDED}
+    needing = {name for name in METHODS if guarantees.heads_use(name) == guarantees.NEEDED}
     assert needing and not needing & set(result.results)
     line = next(line for line in result.left_out if "heads" in line)
     assert line.startswith("left out: ") and all(name in line for name in needing)
@@ -103,15 +103,15 @@ def test_watch_sees_every_event_and_pictures_are_those_of_a_run_alone():
 
 
 def test_every_method_has_a_promise_that_the_tables_know():
-    assert {METHODS[name].verdict for name in METHODS} <= set(promises.PROMISES)
-    assert set(promises.CHINESE) == set(promises.PROMISES)
-    grouped = promises.by_promise()
+    assert {METHODS[name].verdict for name in METHODS} <= set(guarantees.GUARANTEES)
+    assert set(guarantees.CHINESE) == set(guarantees.GUARANTEES)
+    grouped = guarantees.by_guarantee()
     assert sorted(name for own in grouped.values() for name in own) == sorted(METHODS)
-    assert list(grouped) == [verdict for verdict in promises.PROMISES if verdict in grouped]
-    assert promises.by_promise(["exact"], promises.CHINESE) == {"完全相同": ["exact"]}
+    assert list(grouped) == [verdict for verdict in guarantees.GUARANTEES if verdict in grouped]
+    assert guarantees.by_guarantee(["exact"], guarantees.CHINESE) == {"完全相同": ["exact"]}
 
 
 @pytest.mark.parametrize(("name", "use"), [
     ("ar", "not used"), ("exact", "helpful"), ("ssd", "needed"), ("rows", "not used")])
 def test_what_a_method_does_with_heads(name, use):
-    assert promises.heads_use(name) == use
+    assert guarantees.heads_use(name) == use

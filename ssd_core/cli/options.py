@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..engine.methods import SSD, Method, default_method
+from ..front.guarantees import guarantee_list
 from ..front.knobs import Described, all_knobs, check_pictures, sampling_knobs
-from ..front.promises import listed
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..weights.quantize import ABOUT
@@ -117,7 +117,7 @@ def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group
 class Knobs:
     """The method and its knobs."""
 
-    method: str | None = flag(None, f"{listed()}. Default: {default_method().name}, AR's "
+    method: str | None = flag(None, f"{guarantee_list()}. Default: {default_method().name}, AR's "
                                     "picture in fewer passes; ssd if knobs of ssd are given.")
 
     def chosen(self) -> Method:

@@ -25,7 +25,7 @@ from ..engine.events import Event, Pass, RowsDone, Started
 from ..engine.methods import Method
 from ..engine.plan import Plan
 from ..model.grid import Grid
-from .compare import promise_holds, verdict
+from .guarantees import guarantee
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
 from .pieces import Piece
@@ -194,7 +194,7 @@ class Preview:
         self._send_rows(0, kept, refined=self.refined > 0, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, promise_holds(self.backbone), identical, self.backbone.grid)
+        return guarantee(self.method, self.backbone, identical)
 
     def _tell_pass(self, event: Pass) -> None:
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),

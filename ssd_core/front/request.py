@@ -26,8 +26,8 @@ from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from . import labels
-from .compare import identical_share, promise_holds, verdict
 from .fallback import resolved_method
+from .guarantees import guarantee, guarantee_text, identical_share
 from .knobs import check_pictures
 from .pixels import pixels
 from .preview import Preview
@@ -383,14 +383,13 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """What can be claimed of the pictures, as a word of docs/contract.md."""
-        holds = promise_holds(self.request.backbone)
-        return verdict(self.request.method, holds, self.share, self.request.grid)
+        """The guarantee of the pictures, as a word of docs/contract.md."""
+        return guarantee(self.request.method, self.request.sized, self.share)
 
     @property
     def claim(self) -> str:
         """The same as a sentence."""
-        return labels.claim(self.request.method, self.request.sized, self.share)
+        return guarantee_text(self.request.method, self.request.sized, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:
