@@ -223,8 +223,8 @@ def test_faithful_falls_to_ar_with_a_note_and_the_same_picture(paced, table):
 
 def test_methods_that_are_compared_stay_what_they_are(paced, table):
     table.now = BOUND
-    contest = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
-    assert [type(one.request.method) for one in contest.results.values()] == [
+    comparison = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
+    assert [type(one.request.method) for one in comparison.results.values()] == [
         methods.AR, methods.Exact]
     assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
 
