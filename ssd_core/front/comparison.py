@@ -1,4 +1,4 @@
-"""Several methods on one prompt and seed: which can run, what they took, and one sheet of all.
+"""Compare several methods on the same prompt and seed: a table of measurements and a sheet.
 
 Hosts that show progress run the requests themselves; `compare` is for scripts. Knows no host.
 """
@@ -53,7 +53,7 @@ def runnable(methods: Mapping[str, Method], request_of: Callable[[Method], Reque
              ) -> tuple[dict[str, Request], list[str]]:
     """The requests of the methods that can run, and lines about those that cannot, with the reason.
 
-    Raises SSDError if not even AR can run: then something else than the method is wrong.
+    Raises SSDError if even AR cannot run, since the cause is then not the method.
     """
     request_of(AR()).check()
     requests: dict[str, Request] = {}
@@ -179,7 +179,7 @@ def times(factor: float) -> str:
 
 
 def conditions(request: Request) -> str:
-    """What all pictures of a comparison have in common, for below its title."""
+    """The common conditions of all pictures, for the line below the title."""
     sampling, module = request.sampling, request.backbone
     return (f"{module.name}, seed {sampling.seed}, guidance {sampling.cfg:g}, temperature "
             f"{sampling.temperature:g}, {stored_dtype(module)} on "
@@ -187,7 +187,7 @@ def conditions(request: Request) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines whose cells stand below each other."""
+    """Rows of cells as lines, with the columns aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows]

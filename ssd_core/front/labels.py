@@ -26,17 +26,15 @@ def label(method: Method) -> str:
 
 
 def knobs_of(method: Method, heads: bool = False) -> str:
-    """Every knob that has a value. heads: whether draft heads are there; without any, nothing is
-    said of what drafts.
-    """
+    """Every knob that has a value, except drafter "heads" if there are no draft heads."""
     known = {f.name: getattr(method, f.name) for f in fields(method)}
-    idle = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
+    unused = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
     return ", ".join(f"{name} {value}" for name, value in known.items()
-                     if value is not None and name not in idle)
+                     if value is not None and name not in unused)
 
 
 def plan_text(method: Method, plan: Plan, where: str) -> str:
-    """Lines about what a run will take."""
+    """Lines with the method, its knobs and the passes of a run."""
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
         about = f"usually about {plan.usual}, " if plan.usual else ""
