@@ -68,7 +68,7 @@ def draw(requests: dict[str, Request], left_out: list[str],
 
 def files_of(folder: Path, labels: list[str],
              seeds: list[int]) -> tuple[dict[str, list[Path]], Path]:
-    """METHOD-SEED.png by label, and the sheet; numbered where earlier ones are there."""
+    """METHOD-SEED.png by label, and the sheet; numbered if such files exist."""
     def named(ending: str) -> list[Path]:
         stems = [f"{file_name(label)}-{seed}" for label in labels for seed in seeds]
         return [folder / f"{stem}{ending}.png" for stem in (*stems, f"compare-{seeds[0]}")]

@@ -1,4 +1,4 @@
-"""`ssd methods`: list the decoding methods with what they promise."""
+"""`ssd methods`: list the decoding methods with their guarantees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def command(json: Json = False) -> None:
     """List the methods, what their pictures promise, and their knobs."""
     report = Reporter(json)
     rows = [{"method": name, "promise": METHODS[name].verdict, "heads": heads_use(name),
-             "knobs": [one.name for one in described(METHODS[name])]} for name in METHODS]
+             "knobs": [knob.name for knob in described(METHODS[name])]} for name in METHODS]
     report.table(COLUMNS, [{**row, "knobs": ", ".join(row["knobs"]) or "-"} for row in rows])
     for verdict, meaning in GUARANTEES.items():
         if any(row["promise"] == verdict for row in rows):
