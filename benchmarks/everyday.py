@@ -31,9 +31,9 @@ from ssd_core.engine.choice import filled
 from ssd_core.engine.decode import generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
+from ssd_core.front.guarantees import NEEDED, heads_use
 from ssd_core.front.labels import label
 from ssd_core.front.pixels import pixels
-from ssd_core.front.promises import NEEDED, heads_use
 from ssd_core.front.recipe import to_bytes
 from ssd_core.front.request import Request
 from ssd_core.front.speeds import SPEEDS

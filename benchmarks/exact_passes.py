@@ -22,7 +22,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.usual import key_of
 from ssd_core.files import written_whole
-from ssd_core.front.compare import identical_share
+from ssd_core.front.guarantees import identical_share
 from ssd_core.measure.metrics import PROMPT_SEED
 from ssd_core.train.data import fresh_caption
 from ssd_core.weights.load import ASSETS

@@ -27,7 +27,7 @@ from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rows, Strict, Wave
-from ssd_core.front.promises import HELPFUL, NEEDED, UNUSED, heads_use
+from ssd_core.front.guarantees import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.measure.metrics import Trial
 from ssd_core.measure.plots import plot, require_matplotlib
 from ssd_core.measure.shards import Entry, Shards

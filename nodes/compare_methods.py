@@ -10,8 +10,8 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.contest import able, sheet_of, table_of
-from ..ssd_core.front.promises import method_help
+from ..ssd_core.front.comparison import Comparison, runnable
+from ..ssd_core.front.guarantees import method_help
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, previews, requests, running, weights
 from .errors import noted
@@ -62,7 +62,7 @@ class CompareMethods(io.ComfyNode):
                 preview: str, heads: weights.LoadedHeads | None = None,
                 expand: bool = False, **widgets: Any) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
-        fitting, left_out = able(chosen(widgets), lambda method: requests.request_of(
+        fitting, left_out = runnable(chosen(widgets), lambda method: requests.request_of(
             backbone, heads, method, sampling, prompt, negative, size, named=True,
             expand=expand))
         if not fitting:
@@ -72,14 +72,13 @@ class CompareMethods(io.ComfyNode):
         results = [run.result for run in runs]
         notes = [*left_out, *dict.fromkeys(note for run in runs
                                            for note in (*run.told, *run.notes))]
-        told = [said(note) for note in notes]
+        table = Comparison.of(results, map(said, notes)).table()
         missing = next((run.output for run in runs if run.images is None), None)
         if missing is not None:
-            return io.NodeOutput(missing, table_of(results, notes=told), missing, ui=ui)
+            return io.NodeOutput(missing, table, missing, ui=ui)
         images = [run.images for run in runs if run.images is not None]
-        sheet = sheet_of(results, [to_bytes(image[0]) for image in images], notes=notes)
-        return io.NodeOutput(image_of([sheet]), table_of(results, notes=told),
-                             torch.cat(images), ui=ui)
+        sheet = Comparison.of(results, notes).sheet([to_bytes(image[0]) for image in images])
+        return io.NodeOutput(image_of([sheet]), table, torch.cat(images), ui=ui)
 
 
 def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:

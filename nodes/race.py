@@ -8,7 +8,7 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, Method
-from ..ssd_core.front.contest import sheet_of
+from ..ssd_core.front.comparison import Comparison
 from ..ssd_core.front.recipe import to_bytes
 from . import inputs, outcome, previews, report, requests, running, schedules, weights
 from .errors import noted
@@ -69,6 +69,6 @@ def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
     missing = next((run.output for run in runs if run.images is None), None)
     if missing is not None:
         return missing
-    image = sheet_of([run.result for run in runs],
-                     [to_bytes(run.images[0]) for run in runs if run.images is not None])
+    image = Comparison.of(run.result for run in runs).sheet(
+        [to_bytes(run.images[0]) for run in runs if run.images is not None])
     return image_of([image])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .engine.decode import generate, plan
     from .engine.events import Finished, Pass, Rows, Started
     from .engine.plan import Plan
-    from .front.contest import compare
+    from .front.comparison import compare
     from .model.grid import Grid
     from .model.sampling import Sampling
     from .weights.load import load_backbone, load_heads
@@ -28,7 +28,7 @@ __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "
            "compare", "generate", "load_backbone", "load_heads", "methods", "plan"]
 _HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
           **dict.fromkeys(("Finished", "Pass", "Rows", "Started"), ".engine.events"),
-          "Plan": ".engine.plan", "compare": ".front.contest", "Grid": ".model.grid",
+          "Plan": ".engine.plan", "compare": ".front.comparison", "Grid": ".model.grid",
           "Sampling": ".model.sampling",
           **dict.fromkeys(("load_backbone", "load_heads"), ".weights.load")}
 

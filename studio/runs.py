@@ -17,8 +17,8 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR
 from ssd_core.files import written_whole
-from ssd_core.front.compare import identical_share
-from ssd_core.front.contest import sheet_of
+from ssd_core.front.comparison import Comparison
+from ssd_core.front.guarantees import identical_share
 from ssd_core.front.pixels import tops
 from ssd_core.front.recipe import (
     is_int,
@@ -286,7 +286,7 @@ def judged_of(is_ar: Sequence[bool]) -> list[int]:
 def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
                history: History, saved: Saved) -> Entry | None:
     """Save the pictures with their words as one PNG; None, with its problem, if that fails."""
-    image = sheet_of(results, [to_bytes(picture) for picture in pictures])
+    image = Comparison.of(results).sheet([to_bytes(picture) for picture in pictures])
 
     def save(path: Path) -> None:
         with written_whole(path) as temporary:

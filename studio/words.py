@@ -11,11 +11,10 @@ import gradio as gr
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.guarantees import CHINESE as CHINESE_GUARANTEES
 from ssd_core.front.knob_words import KNOB_WORDS
 from ssd_core.front.knobs import all_knobs, sampling_knobs
 from ssd_core.front.labels import label
-from ssd_core.front.promises import CHINESE as CHINESE_PROMISES
-from ssd_core.front.promises import promise
 from ssd_core.front.speeds import SPEEDS, Speed
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
@@ -282,8 +281,8 @@ def method_key(name: str) -> str:
 
 def named(name: str) -> tuple[str, str]:
     """A method with its promise: "exact (identical)", in both languages."""
-    verdict = promise(name)
-    return f"{name} ({verdict})", f"{name}（{CHINESE_PROMISES[verdict]}）"
+    verdict = METHODS[name].verdict
+    return f"{name} ({verdict})", f"{name}（{CHINESE_GUARANTEES[verdict]}）"
 
 
 def translations(forced: str = AUTO) -> gr.I18n:

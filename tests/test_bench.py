@@ -8,8 +8,7 @@ from ssd_core import Grid, Sampling
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.events import Finished, Started
 from ssd_core.engine.methods import AR, SSD, Exact, Rolling, Rows, Strict
-from ssd_core.front.compare import identical_share, promise_holds, verdict
-from ssd_core.front.labels import claim
+from ssd_core.front.guarantees import guarantee, guarantee_holds, guarantee_text, identical_share
 from ssd_core.front.request import Request
 from ssd_core.measure.bench import Entrant, bench
 
@@ -61,10 +60,10 @@ def loaded(dtype, invariant=False):
 @pytest.mark.parametrize(("dtype", "invariant", "holds"), [
     (FP32, False, True), (FP32, True, True), (BF16, True, True), (BF16, False, False),
     (torch.float16, False, False)])
-def test_the_promise_holds_in_fp32_and_where_passes_of_any_width_give_the_same_bits(
+def test_the_guarantee_holds_in_fp32_and_where_passes_of_any_width_give_the_same_bits(
         dtype, invariant, holds):
-    assert promise_holds(loaded(dtype, invariant)) == holds
-    assert promise_holds(loaded(dtype, invariant).resized(None)) == holds
+    assert guarantee_holds(loaded(dtype, invariant)) == holds
+    assert guarantee_holds(loaded(dtype, invariant).resized(None)) == holds
 
 
 @pytest.mark.parametrize(("method", "holds", "share", "expected"), [
@@ -74,35 +73,36 @@ def test_the_promise_holds_in_fp32_and_where_passes_of_any_width_give_the_same_b
     (Exact(), False, 0.34, "same distribution"), (Exact(), True, 0.99, "same distribution"),
     (Strict(), True, 0.1, "same distribution"), (SSD(), True, 0.4, "approximate"),
     (SSD(), True, None, "approximate"), (SSD(acceptance="coupled"), False, 1.0, "identical")])
-def test_identical_is_said_where_measured_or_where_the_promise_holds(method, holds, share,
+def test_identical_is_said_where_measured_or_where_the_guarantee_holds(method, holds, share,
                                                                      expected):
-    assert verdict(method, holds, share) == expected
-    assert claim(method, loaded(BF16, holds), share).startswith(
+    assert guarantee(method, loaded(BF16, holds), share) == expected
+    assert guarantee_text(method, loaded(BF16, holds), share).startswith(
         "AR itself" if isinstance(method, AR) else expected)
 
 
 @pytest.mark.parametrize(("dtype", "invariant"), [(FP32, False), (BF16, True)])
-def test_a_promise_that_holds_is_claimed_without_conditions(dtype, invariant):
-    assert claim(Exact(), loaded(dtype, invariant)) == (
+def test_a_guarantee_that_holds_is_stated_without_conditions(dtype, invariant):
+    assert guarantee_text(Exact(), loaded(dtype, invariant)) == (
         "identical: this is AR's own picture for this seed")
 
 
-def test_a_claim_names_the_dtype_where_that_decides():
-    assert claim(Exact(), loaded(BF16)) == (
+def test_a_guarantee_names_the_dtype_where_that_decides():
+    assert guarantee_text(Exact(), loaded(BF16)) == (
         "same distribution as AR: rounding in bf16 on this device may make it differ from AR's own "
         "picture for this seed (Race measures it)")
-    assert claim(Exact(), loaded(BF16), 0.996) == (
+    assert guarantee_text(Exact(), loaded(BF16), 0.996) == (
         "same distribution, 99% of tokens are AR's (measured, bf16)")
 
 
-def test_a_verdict_knows_what_the_knobs_prove_on_the_grid():
+def test_a_guarantee_knows_what_the_knobs_prove_on_the_grid():
     enough, few = (SSD(k_h=1, rounds=rounds).resolve(Preset()) for rounds in (2, 1))
-    assert verdict(enough, True, 0.4, Grid(2, 2)) == "same distribution"
-    assert verdict(few, True, 0.4, Grid(2, 2)) == "approximate"
-    assert verdict(enough, True, 0.4, Grid(2, 3)) == verdict(enough, True, 0.4) == "approximate"
-    assert claim(enough, loaded(BF16)) == "same distribution"
-    assert claim(Rolling(budget=4), loaded(FP32)).startswith("identical")
-    assert claim(Rolling(budget=4), loaded(BF16)).startswith("same distribution as AR: rounding")
+    assert guarantee(enough, loaded(FP32), 0.4) == "same distribution"
+    assert guarantee(few, loaded(FP32), 0.4) == "approximate"
+    assert guarantee(enough, MockBackbone(Grid(2, 3)), 0.4) == "approximate"
+    assert guarantee_text(enough, loaded(BF16)) == "same distribution"
+    assert guarantee_text(Rolling(budget=4), loaded(FP32)).startswith("identical")
+    assert guarantee_text(Rolling(budget=4), loaded(BF16)).startswith(
+        "same distribution as AR: rounding")
 
 
 def test_identical_share():

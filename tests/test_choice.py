@@ -12,7 +12,7 @@ from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.pace import Pace
 from ssd_core.engine.usual import expected_passes
-from ssd_core.front.compare import identical_share
+from ssd_core.front.guarantees import identical_share
 from ssd_core.front.request import Request, Result
 from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest
 from ssd_core.workers.finished import require_same
@@ -223,8 +223,8 @@ def test_faithful_falls_to_ar_with_a_note_and_the_same_picture(paced, table):
 
 def test_methods_that_are_compared_stay_what_they_are(paced, table):
     table.now = BOUND
-    contest = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
-    assert [type(one.request.method) for one in contest.results.values()] == [
+    comparison = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
+    assert [type(one.request.method) for one in comparison.results.values()] == [
         methods.AR, methods.Exact]
     assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
 

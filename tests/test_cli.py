@@ -21,7 +21,7 @@ from ssd_core.engine.events import RowsDone
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
-from ssd_core.front.promises import NEEDED, by_promise, heads_use
+from ssd_core.front.guarantees import NEEDED, by_guarantee, heads_use
 from ssd_core.front.recipe import read_recipe, recipe_tokens, tokens_sha256
 from ssd_core.model.transformer import DecoderShape
 from ssd_core.weights.load import load_backbone
@@ -164,7 +164,7 @@ def test_methods_are_listed_with_their_promise(ssd):
     text = ssd("methods", backbone=None).out
     assert "AR's own picture" in text and text.count("same distribution") >= 2
     helped = " ".join(ssd("generate", "--help", backbone=None).out.replace("│", " ").split())
-    assert all(f"{verdict}: " in helped for verdict in by_promise())
+    assert all(f"{verdict}: " in helped for verdict in by_guarantee())
 
 
 @pytest.mark.parametrize("command", [["compare", "a boat"], ["bench"]])

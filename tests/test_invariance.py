@@ -9,7 +9,7 @@ from support.mock_backbone import MockBackbone, random_heads, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.front.compare import promise_holds
+from ssd_core.front.guarantees import guarantee_holds
 from ssd_core.model.kv_cache import KEYS
 from ssd_core.model.transformer import two_products
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
@@ -37,7 +37,7 @@ def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype
         backbone.lay_out()
     assert backbone.batch_invariant == (backbone.rounding == 0)
     if not backbone.batch_invariant:  # on this processor: then nothing is promised
-        assert not promise_holds(backbone) or backbone.dtype == torch.float32
+        assert not guarantee_holds(backbone) or backbone.dtype == torch.float32
         return
     heads, grid = random_heads(backbone).to(backbone.dtype), backbone.grid
     (folders[layout] / "codes.json").write_text(json.dumps([1] * 81))
@@ -95,7 +95,7 @@ def test_a_dtype_whose_bits_depend_on_the_width_is_not_promised():
     """fp16 on a CPU adds otherwise in wide passes; proof that the probe can say no."""
     backbone = load_backbone("postcard", "cpu", "fp16")
     if backbone.rounding:
-        assert not backbone.batch_invariant and not promise_holds(backbone)
+        assert not backbone.batch_invariant and not guarantee_holds(backbone)
     single = MockBackbone(Grid(5, 6))
     single.rounding, single.batch_invariant = None, False
-    assert promise_holds(single)  # fp32: close calls are made again
+    assert guarantee_holds(single)  # fp32: close calls are made again

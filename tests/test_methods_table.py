@@ -14,7 +14,7 @@ from support.small_bundle import check_enlarged
 
 from ssd_core import Grid, SSDError
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.promises import HELPFUL, NEEDED, heads_use
+from ssd_core.front.guarantees import HELPFUL, NEEDED, heads_use
 from ssd_core.measure import metrics, plots, shards
 from ssd_core.measure.shards import Shards
 

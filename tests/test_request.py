@@ -13,7 +13,7 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
 from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.engine.events import Rows
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.contest import conditions
+from ssd_core.front.comparison import conditions
 from ssd_core.front.fallback import resolved_method
 from ssd_core.front.memory import is_out_of_memory
 from ssd_core.front.palette import GREY

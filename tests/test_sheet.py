@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ssd_core.front import promises, sheet
+from ssd_core.front import guarantees, sheet
 from ssd_core.front.sheet import CHIPS, Layout, Tile, columns_for, contact_sheet, font_for, wrapped
 
 
@@ -69,7 +69,7 @@ def test_title_conditions_and_notes_take_room_of_their_own():
 
 
 def test_every_verdict_has_a_chip_whose_words_stand_out():
-    assert set(CHIPS) == set(promises.PROMISES)
+    assert set(CHIPS) == set(guarantees.GUARANTEES)
     for colours in CHIPS.values():
         ground, ink = (luminance(colour) for colour in colours)
         assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 7

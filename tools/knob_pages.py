@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from ssd_core.engine.methods import METHODS, SSD
+from ssd_core.front.guarantees import method_help
 from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
-from ssd_core.front.promises import method_help
 from ssd_core.front.workflow import WIDGETS
 
 ROOT = Path(__file__).resolve().parents[1]

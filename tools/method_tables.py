@@ -11,8 +11,8 @@ from pathlib import Path
 from ssd_core import Grid
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
+from ssd_core.front.guarantees import GUARANTEES, by_guarantee, heads_use
 from ssd_core.front.knobs import Described, all_knobs, sampling_knobs
-from ssd_core.front.promises import PROMISES, by_promise, heads_use
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GRID = Grid(24, 24)
@@ -50,7 +50,7 @@ def method_row(name: str) -> str:
     method = METHODS[name]().resolve(Preset())
     count = method.plan(GRID)
     passes = f"at most {count.passes_max}" if count.passes is None else str(count.passes)
-    cells = (f"`{name}`", f"not measured; {passes}", PROMISES[method.verdict], heads_use(name))
+    cells = (f"`{name}`", f"not measured; {passes}", GUARANTEES[method.verdict], heads_use(name))
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -62,7 +62,7 @@ def with_verdicts(text: str) -> str:
 
 def verdict_row(row: str) -> str:
     start, _, last = row.rstrip(" |\n").rpartition(" | ")
-    names = by_promise()[first_code(row)]
+    names = by_guarantee()[first_code(row)]
     known = [name for name in last.partition(";")[0].replace("`", "").split(", ")
              if name in names]
     listed = ", ".join(f"`{name}`" for name in dict.fromkeys([*known, *names]))

@@ -1,4 +1,4 @@
-"""The command line: it loads, runs and prints. Decoding itself is the engine's."""
+"""The command line: loads models, runs requests and prints."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def options(version: Annotated[bool, typer.Option(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0, 2 (wrong input) or 130 (interrupted).
 
-    Any other exception is a bug of ours and is not caught (exit code 1).
+    Any other exception is a bug and is not caught (exit code 1).
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
             stream.reconfigure(errors="backslashreplace")
-    for record in (usual.OWN, pace.OWN):  # what is known of this machine
+    for record in (usual.OWN, pace.OWN):  # measurements of this machine
         record.keep_in(cache_folder())
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
@@ -95,9 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, code: int) -> int:
-    """Print the message as one line on stderr; of processes started together, the first one does.
-    """
+    """Print the message as one line on stderr; of several processes, only the first one prints."""
     if is_first():
-        with suppress(OSError):  # there is nowhere else to say it
+        with suppress(OSError):  # there is no other place to print it
             typer.echo(" ".join(message.split()), err=True)
     return code

@@ -19,16 +19,17 @@ class Place:
 
 def command(place: Place, json: Json = False) -> None:
     """List the backbones on this machine, by the names that --backbone takes."""
-    there, report = shelf(place.models_dir), Reporter(json)
-    rows = [{"name": found.name, "family": found.family or "-", "heads": found.heads and "yes",
-             "path": str(found.path), "licence": found.licence or "-"}
-            for found in there.backbones().values()]
+    models, report = shelf(place.models_dir), Reporter(json)
+    rows = [{"name": backbone.name, "family": backbone.family or "-",
+             "heads": backbone.heads and "yes", "path": str(backbone.path),
+             "licence": backbone.licence or "-"}
+            for backbone in models.backbones().values()]
     report.table({"name": "name", "family": "family", "draft heads": "heads", "path": "path",
                   "licence": "licence"}, rows)
-    for found in there.unread():
-        report.say(f"not read: {found.name} ({found.why_not})")
+    for backbone in models.unread():
+        report.say(f"not read: {backbone.name} ({backbone.why_not})")
     report.result({"results": [
-        {"name": found.name, "family": found.family, "path": str(found.path),
-         "heads": found.heads and str(found.heads), "licence": found.licence,
-         "why_not": found.why_not}
-        for found in (*there.backbones().values(), *there.unread())]})
+        {"name": backbone.name, "family": backbone.family, "path": str(backbone.path),
+         "heads": backbone.heads and str(backbone.heads), "licence": backbone.licence,
+         "why_not": backbone.why_not}
+        for backbone in (*models.backbones().values(), *models.unread())]})

@@ -1,4 +1,4 @@
-"""`ssd bench`: how long methods take, each at its best, with AR in the same run."""
+"""`ssd bench`: time methods, each at its best, with AR in the same run."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     entrants = [Entrant(label, Request(backbone, heads, method, sampling, course.prompt,
                                        pictures=pictures, fall_back=False))
                 for label, method in methods]
-    for one in entrants:
-        one.request.check()  # before any of them runs
+    for entrant in entrants:
+        entrant.request.check()  # before any of them runs
     tell_notes(entrants[0].request)
     entrants += ar_in(others, entrants, loading)
     work = OtherWork()

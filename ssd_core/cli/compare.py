@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..engine.methods import Method
 from ..files import written_whole
-from ..front.contest import HEAD, Contest, able, is_ar
+from ..front.comparison import HEAD, Comparison, checked_requests, is_ar
 from ..front.request import Request, Result
 from .generate import Prompt, result_of, save_all, summary, tell_words
 from .options import Drawing, Json, Loading, Picture, flag
@@ -42,44 +41,34 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
         return Request(backbone, heads, method, sampling, prompt, picture.negative,
                        pictures=picture.batch, fall_back=False, expand=picture.expand)
 
-    requests, left_out = chosen(dict(methods), request_of, trial.methods.strip() == ALL)
+    requests, left_out = checked_requests(
+        None if trial.methods.strip() == ALL else dict(methods), request_of)
     first = next(iter(requests.values()))
     tell_notes(first, picture.strict_words)
     tell_words(first, report)
     for line in left_out:
         note(line)
-    contest = draw(requests, left_out, files)
-    save_sheet(contest, sheet)
-    tell(report, contest, files, sheet)
-
-
-def chosen(methods: dict[str, Method], request_of: Callable[[Method], Request],
-           everything: bool) -> tuple[dict[str, Request], list[str]]:
-    """Requests that can run; of methods that were named, none may be left out."""
-    if everything:
-        return able(methods, request_of)
-    requests = {label: request_of(method) for label, method in methods.items()}
-    for request in requests.values():
-        request.check()  # before any of them runs
-    return requests, []
+    comparison = draw(requests, left_out, files)
+    save_sheet(comparison, sheet)
+    tell(report, comparison, files, sheet)
 
 
 def draw(requests: dict[str, Request], left_out: list[str],
-         files: dict[str, list[Path]]) -> Contest:
+         files: dict[str, list[Path]]) -> Comparison:
     """Draw and save the pictures of every method."""
     results = {label: Result(request) for label, request in requests.items()}
     with kept_when_stopped([(result, files[label]) for label, result in results.items()]):
         for label, result in results.items():
             decode(result, label)
-        contest = Contest(results, left_out)
+        comparison = Comparison(results, left_out)
         for label, result in results.items():
             save_all([result], files[label])
-    return contest
+    return comparison
 
 
 def files_of(folder: Path, labels: list[str],
              seeds: list[int]) -> tuple[dict[str, list[Path]], Path]:
-    """METHOD-SEED.png by label, and the sheet; numbered where earlier ones are there."""
+    """METHOD-SEED.png by label, and the sheet; numbered if such files exist."""
     def named(ending: str) -> list[Path]:
         stems = [f"{file_name(label)}-{seed}" for label in labels for seed in seeds]
         return [folder / f"{stem}{ending}.png" for stem in (*stems, f"compare-{seeds[0]}")]
@@ -90,17 +79,18 @@ def files_of(folder: Path, labels: list[str],
     return {label: drawn[n * each : (n + 1) * each] for n, label in enumerate(labels)}, sheet
 
 
-def tell(report: Reporter, contest: Contest, files: dict[str, list[Path]], sheet: Path) -> None:
+def tell(report: Reporter, comparison: Comparison, files: dict[str, list[Path]],
+         sheet: Path) -> None:
     """Report each method as `generate` does, then all of them in a table."""
     results = []
-    for label, run in contest.results.items():
+    for label, run in comparison.results.items():
         result = result_of([run], files[label], label)
         report.say(summary(result))
         results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
                         "is_ar": is_ar(run)})
-    report.table({heading: heading for heading in HEAD}, contest.rows())
+    report.table({heading: heading for heading in HEAD}, comparison.rows())
     report.say(f"side by side: {sheet}")
-    report.result({"results": results, "image": str(sheet), "left_out": contest.left_out,
+    report.result({"results": results, "image": str(sheet), "left_out": comparison.left_out,
                    "identical_tokens": mean_share(results)})
 
 
@@ -110,10 +100,10 @@ def mean_share(results: list[dict]) -> float | None:
     return None if not shares or None in shares else sum(shares) / len(shares)
 
 
-def save_sheet(contest: Contest, path: Path) -> None:
+def save_sheet(comparison: Comparison, path: Path) -> None:
     """Save the first picture of every method with its words."""
     with written_whole(path) as temporary:
-        contest.sheet().save(temporary, format="PNG")
+        comparison.sheet().save(temporary, format="PNG")
 
 
 def file_name(label: str) -> str:

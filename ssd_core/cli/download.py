@@ -1,4 +1,4 @@
-"""`ssd download`: get a known backbone from the Hub, after showing size, folder and licence."""
+"""`ssd download`: download a known backbone from the Hub, after showing size and licence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ssd evaluate`: the quality of methods' pictures, here or by the papers' benchmarks."""
+"""`ssd evaluate`: measure the quality of methods' pictures, or draw a paper's benchmark."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Trial:
         return int(self.prompts)
 
 
-def command(ctx: typer.Context, trial: Trial, wish: suite.Suite, knobs: Knobs, drawing: Drawing,
-            workers: Workers, loading: Loading, json: Json = False) -> None:
+def command(ctx: typer.Context, trial: Trial, benchmark: suite.Suite, knobs: Knobs,
+            drawing: Drawing, workers: Workers, loading: Loading, json: Json = False) -> None:
     """Measure methods on held-out postcards, or draw a benchmark's prompts for its scorer."""
     if ctx.invoked_subcommand is not None:
         return
-    if wish.suite is None:
-        require_none({**asdict(wish), **asdict(knobs)})
+    if benchmark.suite is None:
+        require_none({**asdict(benchmark), **asdict(knobs)})
         measure(trial, drawing, workers, loading, Reporter(json))
     elif trial.methods is not None:
         raise SSDError("--methods is for a table; a suite is drawn by one method: give --method")
@@ -63,12 +63,12 @@ def command(ctx: typer.Context, trial: Trial, wish: suite.Suite, knobs: Knobs, d
         raise SSDError("--suite needs --out: the folder for its pictures")
     else:
         place = suite.Place(Path(trial.prompts).expanduser(), trial.out, trial.batch)
-        suite.draw(wish, place, knobs, drawing, workers, loading, Reporter(json))
+        suite.draw(benchmark, place, knobs, drawing, workers, loading, Reporter(json))
 
 
-def require_none(given: dict[str, object]) -> None:
-    """Raise SSDError for a flag that a table does not take."""
-    for name, value in given.items():
+def require_none(flags: dict[str, object]) -> None:
+    """Raise SSDError if a flag is set that only a suite has."""
+    for name, value in flags.items():
         if value is not None:
             raise SSDError(f"--{name.replace('_', '-')} goes with --suite; name methods and their "
                            "knobs by --methods, as in ssd:rounds=1")

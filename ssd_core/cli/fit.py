@@ -45,18 +45,18 @@ def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) ->
     if isinstance(target, Backbone):
         target = target.resized(size)
     method = knobs.chosen()
-    told = fit(target, method, estimate.batch, estimate.dtype, guided, size,
+    memory = fit(target, method, estimate.batch, estimate.dtype, guided, size,
                estimate.device, offload=estimate.offload)
     rows = [{"part": part, "gib": value if value is None else value / 2**30}
-            for part, value in told.to_json().items() if part in PARTS]
+            for part, value in memory.to_json().items() if part in PARTS]
     report.table({"of the memory": "part", "GiB": "gib"}, rows)
-    report.say(f"{target.name}: {told.advice}")
+    report.say(f"{target.name}: {memory.advice}")
     report.result({"name": target.name, "method": method.name, "batch": estimate.batch,
-                   **told.to_json()})
+                   **memory.to_json()})
 
 
 def described(name: str, models_dir: str | None) -> Backbone | KnownBackbone:
-    """A path or bundled name, read from the files' headers; else a row of the catalogue."""
+    """A backbone on this machine, by its files' headers, else a row of the catalogue."""
     try:
         path = shelf(models_dir).backbone_path(name)
     except SSDError:

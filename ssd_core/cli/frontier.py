@@ -1,4 +1,4 @@
-"""`ssd frontier`: quality against cost, many settings of the methods on many prompts."""
+"""`ssd frontier`: quality against cost, for many settings of the methods and many prompts."""
 
 from __future__ import annotations
 
@@ -47,26 +47,27 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
         raise SSDError("prompts and batch must be at least 1 and repeats at least 0")
     check_pictures(sweep.batch, "batch")
     if sweep.plots:
-        require_matplotlib()  # before hours of decoding
+        require_matplotlib()  # fail before hours of decoding
     loaded, models = load_for(workers, loading, [SSD()])
     backbone, heads = loaded.backbone, loaded.heads
     require_postcards(backbone)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         trial = Trial(backbone, sweep.prompts, sweep.batch, sampling)
         shards = Shards.of(trial, heads, sweep.out / "batches", crew.place)
-        only = [Entry(one) for _, one in parse_methods(sweep.methods)] if sweep.methods else []
+        named = parse_methods(sweep.methods) if sweep.methods else []
+        only = [Entry(method) for _, method in named]
         wanted = [Entry(AR(), False), *only] if only else entries(heads)
         for entry in wanted:
             if reason := shards.refused(entry):
                 note(f"left out: {shards.label(entry)}: {reason}")
-                wanted = [one for one in wanted if one != entry]
-        found = shards.all(wanted, crew)
-    here, work = backbone.device.type != "meta", OtherWork()  # else only workers hold the weights
-    seconds = timed(shards, list(found), sweep.repeats if here else 0)
+                wanted = [other for other in wanted if other != entry]
+        decoded = shards.all(wanted, crew)
+    here, work = backbone.device.type != "meta", OtherWork()  # on meta only workers draw
+    seconds = timed(shards, list(decoded), sweep.repeats if here else 0)
     where = {**conditions(backbone, crew.place), **machine(work)}
     about = (f"{', '.join(f'{key} {value}' for key, value in where.items())}; {sweep.prompts} "
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
-    rows = write(shards, found, seconds, sweep.out, about, sweep.plots)
+    rows = write(shards, decoded, seconds, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
     report.say(f"{sweep.out / 'frontier.md'}")
     report.result({"results": rows, **where})

@@ -36,7 +36,7 @@ class Keeping:
     keep_rows: int = flag(0, "Number of token rows to keep.")
 
     def options(self, backbone: Backbone, typed: Words, report: Reporter) -> dict:
-        """The Request's fields keep, keep_rows, and fixed where the prompt is the parent's."""
+        """The Request's fields keep and keep_rows, and fixed if the prompt is the parent's."""
         if self.keep is None:
             return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
@@ -87,7 +87,7 @@ def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Pic
 
 
 def draw(parts: Sequence[Request], paths: list[Path]) -> list[Result]:
-    """Draw and save all pictures; each part draws as many as the others."""
+    """Draw and save all pictures; every part draws the same number."""
     done, each = [Result(part) for part in parts], len(paths) // len(parts)
     runs = [(result, paths[n * each : (n + 1) * each]) for n, result in enumerate(done)]
     with kept_when_stopped(runs):
@@ -98,38 +98,38 @@ def draw(parts: Sequence[Request], paths: list[Path]) -> list[Result]:
 
 
 def tell_words(request: Request, report: Reporter) -> None:
-    """Say what will be drawn, where it is not what was typed."""
+    """Print the words that will be drawn, if they differ from the typed ones."""
     drawn = expanded(request)
     report.words(drawn["prompt_expanded"] or (), drawn["negative_expanded"])
 
 
 def expanded(*requests: Request) -> dict:
-    """The words drawn, by picture, and the negative prompt; None where they are those typed."""
-    words = [one for request in requests for one in request.words]
+    """The words drawn, by picture, and the negative prompt; None if they equal the typed ones."""
+    drawn = [words for request in requests for words in request.words]
     typed = Words(requests[0].prompt, requests[0].negative)
-    same = all(one == typed for one in words)
-    return {"prompt_expanded": None if same else [one.prompt for one in words],
-            "negative_expanded": None if same else words[0].negative}
+    same = all(words == typed for words in drawn)
+    return {"prompt_expanded": None if same else [words.prompt for words in drawn],
+            "negative_expanded": None if same else drawn[0].negative}
 
 
 def save_all(done: Sequence[Result], paths: list[Path]) -> None:
     """Save one PNG per picture, with its recipe."""
-    drawn = ((picture, recipe) for one in done
-             for picture, recipe in zip(one.pictures(), one.recipes(), strict=True))
+    drawn = ((picture, recipe) for result in done
+             for picture, recipe in zip(result.pictures(), result.recipes(), strict=True))
     for path, (picture, recipe) in zip(paths, drawn, strict=True):
         save_png(path, picture, recipe)
 
 
 def result_of(done: Sequence[Result], paths: list[Path], label: str) -> dict:
     """One run, or several of one picture each, as a JSON object."""
-    stats, request = together([one.measured for one in done]), done[0].request
+    stats, request = together([run.measured for run in done]), done[0].request
     same = ("passes", "ar_passes", "step_acceleration", "tokens_per_second", "acceptance")
     return {"method": label, "backbone": request.backbone.name,
-            **{key: stats[key] for key in same}, **expanded(*(one.request for one in done)),
+            **{key: stats[key] for key in same}, **expanded(*(run.request for run in done)),
             "seconds": stats["seconds"]["total"], "seconds_by_stage": dict(stats["seconds"]),
-            "seeds": [seed for one in done for seed in one.request.seeds],
+            "seeds": [seed for run in done for seed in run.request.seeds],
             "images": [str(path) for path in paths],
-            "tokens_sha256": [tokens_sha256(tokens) for one in done for tokens in one.tokens]}
+            "tokens_sha256": [tokens_sha256(tokens) for run in done for tokens in run.tokens]}
 
 
 def summary(result: dict) -> str:

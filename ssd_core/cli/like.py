@@ -1,4 +1,4 @@
-"""`--like PICTURE.png`: the settings of a recipe; flags on the command line overrule them."""
+"""`--like PICTURE.png`: the settings of a recipe; flags on the command line override them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Like:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a run's settings come from: the flags, and a recipe behind them if there is one.
+    """The settings of a run: the flags, and a recipe for those that are not set.
 
-    given: names of the parameters on the command line.
+    flags_set: names of the parameters on the command line.
     """
 
     recipe: Mapping | None = None
-    given: set[str] = field(default_factory=set)
+    flags_set: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, like: Like, context: typer.Context) -> Source:
@@ -71,11 +71,10 @@ class Source:
         if self.recipe is None:
             return named
         return replace(sampling_of(self.recipe), **{
-            f.name: getattr(named, f.name) for f in fields(named) if f.name in self.given})
+            f.name: getattr(named, f.name) for f in fields(named) if f.name in self.flags_set})
 
     def method(self, flags: Knobs) -> Method:
-        """The recipe's method, with knobs that are given; a method that is given takes only those.
-        """
+        """The recipe's method with the knobs that are set, or the method of the flags alone."""
         if self.recipe is None or flags.method not in (None, self.recipe["method"]):
             return flags.chosen()
         own = method_of(self.recipe)
@@ -85,43 +84,43 @@ class Source:
 
     @property
     def names_method(self) -> bool:
-        """Whether this very method is wanted, so that none takes its place."""
-        return self.recipe is not None or "method" in self.given
+        """Whether the user named the method, so that no other replaces it."""
+        return self.recipe is not None or "method" in self.flags_set
 
     def options(self, backbone: Backbone, heads: DraftHeads | None) -> dict:
-        """Further fields of the Request: the words that were drawn, and the rows that were kept.
+        """Further fields of the Request: the words drawn and the rows kept.
 
-        Raises SSDError if backbone or heads are others, unless they are named by flags.
+        Raises SSDError if backbone or heads differ from the recipe's, unless flags name them.
         """
         if self.recipe is None:
             return {}
         self._require_same("backbone", backbone.sha256, self.recipe["backbone"]["sha256"])
         self._require_same("heads", heads.sha256 if heads else None, self.recipe["heads"])
-        typed = {"prompt", "negative", "expand"} & self.given
+        typed = {"prompt", "negative", "expand"} & self.flags_set
         return {**({} if typed else {"fixed": (drawn_words(self.recipe),)}), **self._kept(backbone),
                 "drawn_before": other_dtype(self.recipe, backbone)}
 
     def _kept(self, backbone: Backbone) -> dict:
         rows = self.recipe["keep_rows"] if self.recipe else 0
-        if not rows or self.recipe is None or {"keep", "keep_rows"} & self.given:
+        if not rows or self.recipe is None or {"keep", "keep_rows"} & self.flags_set:
             return {}
-        if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.given:
+        if backbone.sha256 != self.recipe["backbone"]["sha256"] or "size" in self.flags_set:
             raise SSDError(f"the picture's top {rows} rows were kept from another one, which needs "
                            "its own backbone and size: leave --backbone and --size out, or draw "
                            "all rows with --keep-rows 0")
         return {"keep": recipe_tokens(self.recipe)[None], "keep_rows": rows}
 
-    def _require_same(self, flag_name: str, here: str | None, there: str | None) -> None:
-        if flag_name not in self.given and there not in (here, None):
-            raise SSDError(f"the picture was drawn with {flag_name} {there[:10]}, but "
-                           f"{here[:10] if here else 'none'} was found: name the picture's own "
+    def _require_same(self, flag_name: str, loaded: str | None, wanted: str | None) -> None:
+        if flag_name not in self.flags_set and wanted not in (loaded, None):
+            raise SSDError(f"the picture was drawn with {flag_name} {wanted[:10]}, but "
+                           f"{loaded[:10] if loaded else 'none'} was found: name the picture's own "
                            f"with --{flag_name}, or another one to draw with")
 
     def _silent(self, own: Mapping[str, object]) -> dict:
-        """Those settings for which no flag is given."""
-        return {name: value for name, value in own.items() if name not in self.given}
+        """The settings whose flag is not set."""
+        return {name: value for name, value in own.items() if name not in self.flags_set}
 
 
 def settled(method: Method, backbone: Backbone, named: bool) -> Method:
-    """A recipe's method: a window that an older one left open is the device's usual one."""
+    """A recipe's method; a window that an older recipe left open becomes the device's default."""
     return filled(method, backbone.grid, backbone.device.type) if named else method

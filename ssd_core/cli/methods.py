@@ -1,10 +1,10 @@
-"""`ssd methods`: list the decoding methods with what they promise."""
+"""`ssd methods`: list the decoding methods with their guarantees."""
 
 from __future__ import annotations
 
 from ..engine.methods import METHODS
+from ..front.guarantees import GUARANTEES, heads_use
 from ..front.knobs import described
-from ..front.promises import PROMISES, heads_use, promise
 from .options import Json
 from .output import Reporter
 
@@ -15,10 +15,10 @@ COLUMNS = {"method": "method", "the picture is": "promise", "draft heads": "head
 def command(json: Json = False) -> None:
     """List the methods, what their pictures promise, and their knobs."""
     report = Reporter(json)
-    rows = [{"method": name, "promise": promise(name), "heads": heads_use(name),
-             "knobs": [one.name for one in described(METHODS[name])]} for name in METHODS]
+    rows = [{"method": name, "promise": METHODS[name].verdict, "heads": heads_use(name),
+             "knobs": [knob.name for knob in described(METHODS[name])]} for name in METHODS]
     report.table(COLUMNS, [{**row, "knobs": ", ".join(row["knobs"]) or "-"} for row in rows])
-    for verdict, meaning in PROMISES.items():
+    for verdict, meaning in GUARANTEES.items():
         if any(row["promise"] == verdict for row in rows):
             report.say(f"{verdict}: {meaning}")
     report.result({"results": rows})

@@ -1,6 +1,6 @@
 """Options that several commands share, as groups: frozen dataclasses whose fields become flags.
 
-Knobs of methods are not listed here: they come from the fields of the methods.
+Knobs of methods are not listed here; they come from the fields of the methods.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..engine.methods import SSD, Method, default_method
+from ..front.guarantees import guarantee_list
 from ..front.knobs import Described, all_knobs, check_pictures, sampling_knobs
-from ..front.promises import listed
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..weights.quantize import ABOUT
@@ -34,7 +34,7 @@ Json = Annotated[bool, typer.Option(
 
 
 def flag(default: Any, text: str, hidden: bool = False) -> Any:
-    """A dataclass field that becomes an option with this help text; hidden: `--help` omits it."""
+    """A dataclass field that becomes an option with this help text. hidden: `--help` omits it."""
     return dataclasses.field(default=default, metadata={"help": text, "hidden": hidden})
 
 
@@ -65,7 +65,7 @@ class Canvas:
     strict_words: bool = flag(False, "Stop if the backbone does not know a word of the prompt.")
 
     def pixels(self) -> tuple[int, int] | None:
-        """(width, height), or None if no size was given."""
+        """(width, height); None without --size."""
         return size_of(self.size)
 
 
@@ -91,14 +91,14 @@ class Workers:
         return Wanted(self.workers, self.address)
 
 
-def as_flag(one: Described) -> tuple[str, Any, Field]:
-    """A knob as the field of a group; if not given, the method's or backbone's value is used."""
-    owners = f" ({', '.join(one.methods)})" if one.methods else ""
-    legal = "" if one.kind is bool else f" Legal: {one.range}."
-    default = one.default if not one.methods else None
-    usual = f" Default: {one.usual}." if default is None else ""  # else typer shows it
-    kind = one.kind | None if default is None else one.kind
-    return one.name, kind, flag(default, f"{one.knob.help}{legal}{usual}{owners}")
+def as_flag(knob: Described) -> tuple[str, Any, Field]:
+    """A knob as the field of a group; unset, it takes the method's or backbone's value."""
+    owners = f" ({', '.join(knob.methods)})" if knob.methods else ""
+    legal = "" if knob.kind is bool else f" Legal: {knob.range}."
+    default = knob.default if not knob.methods else None
+    usual = f" Default: {knob.usual}." if default is None else ""  # otherwise typer shows it
+    kind = knob.kind | None if default is None else knob.kind
+    return knob.name, kind, flag(default, f"{knob.knob.help}{legal}{usual}{owners}")
 
 
 Group = TypeVar("Group")
@@ -117,16 +117,15 @@ def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group
 class Knobs:
     """The method and its knobs."""
 
-    method: str | None = flag(None, f"{listed()}. Default: {default_method().name}, AR's "
+    method: str | None = flag(None, f"{guarantee_list()}. Default: {default_method().name}, AR's "
                                     "picture in fewer passes; ssd if knobs of ssd are given.")
 
     def chosen(self) -> Method:
-        """The named method; without a name the default, or SSD if knobs of other methods are given.
-        """
-        given = {name: value for name, value in asdict(self).items() if value is not None}
+        """The named method; without a name the default, or SSD if it lacks a knob that is set."""
+        named = {name: value for name, value in asdict(self).items() if value is not None}
         usual = default_method()
-        foreign = set(given) - {"method", *(f.name for f in fields(usual))}
-        return build_method(given.pop("method", SSD.name if foreign else usual.name), given)
+        foreign = set(named) - {"method", *(f.name for f in fields(usual))}
+        return build_method(named.pop("method", SSD.name if foreign else usual.name), named)
 
 
 @with_flags(sampling_knobs())
@@ -144,8 +143,7 @@ class Drawing:
 
 
 def takes_groups(command: Callable) -> Callable:
-    """Adapt a command for typer: a parameter whose type is a dataclass becomes its fields' flags.
-    """
+    """Adapt a command for typer: a parameter of a dataclass type becomes its fields' flags."""
     hints = get_type_hints(command, include_extras=True)
     plain = inspect.signature(command).parameters
     groups = {name: hints[name] for name in plain if is_dataclass(hints[name])}

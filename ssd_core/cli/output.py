@@ -27,7 +27,7 @@ class Reporter:
         typer.echo(text, err=self.json)
 
     def words(self, prompts: Iterable[str], negative: str | None) -> None:
-        """What is drawn in place of what was typed."""
+        """Print the words that are drawn in place of the typed ones."""
         for prompt in dict.fromkeys(prompts):
             self.say(f"drawn from: {prompt}")
         if negative:
@@ -49,15 +49,15 @@ class Reporter:
 
 
 def is_of_output(error: OSError) -> bool:
-    """Whether writing to stdout or stderr raised it, for example into a file on a full disk.
+    """Whether writing to stdout or stderr raised the error, for example on a full disk.
 
-    Errors of files name their file.
+    Errors about other files name their file.
     """
     return error.filename is None and errno.errorcode.get(error.errno or 0) in LOST
 
 
 def give_up_output() -> None:
-    """Drop what the streams still hold and cannot write: Python would try again at its end."""
+    """Drop buffered output that cannot be written, which Python would write again on exit."""
     for stream in (sys.stdout, sys.stderr):
         if cannot_flush(stream):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

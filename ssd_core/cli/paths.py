@@ -1,4 +1,4 @@
-"""Names of pictures, and whether they can be written, checked before any work is done."""
+"""Names of picture files, and checks, before any work, that they can be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import SSDError
 
 
 def batch_paths(out: Path, count: int) -> list[Path]:
-    """FILE.png alone, or FILE-0.png, FILE-1.png, ..."""
+    """FILE.png, or FILE-0.png, FILE-1.png, ... for a batch."""
     if out.suffix.lower() != ".png":
         raise SSDError(f"out {out}: pictures are saved as PNG; end the name with .png")
     if count == 1:
@@ -20,14 +20,13 @@ def batch_paths(out: Path, count: int) -> list[Path]:
 
 
 def free(named: Callable[[str], list[Path]]) -> list[Path]:
-    """Files that overwrite nothing: by the first ending of "", "_2", "_3", ... where all are free.
-    """
+    """New files: those with the first ending of "", "_2", "_3", ... where none exists."""
     endings = itertools.chain([""], (f"_{n}" for n in itertools.count(2)))
     return next(paths for paths in map(named, endings) if not any(p.exists() for p in paths))
 
 
 def check_writable(paths: Sequence[Path]) -> None:
-    """Raise SSDError unless files can be created there; leaves nothing behind."""
+    """Raise SSDError unless these files can be created; creates nothing."""
     for path in paths:
         if path.is_dir():
             raise SSDError(f"cannot write {path}: it is a folder; name a file")

@@ -1,4 +1,4 @@
-"""`ssd plan`: how many passes a method takes, without loading weights."""
+"""`ssd plan`: count the passes of a method without loading weights."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Target:
     row_end: bool = flag(False, "The grid's rows end with a forced token.")
 
     def resolved(self) -> tuple[Grid | type[Backbone] | Backbone, bool]:
-        """What to plan for, and whether it has draft heads."""
+        """The grid or backbone, and whether it has draft heads."""
         if self.grid is None:
             if self.row_end:
                 raise SSDError("--row-end belongs to --grid: a backbone knows its own rows")
-            found = shelf(self.models_dir).named(self.backbone or Postcard.name)
-            return unloaded(found.path), found.heads is not None
+            local = shelf(self.models_dir).named(self.backbone or Postcard.name)
+            return unloaded(local.path), local.heads is not None
         if self.backbone is not None:
             raise SSDError("plan takes --grid or --backbone, not both")
         return Grid.parse(self.grid, self.row_end), False
 
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
-    """A backbone's grid and preset, from its class or its files, without weights."""
+    """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
     return Postcard if path.is_relative_to(ASSETS) else load_backbone(path, "meta")
 
 
@@ -59,16 +59,16 @@ class Expansion:
     expand: bool = flag(True, EXPAND)
 
     def words(self, prompt: str, target: Target) -> dict[str, str | None]:
-        """What is drawn, as a recipe has it; None where that is what was typed."""
+        """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
-        found = shelf(target.models_dir).named(target.backbone or Postcard.name)
-        backbone = load_backbone(found.path, "meta")
+        local = shelf(target.models_dir).named(target.backbone or Postcard.name)
+        backbone = load_backbone(local.path, "meta")
         typed = Words(prompt, self.negative or None)
         made = expansions(backbone, prompt, self.negative, [self.seed], ()) if self.expand else []
-        for line in (line for one in made for line in one.notes):
+        for line in (line for expanded in made for line in expanded.notes):
             note(line)
-        drawn = [Words(one.prompt, one.negative) for one in made]
+        drawn = [Words(expanded.prompt, expanded.negative) for expanded in made]
         return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, typed)[0])}
 
 

@@ -1,4 +1,4 @@
-"""`ssd render`: draw every prompt of a file, on one machine or many; goes on where it stopped."""
+"""`ssd render`: draw every prompt of a file, on one machine or many; can be resumed."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
     tell(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
     if rendering.expand:
-        pictures = [in_full(one, first) for one in pictures]
-    there = there_already(pictures, how.sampling, out)
-    how = as_begun(how, first.asked, there, out)
-    require_same(there, replace(how, either=knobs.method is None), loaded, out)
-    pictures = named_as(there, pictures)
+        pictures = [in_full(picture, first) for picture in pictures]
+    existing = there_already(pictures, how.sampling, out)
+    how = as_begun(how, first.asked, existing, out)
+    require_same(existing, replace(how, either=knobs.method is None), loaded, out)
+    pictures = named_as(existing, pictures)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
         most = min(batch, len(pictures))
@@ -93,15 +93,15 @@ def to_draw(prompts: Sequence[str], each: int) -> list[ToDraw]:
     return [ToDraw(number, text, file_name(number, text)) for number, text in enumerate(texts)]
 
 
-def in_full(one: ToDraw, first: Request) -> ToDraw:
-    """The picture with what its prompt leaves open, by its own seed, as `generate` draws it."""
-    typed, seed = Words(one.prompt, first.negative), first.sampling.later(one.number).seed
+def in_full(picture: ToDraw, first: Request) -> ToDraw:
+    """The picture with its prompt expanded by its own seed, as `generate` does."""
+    typed, seed = Words(picture.prompt, first.negative), first.sampling.later(picture.number).seed
     drawn = filled_in(first.backbone, typed, seed, first.sampling.cfg != 1)
-    return one if drawn == typed else replace(one, drawn=drawn)
+    return picture if drawn == typed else replace(picture, drawn=drawn)
 
 
 def file_name(number: int, prompt: str) -> str:
-    """000007-a-red-house.png: letters and digits of any script, safe on every system."""
+    """Such as 000007-a-red-house.png: letters and digits of any script, safe on every system."""
     letters = "".join(letter if letter.isalnum() else " "
                       for letter in unicodedata.normalize("NFC", prompt.lower()))
     words = "-".join(letters.split())[:LONGEST].strip("-")
@@ -109,8 +109,8 @@ def file_name(number: int, prompt: str) -> str:
 
 
 def tell(request: Request, prompts: Sequence[str], strict: bool) -> None:
-    """Print what differs from what was asked; with `strict`, SSDError for unknown words."""
-    if request.note and request.note != request.choice.note:  # which is about one picture alone
+    """Print warnings about method and words; with `strict`, raise SSDError for unknown words."""
+    if request.note and request.note != request.choice.note:  # which concerns a single picture
         note(f"warning: {request.note}")
     texts = [*prompts, request.negative or ""]
     if strict:

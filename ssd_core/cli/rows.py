@@ -1,6 +1,6 @@
-"""Rows in the terminal while a picture is drawn: two rows of cells a line, as half blocks.
+"""Show rows in the terminal while a picture is drawn: two rows of cells per line, as half blocks.
 
-Where the terminal has too few colours or cannot show the character, there is only the bar.
+A terminal with too few colours or without the character shows only the progress bar.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def shows_colours(console: Console) -> bool:
 
 
 class RowsInTerminal:
-    """Call it with every event of one run. Pictures of a batch stand side by side."""
+    """Call it with every event of a run. Pictures of a batch are side by side."""
 
     def __init__(self, request: Request, console: Console | None = None) -> None:
         self.request = request
@@ -38,7 +38,7 @@ class RowsInTerminal:
         self.shown = shows_colours(self.console)
         self.upper: np.ndarray | None = None  # a row that waits for the one below it
         width = request.pictures * (request.grid.columns + 1) - 1
-        self.step = -(-width // self.console.width)  # every so many cells, so that a row fits
+        self.step = -(-width // self.console.width)  # shows every step-th cell, so that a row fits
 
     def __call__(self, event: Event) -> None:
         if self.shown and isinstance(event, RowsDone):
@@ -50,7 +50,7 @@ class RowsInTerminal:
             self.end()
 
     def take(self, row: np.ndarray) -> None:
-        """row [C, 3] uint8; printed with the next one."""
+        """Print a row [C, 3] uint8 together with the next one."""
         if self.upper is None:
             self.upper = row
         else:

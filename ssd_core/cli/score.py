@@ -38,15 +38,15 @@ def command(folder: Folder, how: How, json: Json = False) -> None:
         raise SSDError("batch must be at least 1")
     gallery, report = Gallery.of(folder), Reporter(json)
     scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference, note)
-    found = score(how.scorer, gallery, scoring)
+    scores = score(how.scorer, gallery, scoring)
     report.say("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
-                          *(f"  {line}" for line in lines(found))]))
+                          *(f"  {line}" for line in lines(scores))]))
     report.result({"scorer": how.scorer, "folder": str(folder),
-                   "pictures": len(gallery.pictures), **found})
+                   "pictures": len(gallery.pictures), **scores})
 
 
-def lines(found: dict[str, float]) -> list[str]:
-    """A measured name with its value and, where there is one, its standard error."""
-    return [f"{name} {value:.4g}" + (f" ± {found[f'{name}_se']:.2g}" if f"{name}_se" in found
+def lines(scores: dict[str, float]) -> list[str]:
+    """Each score with its value and, if there is one, its standard error."""
+    return [f"{name} {value:.4g}" + (f" ± {scores[f'{name}_se']:.2g}" if f"{name}_se" in scores
                                       else "")
-            for name, value in found.items() if not name.endswith("_se")]
+            for name, value in scores.items() if not name.endswith("_se")]

@@ -1,4 +1,4 @@
-"""What all decoding commands share: loading, notes, a run with a progress bar."""
+"""Shared by all decoding commands: loading, notes, and runs with a progress bar."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def load(loading: Loading, methods: Iterable[Method],
 
 def load_with_paths(loading: Loading, methods: Iterable[Method],
                     size: tuple[int, int] | None) -> tuple[Loaded, Models]:
-    """The same, and where other processes find them."""
-    there = shelf(loading.models_dir)
-    path = there.backbone_path(loading.backbone)
+    """The same, with the names and paths by which other processes load them."""
+    local = shelf(loading.models_dir)
+    path = local.backbone_path(loading.backbone)
     backbone = load_backbone(path, loading.device, loading.dtype, loading.offload,
                              loading.graphs).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
-        heads = there.heads_for(path, loading.heads, backbone.sha256)
-        if loading.heads is None and (misfit := there.misfit(path, backbone.sha256)):
+        heads = local.heads_for(path, loading.heads, backbone.sha256)
+        if loading.heads is None and (misfit := local.misfit(path, backbone.sha256)):
             raise SSDError(misfit)  # a script must not silently get another speed
     models = Models(portable(path), portable(heads) if heads else None, loading.device,
                     loading.dtype, loading.offload, size)
@@ -56,8 +56,7 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
 
 def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
              size: tuple[int, int] | None = None) -> tuple[Loaded, Models]:
-    """What `crew_of` takes. Where other processes hold the models, all but their values is loaded.
-    """
+    """The arguments of `crew_of`; without weights if only other processes draw."""
     if not workers.wanted().apart:
         return load_with_paths(loading, methods, size)
     loaded, models = load_with_paths(replace(loading, device="meta", offload=False), methods, size)
@@ -66,14 +65,14 @@ def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
 
 def shelf(models_dir: str | None) -> Shelf:
     """The contents of a models folder, by default the one that `download` uses."""
-    expected = Path(MODELS)  # `download` makes it: until then nothing is in it
+    expected = Path(MODELS)  # made by `download`; until then it does not exist
     if models_dir and Path(models_dir) != expected and not Path(models_dir).is_dir():
         raise SSDError(f"models-dir {models_dir}: no such folder")
     return Shelf.below(models_dir or MODELS)
 
 
 def tell_notes(request: Request, strict_words: bool = False) -> None:
-    """Print the request's notes; with strict_words, raise SSDError for unknown words."""
+    """Print the request's notes. strict_words: raise SSDError for unknown words."""
     if strict_words:
         require_known(request.backbone, request.texts)
     for line in request.notes:
@@ -101,7 +100,7 @@ class Bars:
 
 
 def decode(result: Result, label: str) -> None:
-    """Run its request to the end, with a progress bar and with the rows where they can be shown."""
+    """Run its request to the end, with a progress bar and, if the terminal can show them, rows."""
     bars, rows, begin = Bars(), RowsInTerminal(result.request), time.perf_counter()
     try:
         for event in result.request.events():
@@ -113,8 +112,7 @@ def decode(result: Result, label: str) -> None:
 
 
 def conditions(backbone: Backbone, place: Place | None = None) -> dict:
-    """The conditions of a measurement. place: where workers compute, if others than this process.
-    """
+    """The conditions of a measurement. place: of the workers; None: of this process."""
     device = place.device if place else backbone.device
     return {"backbone": backbone.name, "device": str(device),
             "dtype": place.dtype if place else stored_dtype(backbone),
@@ -122,5 +120,5 @@ def conditions(backbone: Backbone, place: Place | None = None) -> dict:
 
 
 def machine(work: OtherWork) -> dict:
-    """Where seconds were measured. work: watched since before the measurement."""
+    """The machine of a measurement. work: watched since before it began."""
     return {"processor": processor() + waiting(), "load": work.words()}

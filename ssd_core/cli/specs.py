@@ -1,4 +1,4 @@
-"""Methods written as text: `ssd`, or with knobs `ssd:rounds=1:acceptance=coupled`."""
+"""Parse methods written as text: `ssd`, or with knobs `ssd:rounds=1:acceptance=coupled`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
-from ..front.contest import every_method
+from ..front.comparison import every_method
 
 ALL = "all"
 SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -27,23 +27,23 @@ def require_known(name: str, knobs: Iterable[str]) -> None:
     own = [f.name for f in fields(METHODS[name])]
     foreign = next((knob for knob in knobs if knob not in own), None)
     if foreign is not None:
-        there = f"its knobs are {', '.join(own)}" if own else "it has no knobs"
-        raise SSDError(f"method {name} has no knob {foreign}: {there}")
+        known = f"its knobs are {', '.join(own)}" if own else "it has no knobs"
+        raise SSDError(f"method {name} has no knob {foreign}: {known}")
 
 
 def parse_method(text: str) -> Method:
     """Read NAME:KNOB=VALUE:...; knobs may be written with dashes."""
     name, *settings = text.strip().split(":")
-    given = {}
+    values = {}
     for setting in settings:
         knob, equals, value = setting.partition("=")
         if not equals:
             raise SSDError(f"method {text!r}: write knobs as NAME:KNOB=VALUE, like ssd:rounds=1")
-        given[knob.strip().replace("-", "_")] = value.strip()
-    require_known(name, given)
+        values[knob.strip().replace("-", "_")] = value.strip()
+    require_known(name, values)
     hints = get_type_hints(METHODS[name])
     return build_method(name, {knob: value_of(knob, value, hints[knob])
-                               for knob, value in given.items()})
+                               for knob, value in values.items()})
 
 
 def parse_methods(text: str) -> list[tuple[str, Method]]:

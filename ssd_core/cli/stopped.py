@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves of pictures: whole ones, and the finished rows of those that were begun."""
+"""Save pictures after Ctrl-C: whole ones, and the finished rows of the others."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from .output import note
 
 @contextmanager
 def kept_when_stopped(runs: Sequence[tuple[Result, list[Path]]]) -> Iterator[None]:
-    """If Ctrl-C ends the block, save what the runs have drawn by then. runs: each with its files.
-    """
+    """If Ctrl-C ends the block, save what the runs have drawn. runs: each with its files."""
     try:
         yield
     except KeyboardInterrupt:
@@ -25,7 +24,7 @@ def kept_when_stopped(runs: Sequence[tuple[Result, list[Path]]]) -> Iterator[Non
 
 
 def keep(result: Result, paths: Sequence[Path]) -> None:
-    """Save whole pictures, or their finished rows with grey below; nothing where there are none."""
+    """Save whole pictures, or their finished rows with grey below; nothing without rows."""
     rows, grid = result.stopped_rows, result.request.grid
     if rows == 0:
         return

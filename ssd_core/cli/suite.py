@@ -33,7 +33,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a suite's prompts come from and where its pictures go, `batch` at once."""
+    """Paths of a suite's prompts and pictures, and the pictures per batch."""
 
     prompts: Path
     out: Path
@@ -46,20 +46,20 @@ class Place:
         check_folder(nearest_folder(self.out / "picture.png"))
 
 
-def draw(wish: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Workers,
+def draw(benchmark: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Workers,
          loading: Loading, report: Reporter) -> None:
-    """Draw what is missing of a suite, and say where it is."""
+    """Draw the missing pictures of a suite, and report the folder."""
     from ..measure.suites import suite_named
     from ..measure.suites.run import SuiteRun
 
-    layout, method = suite_named(wish.suite or ""), knobs.chosen()
+    layout, method = suite_named(benchmark.suite or ""), knobs.chosen()
     loaded, models = load_for(workers, loading, [method],
-                              Canvas(wish.negative, wish.size).pixels())
-    first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "", wish.negative,
-                    fall_back=knobs.method is None)
-    # A benchmark's pictures are drawn the same on every machine: no window is chosen for this one.
+                              Canvas(benchmark.negative, benchmark.size).pixels())
+    first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "",
+                    benchmark.negative, fall_back=knobs.method is None)
+    # No window is chosen for this machine: a benchmark's pictures are the same on every machine.
     how = How(first.asked, first.sampling, first.negative)
-    run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, wish.samples)
+    run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, benchmark.samples)
     texts = [item.prompt for item in run.record.items]
     prepare(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     tell(first, texts, strict=False)
@@ -68,7 +68,8 @@ def draw(wish: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Wor
         made = run.draw(crew, batch)
     result = {"suite": layout.name, "method": how.method.name, "backbone": loaded.backbone.name,
               "prompts": len(texts), "pictures": len(run.pictures), "drawn_now": made,
-              "passes": mean(read_recipe(place.out / one.file)["passes"] for one in run.pictures),
+              "passes": mean(read_recipe(place.out / picture.file)["passes"]
+                             for picture in run.pictures),
               "folder": str(place.out / layout.given)}
     report.say(summary(result))
     report.result(result)

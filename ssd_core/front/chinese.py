@@ -1,9 +1,8 @@
-"""What the engine and the hosts say, in Chinese.
+"""Chinese translations of the texts that the engine and the hosts write in English.
 
-They write English. assets/chinese.json maps the English template of each text, in which {0}, {1}
-... stand for values, to Chinese; a test compares its `lines`, the errors, with the source. `notes`
-are sentences beside a picture, `report` are lines of reports, `phrases` are texts that may appear
-as a value.
+assets/chinese.json maps English templates, with {0}, {1} ... for values, to Chinese. `lines` are
+errors (a test compares them with the source), `notes` sentences beside a picture, `report` lines of
+reports, and `phrases` texts that may be values.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ def in_chinese(text: str) -> str:
 
 
 def report_in_chinese(text: str) -> str:
-    """A text of several lines in Chinese; lines without a translation stay as they are."""
+    """A text of several lines in Chinese; lines without a translation are unchanged."""
     return "\n".join(_chinese(line, "report") or in_chinese(line) for line in text.split("\n"))
 
 
 def _chinese(text: str, kind: str) -> str | None:
     """The Chinese of a text of this kind; None if there is no translation."""
     for english, pattern, chinese in _templates(kind):
-        if found := pattern.fullmatch(text):
-            values = [in_chinese(value) for value in found.groups()]
-            if says_something(english) or values != list(found.groups()):
+        if match := pattern.fullmatch(text):
+            values = [in_chinese(value) for value in match.groups()]
+            if says_something(english) or values != list(match.groups()):
                 return chinese.format(*values)
     return None
 

@@ -1,6 +1,6 @@
 """The text of a bug report: versions, device, attention, found models, last error.
 
-Knows no host; each host passes what it found.
+Knows no host; each host passes what it knows.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ WAITS = {openmp.OWN: f"{openmp.VARIABLE}={{policy}}, which you set",
          openmp.SLEEPING: "sleeping, because spinning was measured to be slower than one thread"}
 
 
-def report(found: Iterable[str], last_error: str | None = None, host: str = "",
+def report(models: Iterable[str], last_error: str | None = None, host: str = "",
            device: str | None = None, memory: tuple[int, int] | None = None,
            place: torch.device | None = None) -> str:
-    """Lines about this machine, then `found`, then the last error.
+    """Lines about this machine, then `models` (lines of `shelf`), then the last error.
 
-    host: name and version of the host program. device, place: its name, and where it computes, by
-    default the best device. memory: the device's (free, total) bytes, None if the host does not
+    host: name and version of the host program. device: its name. place: the device itself; None:
+    the best one. memory: the device's (free, total) bytes, None if the host does not
     know them.
     """
     place = place or pick_device("auto")
     return "\n".join([*versions(host), device_line(device or device_name(), memory),
-                      attention_line(place), graphs_line(place), *threads_line(), *found,
+                      attention_line(place), graphs_line(place), *threads_line(), *models,
                       f"last error: {last_error or 'none since the start'}"])
 
 
@@ -63,18 +63,18 @@ def device_name() -> str:
 
 
 def threads_line() -> list[str]:
-    """How many threads a run on the processor takes now, how they wait for work, and why."""
+    """The number of threads that a run on the CPU takes now, how they wait for work, and why."""
     most = torch.get_num_threads()
     if torch.cuda.is_available() or most == 1:
         return []
     now = free_now(most)
-    others = ", because other programs need the others' cores" if now < most else ""
-    return [f"threads: a run now takes {now} of {most}{others}; while they wait they are "
+    reason = ", because other programs need the others' cores" if now < most else ""
+    return [f"threads: a run now takes {now} of {most}{reason}; while they wait they are "
             f"{WAITS[openmp.WAITING].format(policy=os.environ.get(openmp.VARIABLE))}"]
 
 
 def attention_line(place: torch.device) -> str:
-    """Which kernels of PyTorch's attention the passes of a Janus-Pro-7B could use there."""
+    """The kernels of PyTorch's attention that a Janus-Pro-7B could use on this device."""
     if place.type != "cuda":
         return f"attention: torch scaled_dot_product_attention, {place.type}'s own kernel"
     rows, heads, cells, width, slots = 2, 32, 24, 128, 640
@@ -86,16 +86,16 @@ def attention_line(place: torch.device) -> str:
 
 
 def usable_kernels(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> str:
-    """Names of the kernels that take this attention; PyTorch prefers a fused one."""
+    """Names of the kernels that support this attention; PyTorch prefers a fused one."""
     cuda = torch.backends.cuda
-    given = cuda.SDPAParams(q, k, k, mask, 0.0, mask is None, False)
+    params = cuda.SDPAParams(q, k, k, mask, 0.0, mask is None, False)
     takes = {"flash": cuda.can_use_flash_attention, "cuDNN": cuda.can_use_cudnn_attention,
              "memory-efficient": cuda.can_use_efficient_attention}
-    return " or ".join(name for name, can in takes.items() if can(given)) or "math only, slow"
+    return " or ".join(name for name, can in takes.items() if can(params)) or "math only, slow"
 
 
 def graphs_line(place: torch.device) -> str:
-    """Whether passes on this device are replayed as CUDA graphs, and why not."""
+    """Whether passes on this device are replayed as CUDA graphs; if not, why."""
     try:
         reason = why_eager(place)
     except SSDError as error:
@@ -104,18 +104,18 @@ def graphs_line(place: torch.device) -> str:
         f"graphs: forward passes are captured once and replayed; {VARIABLE}=off switches that off")
 
 
-def shelf(there: Shelf) -> list[str]:
-    """Where backbones and draft heads were searched, and what was found."""
-    return [f"backbones in {places(there.backbone_folders)}:",
-            *(f"  {backbone_line(found)}" for found in there.backbones().values()),
-            *(f"  not read: {found.name} ({found.why_not})" for found in there.unread()),
-            f"draft heads in {places(there.heads_folders)}:",
-            *(f"  {label}" for label in there.heads() or ["none; postcard's are bundled"]),
+def shelf(models: Shelf) -> list[str]:
+    """The folders that are searched for backbones and draft heads, and their contents."""
+    return [f"backbones in {places(models.backbone_folders)}:",
+            *(f"  {backbone_line(backbone)}" for backbone in models.backbones().values()),
+            *(f"  not read: {backbone.name} ({backbone.why_not})" for backbone in models.unread()),
+            f"draft heads in {places(models.heads_folders)}:",
+            *(f"  {label}" for label in models.heads() or ["none; postcard's are bundled"]),
             *(f"  not read: {named(path)} (no draft heads of this version)"
-              for path in there.unread_heads())]
+              for path in models.unread_heads())]
 
 
-def backbone_line(found: Found) -> str:
+def backbone_line(backbone: Found) -> str:
     """A backbone's name, whether it is bundled, and whether it has draft heads."""
-    bundled = " (bundled)" if found.path.is_relative_to(ASSETS) else ""
-    return f"{found.name}{bundled}{', with draft heads' if found.heads else ''}"
+    bundled = " (bundled)" if backbone.path.is_relative_to(ASSETS) else ""
+    return f"{backbone.name}{bundled}{', with draft heads' if backbone.heads else ''}"

@@ -1,4 +1,4 @@
-"""The method that runs where the one that was asked for lacks its draft heads. Knows no host."""
+"""The method that runs if the requested one lacks draft heads. Knows no host."""
 
 from __future__ import annotations
 

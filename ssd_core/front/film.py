@@ -1,4 +1,4 @@
-"""Moments of a replay as a file to share: an animated WebP, or an MP4. Knows no host."""
+"""Write the moments of a replay to a file: an animated WebP or an MP4. Knows no host."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..errors import SSDError
 from .replay import Moment
 
 QUALITY = 90  # of WebP
-CRF, FPS = "18", 24  # of MP4: x264's quality, where less is better; frames a second
+CRF, FPS = "18", 24  # of MP4: x264's quality (less is better), frames per second
 
 
 def can_write_mp4() -> bool:
-    """Whether the optional package av is there."""
+    """Whether the optional package av is installed."""
     return find_spec("av") is not None
 
 
 def webp(moments: Iterable[Moment]) -> bytes:
-    """An animated WebP that begins again at its end."""
+    """An animated WebP that plays in a loop."""
     durations: list[int] = []
 
     def images() -> Iterable[Image.Image]:
-        for one in moments:
-            durations.append(max(1, round(one.seconds * 1000)))
-            yield Image.fromarray(one.picture)
+        for moment in moments:
+            durations.append(max(1, round(moment.seconds * 1000)))
+            yield Image.fromarray(moment.picture)
 
     first, *rest = images()
     file = io.BytesIO()
@@ -38,7 +38,7 @@ def webp(moments: Iterable[Moment]) -> bytes:
 
 
 def mp4(moments: Iterable[Moment]) -> bytes:
-    """An H.264 video that browsers and phones play; SSDError if the package av is not there."""
+    """An H.264 video that browsers and phones play; SSDError if the package av is missing."""
     if not can_write_mp4():
         raise SSDError("an MP4 needs the package av: install it with `pip install av`, or choose "
                        "WebP, which needs nothing")
@@ -47,13 +47,13 @@ def mp4(moments: Iterable[Moment]) -> bytes:
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
         stream, owed = None, 0.0
-        for one in moments:
-            picture = even(one.picture)
+        for moment in moments:
+            picture = even(moment.picture)
             if stream is None:
                 stream = container.add_stream("libx264", FPS, options={"crf": CRF})
                 stream.height, stream.width = picture.shape[:2]
                 stream.pix_fmt = "yuv420p"
-            owed += one.seconds * FPS
+            owed += moment.seconds * FPS
             while owed >= 1:
                 container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
                 owed -= 1

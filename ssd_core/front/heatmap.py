@@ -1,4 +1,4 @@
-"""Where drafts were accepted: counts per cell over a run, and a heat map of them."""
+"""Count accepted drafts per cell over a run, and show them as a heat map."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from ..engine.events import Event, Pass
 from ..model.grid import Grid
 
 SIDE, CHART, GAP, LINE, FONT = 384, 300, 16, 26, 20  # px
-AXIS, LEGEND, STROKE, DOT = 46, 112, 4, 6  # px: room of numbers and names, line, point
+AXIS, LEGEND, STROKE, DOT = 46, 112, 4, 6  # px: space for numbers and names; line; point
 SHARE = np.linspace(0, 1, 5)
 RAMP = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)])
 STROKES = ("#21918c", "#443983", "#b5651d", "#555555")
 
 
 class AcceptanceCount:
-    """How often each cell was judged and accepted. Call it with every event."""
+    """How often each cell was verified and accepted. Call it with every event."""
 
     def __init__(self, pictures: int, grid: Grid) -> None:
         self._shape = (pictures, grid.rows, grid.columns)
         # Evaluated only in `share`, so that the run does not wait for the device.
-        self._judgements: list[tuple[Pass, torch.Tensor]] = []
+        self._passes: list[tuple[Pass, torch.Tensor]] = []
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Pass) and event.stood is not None:
-            self._judgements.append((event, event.stood))
+            self._passes.append((event, event.stood))
 
     def share(self) -> np.ndarray:
-        """[B, R, C]: share of judgements in which a cell's draft stood; NaN if never judged."""
+        """[B, R, C]: how often a cell's draft was accepted when verified; NaN if it never was."""
         pictures, rows, columns = self._shape
         # An extra column collects the forced row ends, which are not cells.
-        judged, kept = np.zeros((2, pictures, rows, columns + 1))
-        for event, stood in self._judgements:
+        judged, accepted = np.zeros((2, pictures, rows, columns + 1))
+        for event, unchanged in self._passes:
             cells = event.cells[:, event.refed :].cpu().numpy()
             where = (np.arange(pictures)[:, None], cells[..., 0], cells[..., 1])  # [B, n] each
             judged[where] += 1
-            kept[where] += stood[:, event.refed :].cpu().numpy()
+            accepted[where] += unchanged[:, event.refed :].cpu().numpy()
         with np.errstate(invalid="ignore"):
-            return (kept / judged)[:, :, :columns]
+            return (accepted / judged)[:, :, :columns]
 
 
 def acceptance_sheet(share: np.ndarray, acceptance: Mapping[str, float],
                      picture: np.ndarray | None, label: str) -> Image.Image:
-    """One picture's shares [R, C] over the picture uint8 [H, W, 3], beside the curve per round.
+    """A heat map of shares [R, C] over the picture uint8 [H, W, 3], beside the curve per round.
 
     acceptance: "stage/round" -> mean, as in a run's statistics.
     """
@@ -77,8 +77,8 @@ def heat(share: np.ndarray, picture: np.ndarray | None) -> Image.Image:
     known = np.nan_to_num(share)
     tint = np.stack([np.interp(known, SHARE, RAMP[:, c]) for c in range(3)], -1).astype(np.uint8)
     over = np.asarray(Image.fromarray(tint).resize(size, Image.Resampling.NEAREST), float)
-    there = Image.fromarray((~np.isnan(share)).astype(np.uint8))
-    weight = 0.6 * np.asarray(there.resize(size, Image.Resampling.NEAREST))[..., None]
+    judged = Image.fromarray((~np.isnan(share)).astype(np.uint8))
+    weight = 0.6 * np.asarray(judged.resize(size, Image.Resampling.NEAREST))[..., None]
     return Image.fromarray((under * (1 - weight) + over * weight).astype(np.uint8))
 
 

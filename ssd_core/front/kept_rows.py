@@ -1,6 +1,6 @@
-"""The kept rows of a picture as one text, for the node that brings them into a workflow.
+"""The kept rows of a picture as text, for the node that puts them into a workflow.
 
-A workflow inside a PNG can name no file that is there too, so it carries the tokens themselves.
+A workflow inside a PNG cannot refer to a file on another machine, so it contains the tokens.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeptRows:
 
 
 def written(recipe: Mapping) -> str:
-    """The rows that a checked recipe's picture took over from another one."""
+    """The rows that the picture of a checked recipe kept from another picture."""
     shape = recipe["tokens"]["shape"]
     top = base64.b64decode(recipe["tokens"]["data"])[: WIDTH * shape[1] * recipe["keep_rows"]]
     return json.dumps({"backbone": recipe["backbone"], "shape": shape,
@@ -39,11 +39,11 @@ def written(recipe: Mapping) -> str:
 
 
 def read(text: str) -> KeptRows:
-    """What `written` wrote; SSDError for anything else."""
+    """Parse a text made by `written`; SSDError for any other."""
     try:
-        found = json.loads(text)
-        (rows, columns), backbone = found["shape"], found["backbone"]
-        codes = np.frombuffer(base64.b64decode(found["rows"], validate=True), KIND)
+        saved = json.loads(text)
+        (rows, columns), backbone = saved["shape"], saved["backbone"]
+        codes = np.frombuffer(base64.b64decode(saved["rows"], validate=True), KIND)
         top = torch.from_numpy(codes.astype(np.int64)).view(-1, columns)
         tokens = torch.zeros(min(rows, LONGEST_SIDE), columns, dtype=torch.long)
         tokens[: len(top)] = top
@@ -54,7 +54,7 @@ def read(text: str) -> KeptRows:
 
 
 def node_of(recipe: Mapping) -> dict:
-    """The node that brings a recipe's kept rows, as ComfyUI saves it; without id and place."""
+    """The node with a recipe's kept rows, as ComfyUI saves it, without id and position."""
     text = written(recipe)
     return {
         "type": NODE, "size": [340, 130], "flags": {}, "mode": 0,

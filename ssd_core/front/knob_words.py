@@ -1,4 +1,4 @@
-"""Texts of the knobs besides their help: the label in the app, and the Chinese.
+"""Labels of the knobs in the app, and the Chinese texts of labels and help.
 
 Add a new knob at the end: ComfyUI stores widgets by position, in the order of this table.
 """

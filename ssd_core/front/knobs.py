@@ -1,6 +1,6 @@
-"""The list of all knobs, from which hosts make flags, widgets, controls and help.
+"""All knobs with their descriptions, from which hosts make flags, widgets, controls and help.
 
-The descriptions are on the fields of the methods and of Sampling; this module only collects them.
+Each knob is described on its field of a method or of Sampling; this module collects them.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Described:
         return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
 
-def from_number(one: Described, value: Any, zero_is_own: bool) -> Any:
-    """Translate a widget's value for its knob; None means the method's or backbone's own.
+def from_number(knob: Described, value: Any, zero_is_own: bool) -> Any:
+    """Convert a widget's value to its knob's; None selects the method's or backbone's own value.
 
-    -1 means this in every host; so does any value between -1 and 0, for widgets with fractional
-    steps. zero_is_own: 0 means it too, as in files saved before -1 was introduced.
+    -1 and, for widgets with fractional steps, any value between -1 and 0 become None.
+    zero_is_own: 0 does too, as in files saved before -1 was introduced.
     """
-    if isinstance(value, str | bool) or not one.optional:
+    if isinstance(value, str | bool) or not knob.optional:
         return value
     own = OWN_NUMBER <= value < 0 or (value == 0 and zero_is_own)
     return None if own else value
@@ -88,17 +88,17 @@ def sampling_knobs() -> list[Described]:
 
 
 def all_knobs(names: Iterable[str] | None = None) -> dict[str, Described]:
-    """Every knob of these methods (None: all methods) once, by name, basic knobs first."""
+    """Every knob of these methods once, by name, basic knobs first. names: None: all methods."""
     merged: dict[str, Described] = {}
     for method in METHODS if names is None else names:
-        for one in described(METHODS[method]):
-            known = merged.get(one.name)
-            merged[one.name] = one if known is None else _merged(known, one)
+        for knob in described(METHODS[method]):
+            known = merged.get(knob.name)
+            merged[knob.name] = knob if known is None else _merged(known, knob)
     return dict(sorted(merged.items(), key=lambda item: item[1].knob.shown != "basic"))
 
 
 def _merged(known: Described, other: Described) -> Described:
-    """One knob of several methods; if their defaults differ, the default is the method's own."""
+    """A knob of several methods; if their defaults differ, the default is the method's own."""
     methods = (*known.methods, *other.methods)
     if known.default == other.default:
         return replace(known, methods=methods)
@@ -107,7 +107,7 @@ def _merged(known: Described, other: Described) -> Described:
 
 
 def check_pictures(count: int, name: str = "pictures") -> None:
-    """Raise SSDError unless one run may draw so many pictures; name: as the host calls it."""
+    """Raise SSDError if one run cannot draw this many pictures. name: the host's name for it."""
     if count < 1:
         raise SSDError(f"{name} {count}: must be at least 1")
     if count > MOST_PICTURES:

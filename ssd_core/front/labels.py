@@ -1,16 +1,13 @@
-"""Methods, plans and verdicts as text, the same in every host. Knows no host."""
+"""Methods and plans as text, the same in every host. Knows no host."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import fields
 
-from ..backbones.base import Backbone
-from ..engine.methods import AR, Method
+from ..engine.methods import Method
 from ..engine.methods.ssd import RowSchedule
 from ..engine.plan import Plan
-from ..weights.figures import stored_dtype
-from .compare import promise_holds, verdict
 
 
 def label(method: Method) -> str:
@@ -29,17 +26,15 @@ def label(method: Method) -> str:
 
 
 def knobs_of(method: Method, heads: bool = False) -> str:
-    """Every knob that has a value. heads: whether draft heads are there; without any, nothing is
-    said of what drafts.
-    """
+    """Every knob that has a value, except drafter "heads" if there are no draft heads."""
     known = {f.name: getattr(method, f.name) for f in fields(method)}
-    idle = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
+    unused = {"drafter"} if known.get("drafter") == "heads" and not heads else set()
     return ", ".join(f"{name} {value}" for name, value in known.items()
-                     if value is not None and name not in idle)
+                     if value is not None and name not in unused)
 
 
 def plan_text(method: Method, plan: Plan, where: str) -> str:
-    """Lines about what a run will take."""
+    """Lines with the method, its knobs and the passes of a run."""
     lines = [f"{method.name} on {where}: {knobs_of(method) or 'no knobs'}"]
     if plan.passes is None:
         about = f"usually about {plan.usual}, " if plan.usual else ""
@@ -53,30 +48,6 @@ def plan_text(method: Method, plan: Plan, where: str) -> str:
     if plan.paper_passes and plan.paper_ar_passes:
         lines.append(f"the paper counts {plan.paper_passes} against {plan.paper_ar_passes}")
     return "\n".join(lines)
-
-
-def claim(method: Method, backbone: Backbone, share: float | None = None) -> str:
-    """What can be claimed of a run, in a sentence that names the dtype if it matters.
-
-    share: of tokens equal to AR's, None if AR did not run.
-    """
-    if isinstance(method, AR):
-        return "AR itself"
-    kind = stored_dtype(backbone)
-    word = verdict(method, promise_holds(backbone), share, backbone.grid)
-    if share is not None:
-        return f"{word}{equal_tokens(share)} (measured, {kind})"
-    if word == "identical":
-        return "identical: this is AR's own picture for this seed"
-    if method.verdict_on(backbone.grid) == "identical":
-        return (f"{word} as AR: rounding in {kind} on this device may make it differ from AR's "
-                "own picture for this seed (Race measures it)")
-    return word
-
-
-def equal_tokens(share: float | None) -> str:
-    """For example ", 62% of tokens are AR's"; empty if it was not measured."""
-    return "" if share is None else f", {percent(share)} of tokens are AR's"
 
 
 def percent(share: float) -> str:

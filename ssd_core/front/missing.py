@@ -1,4 +1,4 @@
-"""What to tell a user about a known backbone whose files are missing or incomplete."""
+"""Messages about a known backbone whose files are missing or incomplete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def missing_files(row: KnownBackbone, folder: Path) -> dict[Source, list[str]]:
 
 
 def how_to_get(row: KnownBackbone, folder: Path, command: str) -> str:
-    """One line: what is missing, the command that downloads it, and how to do it by hand."""
+    """One line: the missing files, the command that downloads them, and where to put them."""
     size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
     absent = missing_files(row, folder)
     files = "; ".join(f"{', '.join(names)} of https://huggingface.co/{source.repo}"

@@ -17,10 +17,10 @@ from ..weights.load import BACKBONE_FILE, HEADS_FILE, backbones_in
 def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
     """(name, a file, family) of each backbone in a folder and its subfolders."""
     for folder in folders_below(root):
-        there = _backbones_in(folder, stamp(folder))
-        for path, family in there:
-            alone = folder != root and len(there) == 1
-            # postcard files with another name have always been listed by it
+        backbones = _backbones_in(folder, stamp(folder))
+        for path, family in backbones:
+            alone = folder != root and len(backbones) == 1
+            # postcard files with a name of their own are listed by it
             own_name = family == postcard.FAMILY and path.name != BACKBONE_FILE
             shown = path.parent if alone and not own_name else path
             yield shown.relative_to(root).as_posix(), path, family

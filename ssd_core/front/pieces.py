@@ -1,4 +1,4 @@
-"""The words that are drawn beside those that were typed, as hosts show them."""
+"""How hosts show a prompt that differs from the typed one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import groupby
 
 from .words import Words
 
-Piece = tuple[str, bool]  # a text, and whether it was added to what was typed
+Piece = tuple[str, bool]  # a text, and whether it was added to the typed prompt
 _TOKENS = re.compile(r"[a-z0-9'-]+|\s+|.", re.IGNORECASE | re.DOTALL)
 
 
 def pieces(typed: str, drawn: str) -> list[Piece]:
-    """The drawn prompt in pieces, in turn typed and added."""
+    """The drawn prompt split into pieces, alternately typed and added."""
     return [("".join(text for text, _ in group), added)
             for added, group in groupby(_marked(typed, drawn), key=lambda piece: piece[1])]
 
@@ -27,17 +27,17 @@ def _marked(typed: str, drawn: str) -> Iterator[Piece]:
 
 
 def shown(typed: Words, words: Sequence[Words]) -> list[list[Piece]]:
-    """The pieces of each picture's prompt; [] if all are drawn as they were typed."""
-    if all(one.prompt == typed.prompt for one in words):
+    """The pieces of each picture's prompt; [] if every prompt equals the typed one."""
+    if all(drawn.prompt == typed.prompt for drawn in words):
         return []
-    return [pieces(typed.prompt, one.prompt) for one in words]
+    return [pieces(typed.prompt, drawn.prompt) for drawn in words]
 
 
 def told(typed: Words, words: Sequence[Words], seeds: Sequence[int]) -> list[str]:
-    """Lines about the words that are drawn; [] if they are those that were typed."""
-    if all(one == typed for one in words):
+    """Lines with the prompts that are drawn; [] if they equal the typed ones."""
+    if all(drawn == typed for drawn in words):
         return []
-    prompts = [one.prompt for one in words]
+    prompts = [drawn.prompt for drawn in words]
     lines = ([f"drawn from: {prompts[0]}"] if len(set(prompts)) == 1 else
              [f"seed {seed} is drawn from: {prompt}"
               for seed, prompt in zip(seeds, prompts, strict=True)])

@@ -1,9 +1,9 @@
 """Turn engine events into messages of the live preview (protocol version 1, read by `web/`).
 
 A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
-and by the real decoder when there is time. All of it takes at most BUDGET of the run's time, not
-counting kept rows, which are shown once, at the start. Messages that do not fit the budget are
-merged into later ones. Knows no host.
+and decoded when there is time. Messages take at most BUDGET of the run's time; kept rows, shown
+once at the start, do not count. Messages beyond the budget are merged into later ones. Knows no
+host.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..engine.events import Event, Pass, RowsDone, Started
 from ..engine.methods import Method
 from ..engine.plan import Plan
 from ..model.grid import Grid
-from .compare import promise_holds, verdict
+from .guarantees import guarantee
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
 from .pieces import Piece
@@ -33,18 +33,18 @@ from .pixels import lengthened, pixels
 from .recipe import to_bytes
 
 VERSION = 1
-# Share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
+# The share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
 # that a busy machine does not stop the preview.
 BUDGET = 0.03
 PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
-KEPT_SECONDS = 0.5  # how long decoding may take for kept rows to be shown decoded
+KEPT_SECONDS = 0.5  # kept rows are shown decoded if that takes at most this long
 ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
 
 
 class Marks:
     """The state of every cell, and which cells changed since the last message.
 
-    tokens and final [B, R, C + 1]: the cells of unfinished rows that are final already.
+    tokens and final [B, R, C + 1]: final cells of rows that are not finished yet.
     """
 
     def __init__(self, pictures: int, grid: Grid) -> None:
@@ -53,14 +53,14 @@ class Marks:
         self.letters = np.full(shape, UNTOUCHED, np.uint8)
         self.tokens, self.final = np.zeros(shape, np.int64), np.zeros(shape, bool)
         self.columns = grid.columns
-        self.pending: list[Pass] = []  # read only for a message: most passes get none
+        self.pending: list[Pass] = []  # read only when a message is sent
 
     def note(self, event: Pass) -> None:
         if event.stage != "prefill":
             self.pending.append(event)
 
     def told(self) -> dict:
-        """`first` and `marks` of a message; `first` is one number if all pictures agree."""
+        """`first` and `marks` of a message; `first` is a single number if all pictures agree."""
         first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
         marks = [row[a:b].tobytes().decode("ascii")
@@ -69,19 +69,19 @@ class Marks:
         return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
 
     def whole(self) -> dict:
-        """`first` and `marks` of one message with every cell, for viewers who missed the others."""
+        """`first` and `marks` of a message with every cell, for viewers who missed the others."""
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
         return {"first": 0, "marks": [row.tobytes().decode("ascii") for row in cells]}
 
     def _settle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Apply the pending passes in order; return the range of raster cells [B] they changed."""
+        """Apply the pending passes; return first and end [B] of the raster cells they changed."""
         every = np.arange(len(self.letters))[:, None]
         rasters = []
         for event in self.pending:
             y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
-            letters, there = letters_of(event).cpu().numpy(), self.letters[every, y, x]
-            judged_before = (letters == COMMITTED) & np.isin(there, (ACCEPTED, REPAIRED))
-            self.letters[every, y, x] = np.where(judged_before, there, letters)
+            letters, current = letters_of(event).cpu().numpy(), self.letters[every, y, x]
+            already_judged = (letters == COMMITTED) & np.isin(current, (ACCEPTED, REPAIRED))
+            self.letters[every, y, x] = np.where(already_judged, current, letters)
             if event.stage == "verify":  # elsewhere an accepted token may still change
                 self.tokens[every, y, x] = event.tokens.cpu().numpy()
                 self.final[every, y, x] |= np.isin(letters, (ACCEPTED, COMMITTED))
@@ -92,19 +92,19 @@ class Marks:
 
 
 def letters_of(event: Pass) -> torch.Tensor:
-    """int64 [B, n]: a rejected token was repaired, or in a sliding window is still a draft."""
+    """int64 [B, n]: a rejected token was repaired; in a sliding window it is still a draft."""
     if event.accepted is None:
         return torch.full_like(event.tokens, COMMITTED)
-    fallen = DRAFT if event.stage == "verify" else REPAIRED
-    letters = torch.where(event.accepted, ACCEPTED, fallen)
+    rejected = DRAFT if event.stage == "verify" else REPAIRED
+    letters = torch.where(event.accepted, ACCEPTED, rejected)
     letters[:, : event.refed] = COMMITTED
     return letters
 
 
 class Preview:
-    """One run on one panel. Call it with every event, then call `finish` or `cancel`.
+    """The preview of a run on a panel. Call it with every event, then call `finish` or `cancel`.
 
-    If memory runs out, the run continues: rows then use plain colours. If it runs out again, the
+    If memory runs out, the run continues and rows use plain colours. If it runs out again, the
     preview is cancelled.
     """
 
@@ -132,7 +132,7 @@ class Preview:
         self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
 
     def __call__(self, event: Event, seconds: float) -> None:
-        """Process an event; seconds: what the run itself has taken so far."""
+        """Process an event. seconds: the run's own time so far."""
         if self.over:
             return
         begin = time.thread_time()
@@ -144,7 +144,7 @@ class Preview:
 
     @contextmanager
     def _spared(self) -> Iterator[None]:
-        """If memory runs out, stop using the decoder; the second time cancel the preview."""
+        """If memory runs out, stop using the decoder; if it runs out again, cancel the preview."""
         try:
             yield
         except Exception as error:
@@ -185,31 +185,31 @@ class Preview:
             self._show_kept()
 
     def _show_kept(self) -> None:
-        """Show the kept rows: decoded if that is quick, since they are to look as they did."""
+        """Show the kept rows, decoded if that is quick, so that they look as in their picture."""
         if self._moves_weights or self.decode_seconds > KEPT_SECONDS:
-            kept = self.looked_up(0, self.first_row)
+            strips = self.looked_up(0, self.first_row)
         else:
-            kept = self.decoded(0, self.first_row)
+            strips = self.decoded(0, self.first_row)
             self.refined = self.first_row
-        self._send_rows(0, kept, refined=self.refined > 0, kept=True)
+        self._send_rows(0, strips, refined=self.refined > 0, kept=True)
 
     def _verdict(self, identical: float | None) -> str:
-        return verdict(self.method, promise_holds(self.backbone), identical, self.backbone.grid)
+        return guarantee(self.method, self.backbone, identical)
 
     def _tell_pass(self, event: Pass) -> None:
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),
                   acceptance=self._acceptance(event), row=self.row, **self.marks.told())
 
     def _acceptance(self, event: Pass) -> float | None:
-        """The share of drafts that stood, as the run's statistics count it; None without drafts."""
+        """The share of unchanged drafts, as the run's statistics count it; None without drafts."""
         if event.stood is None:
             return None
         are_cells = event.cells[:, event.refed :, 1] < self.grid.columns  # no forced row ends
-        stood = event.stood[:, event.refed :][are_cells].float()
-        return stood.mean().item() if stood.numel() else None
+        unchanged = event.stood[:, event.refed :][are_cells].float()
+        return unchanged.mean().item() if unchanged.numel() else None
 
     def _tell_cells(self) -> None:
-        """Paint the final cells of rows in flight, if they reach beyond the first of these rows."""
+        """Paint the final cells of unfinished rows, if any lies below the first of these rows."""
         final = self.marks.final[:, self.row :, :-1]
         reach = np.flatnonzero(final.any((0, 2)))
         if not reach.size or reach[-1] == 0:
@@ -232,32 +232,32 @@ class Preview:
 
     @property
     def _moves_weights(self) -> bool:
-        """Whether decoding in mid-run moves weights to the device and back (offload)."""
+        """Whether decoding during a run moves weights to the device and back (offload)."""
         return self.backbone.turns is not None
 
     def _paint(self) -> None:
-        """Show the final rows: in plain colours, or decoded if the budget allows it."""
+        """Show the final rows, decoded if the budget allows it, else in plain colours."""
         if self._moves_weights or self.decode_seconds > REFINING * self._left():
             return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
         begin = time.thread_time()
-        first = max(0, self.refined - 1)  # its lower neighbours were unknown before
+        first = max(0, self.refined - 1)  # the row below it was unknown before
         strips = self.decoded(first, self.row)
         self.decode_seconds = time.thread_time() - begin
         self.refined = self.row
         return self._send_rows(first, strips, refined=True)
 
     def looked_up(self, first: int, last: int) -> np.ndarray:
-        """uint8 [B, h, W, 3] of rows first..last-1, every cell in its code's colour."""
+        """Rows first..last-1 as uint8 [B, h, W, 3], every cell in its code's colour."""
         return self.enlarged(self.palette.colours[self.tokens[:, first:last]])
 
     def enlarged(self, cells: np.ndarray) -> np.ndarray:
-        """[B, rows, C, channels], one number per cell -> the same as pixels."""
+        """Enlarge cells [B, rows, C, channels] to pixels [B, h, W, channels]."""
         width, height = self.backbone.size
         tall = cells.repeat(height // self.grid.rows, axis=1)
         return tall.repeat(width // self.grid.columns, axis=2)
 
     def decoded(self, first: int, last: int) -> np.ndarray:
-        """The same by the decoder; unfinished rows repeat the last final row as its input."""
+        """The same, decoded; the decoder's input repeats the last final row below it."""
         tokens = lengthened(torch.from_numpy(self.tokens), last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         return self._cut(whole, first, last)
@@ -277,7 +277,7 @@ class Preview:
 
     def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
                identical: float | None = None) -> None:
-        """Paint the rest, or the finished pictures [B, H, W, 3], and send the statistics.
+        """Paint the remaining rows, or the finished pictures [B, H, W, 3], and send the statistics.
 
         identical: share of tokens equal to AR's, None if it was not measured.
         """
@@ -299,9 +299,9 @@ class Preview:
                   verdict=self._verdict(identical), identical=identical)
 
     def refine(self, within: float = math.inf) -> None:
-        """Show all final rows decoded, unless that is expected to take more than `within` seconds.
+        """Show all final rows decoded, if that is expected to take at most `within` seconds.
 
-        The run may go on afterwards.
+        The run may continue afterwards.
         """
         if self.over or self.decode_seconds > within:
             return
@@ -313,19 +313,19 @@ class Preview:
                 self.refined = self.row
 
     def pause(self) -> None:
-        """Show all final rows decoded, and say that the rest is left for later."""
+        """Show all final rows decoded and end the preview as paused."""
         self.refine()
         self.cancel("paused")
 
     def cancel(self, reason: str) -> None:
-        """reason: "interrupted", "paused" or "failed"; does nothing if the run has ended."""
+        """End an unfinished preview. reason: "interrupted", "paused" or "failed"."""
         if not self.over:
             self.over = True
             self.send("cancelled", reason=reason)
 
 
 def png(pixels: np.ndarray) -> str:
-    """uint8 [h, W, 3 or 4] -> a PNG in base64, with fast compression because it is sent at once."""
+    """Encode uint8 [h, W, 3 or 4] as a PNG in base64, with fast compression."""
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

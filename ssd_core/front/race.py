@@ -1,4 +1,4 @@
-"""Run several methods, side by side or one after the other, each on its own clock."""
+"""Run several requests, interleaved or one after the other, each on its own clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Clock = Callable[[], float]
 
 def timed(run: Iterator[Event], clock: Clock = time.perf_counter
           ) -> Generator[tuple[float, Event], None, None]:
-    """(seconds, event); seconds counts only the time spent inside the run so far."""
+    """Yield (seconds, event); seconds counts only the time spent inside the run so far."""
     seconds = 0.0
     while True:
         begin = clock()
@@ -26,10 +26,10 @@ def timed(run: Iterator[Event], clock: Clock = time.perf_counter
 
 def race(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
          ) -> Generator[tuple[int, float, Event], None, None]:
-    """(panel, seconds, event): the run with the least time on its own clock takes the next step.
+    """Yield (panel, seconds, event); the run with the least time on its clock takes the next step.
 
-    Every panel thus shows what it would show at that moment if its run were alone. Ends when all
-    runs have ended; closing the generator closes all runs.
+    Every panel thus shows what it would show at that moment if its run were alone. Closing the
+    generator closes all runs.
     """
     clocks = dict.fromkeys(range(len(runs)), 0.0)
     steps = [timed(run, clock) for run in runs]
@@ -49,9 +49,9 @@ def race(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_
 
 def in_turn(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
             ) -> Generator[tuple[int, float, Event], None, None]:
-    """(panel, seconds, event): each run goes to its end before the next one takes memory.
+    """Yield (panel, seconds, event); each run ends before the next one allocates memory.
 
-    The first event of every run comes first: by then no run has allocated anything.
+    The first events of all runs come first; they precede every allocation.
     """
     steps = [timed(run, clock) for run in runs]
     try:

@@ -1,10 +1,9 @@
-"""The recipe inside every PNG: what made the picture, and the tokens it consists of.
+"""The recipe inside every PNG: the settings that made the picture, and its tokens.
 
-It has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other tools
-read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`). Version 1
-did not name the version of the noise field; its pictures use version 1. Tokens are stored as
-{"shape": [R, C], "data": base64}; data is little-endian int32 in raster order, the same bytes that
-`tokens_sha256` hashes. Files are not trusted: everything read is checked.
+A PNG has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other
+tools read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`).
+Tokens are stored as {"shape": [R, C], "data": base64}; data is little-endian int32 in raster order,
+the bytes that `tokens_sha256` hashes. Files are not trusted: everything that is read is checked.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from .workflow import workflow_of
 
 VERSION = 2
 CHUNK = "ssd_recipe"
-OLDER_DTYPE = "fp32"  # of recipes that name none
+OLDER_DTYPE = "fp32"  # of recipes without a dtype
 MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
 MAX_SIDE = 1024
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
@@ -61,13 +60,13 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
                 drawn: Words | None = None) -> dict:
     """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
 
-    drawn: the words it was drawn from; None: those that were typed.
+    drawn: the words it was drawn from; None: the typed ones.
     """
     from .. import __version__
 
     known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
                      negative=negative, keep_rows=keep_rows, drawn=drawn)
-    del known["numerics"]  # says nothing any more
+    del known["numerics"]  # has no meaning any more
     return {
         **known,
         "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
@@ -77,7 +76,7 @@ def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
 def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
              index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
              drawn: Words | None = None) -> dict:
-    """The part of a recipe that is known before the run and decides what it draws."""
+    """The part of a recipe that is known before the run and determines the picture."""
     typed = Words(prompt, negative)
     return {
         "version": VERSION,
@@ -93,16 +92,16 @@ def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampl
 
 def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
              extra: Mapping[str, str] | None = None) -> None:
-    """Write `png_bytes` of a picture; completely or, with SSDError, not at all."""
+    """Write `png_bytes` of a picture to a file, completely or not at all (SSDError)."""
     with written_whole(path) as temporary:
         temporary.write_bytes(png_bytes(picture, recipe, extra))
 
 
 def png_bytes(picture: torch.Tensor, recipe: dict | None,
               extra: Mapping[str, str] | None = None) -> bytes:
-    """Picture [H, W, 3] float 0..1 as a PNG; recipe None tells nothing about its making.
+    """Picture [H, W, 3] float 0..1 as a PNG with its recipe, if any.
 
-    extra: further text chunks; without them a workflow for ComfyUI is added.
+    extra: further text chunks; None: a workflow for ComfyUI is added.
     """
     pixels, info, file = to_bytes(picture), PngInfo(), BytesIO()
     if recipe is not None:
@@ -134,7 +133,7 @@ def parameters(recipe: Mapping) -> str:
 
 
 def drawn_as(recipe: Mapping) -> dict[str, str]:
-    """The words that an expanded prompt was drawn from, quoted because of their commas."""
+    """The expanded prompts that the picture was drawn from, quoted because of their commas."""
     words = drawn_words(recipe)
     return {key: json.dumps(text, ensure_ascii=False)
             for key, text in (("Expanded prompt", words.prompt),
@@ -191,7 +190,7 @@ def recipe_tokens(recipe: Mapping) -> torch.Tensor:
 
 
 def read_recipe(path: Path) -> dict:
-    """The checked recipe inside a PNG; SSDError if it has none or the recipe is invalid."""
+    """The checked recipe inside a PNG; SSDError if there is none or it is invalid."""
     with opened(path) as image:
         recipe = recipe_of(path, image)
     if recipe is None:
@@ -201,10 +200,10 @@ def read_recipe(path: Path) -> dict:
 
 
 def kept_tokens(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
-    """Tokens [1, R, C] of a PNG for this backbone, and one phrase about where they came from.
+    """Tokens [1, R, C] of a PNG for this backbone, and a phrase about their source.
 
-    They come from its recipe if that names this backbone and the pixels are unchanged; otherwise
-    the picture is encoded. A picture of another size raises SSDError; it is never resized.
+    They are read from the recipe if it names this backbone and the pixels are unchanged; otherwise
+    the picture is encoded. Raises SSDError for a picture of another size; it is never resized.
     """
     with opened(path) as image:
         recipe = recipe_of(path, image)
@@ -240,7 +239,7 @@ def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tenso
 
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
-    """A PNG with its header read but not its pixels; read errors become one SSDError."""
+    """Open a PNG; only its header is read. Read errors, also of the block, become SSDError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -267,12 +266,13 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
 
 
 def checked(path: Path, recipe: object) -> dict:
-    """A recipe with all keys; ValueError or TypeError if it is damaged, SSDError if it was written
-    in another format."""
+    """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
+    another version.
+    """
     if not isinstance(recipe, dict):
         raise ValueError("not an object")
     require_version(path, recipe)
-    # min_p, dtype and numerics were not in every recipe of this version
+    # some recipes of this version lack min_p, dtype and numerics
     recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
     check(recipe)
     return recipe
@@ -288,7 +288,7 @@ def refuse_constant(name: str) -> float:
 
 
 def require_version(path: Path, recipe: Mapping) -> None:
-    """SSDError if the recipe, or the noise field that it needs, has another version than ours."""
+    """Raise SSDError if the recipe or its noise field has another version than this program."""
     for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
         version = recipe.get(key)
         if not is_int(version) or version != own:
@@ -303,7 +303,7 @@ def sampling_of(recipe: Mapping) -> Sampling:
 
 
 def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
-    """One line if a recipe's picture was drawn with these weights in another dtype."""
+    """A note if a recipe's picture was drawn with these weights in another dtype."""
     drawn, here = recipe["dtype"], stored_dtype(backbone)
     if recipe["backbone"]["sha256"] != backbone.sha256 or drawn == here:
         return None
@@ -314,8 +314,7 @@ def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
 def check(recipe: Mapping) -> None:
     """Raise ValueError unless every field has the right type and range.
 
-    Readers of a recipe rely on this check alone: FIELDS are required, OPTIONAL fields may be
-    missing.
+    Readers of a recipe rely on this check. FIELDS are required, OPTIONAL fields may be missing.
     """
     for key, kind in FIELDS.items():
         require(recipe, key, kind)
@@ -336,7 +335,7 @@ def check(recipe: Mapping) -> None:
 
 
 def method_of(recipe: Mapping) -> Method:
-    """The recipe's method with its knobs; knobs that the method does not have are ignored.
+    """The recipe's method with its knobs; knobs that the method lacks are ignored.
 
     Raises SSDError for an unknown method or an illegal knob.
     """
@@ -360,12 +359,12 @@ def is_count(value: object) -> bool:
     return is_int(value) and 0 <= value <= LARGEST
 
 
-def is_given(value: object) -> bool:
+def is_set(value: object) -> bool:
     return value is not None
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Whether it is text that can be encoded; half of a surrogate pair cannot."""
+    """Whether it is text that can be encoded, without half a surrogate pair."""
     return isinstance(value, str) and is_unicode(value)
 
 
@@ -391,7 +390,7 @@ FIELDS: dict[str, Callable[[object], bool]] = {
     "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
     "keep_rows": is_count, "tokens": is_mapping,
     **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
-                    is_given)}
+                    is_set)}
 OPTIONAL: dict[str, Callable[[object], bool]] = {
     "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
     "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

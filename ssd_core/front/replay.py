@@ -1,8 +1,7 @@
-"""A run played again from its preview messages: the pictures at every moment. Knows no host.
+"""Replay a run from its preview messages: the pictures at every moment. Knows no host.
 
-Whoever kept the messages of front/preview.py can replay the run: nothing is decoded again. What was
-final at a moment has the pixels that the finished picture has there, where the live preview may
-have had time for plain colours only. film.py turns the moments into a file.
+Nothing is decoded again: final cells have the pixels of the finished picture, even where the live
+preview had time for plain colours only. film.py writes the moments to a file.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from PIL import Image
 from ..errors import SSDError
 from .preview import ACCEPTED, COMMITTED, DRAFT, REPAIRED, UNTOUCHED
 
-SHORTEST, LONGEST = 3.0, 12.0  # s of a film; in between it takes as long as the run did
-HOLD = 2.0  # s that the finished picture stays
+SHORTEST, LONGEST = 3.0, 12.0  # s of a film; otherwise it is as long as the run
+HOLD = 2.0  # s that the finished picture is shown
 FPS = 12
-GROUND, PEN, GAP = 32, 255, 8  # grey of what is not drawn yet; the line of the pen; px
-TILE = 8  # px of the patterns below; the same as web/drawing.js, which a test compares
+GROUND, PEN, GAP = 32, 255, 8  # grey of rows not drawn yet; grey of the pen; px
+TILE = 8  # px of the patterns below; a test compares them with web/drawing.js
 SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
 BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What could be seen at one moment: `picture` uint8 [H, W, 3], for `seconds` of the film."""
+    """A picture uint8 [H, W, 3] that the film shows for `seconds`."""
 
     picture: np.ndarray
     seconds: float
@@ -41,35 +40,35 @@ class Moment:
 
 def moments(messages: Sequence[Mapping], overlay: bool = False, length: float | None = None,
             fps: int = FPS) -> Iterator[Moment]:
-    """The film of a run, at most `fps` moments a second; several pictures stand side by side.
+    """The film of a run, at most `fps` moments per second; several pictures are side by side.
 
-    messages: of one run or race, from `started` on, as a Preview sent them. overlay: tint the cells
-    by what became of their drafts. length: seconds of the film without its end; None takes those of
-    the run, within SHORTEST and LONGEST. Raises SSDError if there is nothing to replay.
+    messages: of a run or race, from `started` on, as a Preview sent them. overlay: tint the cells
+    by the fate of their drafts. length: seconds of the film without HOLD; None: those of the run,
+    within SHORTEST and LONGEST. Raises SSDError if there is nothing to replay.
     """
-    told = timed(messages)
-    if not told:
+    timeline = timed(messages)
+    if not timeline:
         raise SSDError("nothing to replay: this run's preview was not kept; draw the picture again")
-    ran = max(told[-1][0], 1e-9)
-    length = min(max(ran, SHORTEST), LONGEST) if length is None else length
+    duration = max(timeline[-1][0], 1e-9)
+    length = min(max(duration, SHORTEST), LONGEST) if length is None else length
     frames = max(2, math.ceil(length * fps))
-    cuts = np.searchsorted([seconds for seconds, _ in told],
-                           np.linspace(0, ran, frames), side="right").tolist()
+    cuts = np.searchsorted([seconds for seconds, _ in timeline],
+                           np.linspace(0, duration, frames), side="right").tolist()
     finished = finished_pictures(messages)
     screens: dict[int, Screen] = {}
-    held, done = 0.0, 0
+    pending, done = 0.0, 0
     for upto, after in pairwise([*cuts, None]):
-        for _, message in told[done:upto]:
+        for _, message in timeline[done:upto]:
             take(screens, message, finished)
-        done, held = upto, held + length / frames
-        if upto != after:  # else nothing new is seen in the next frame
-            yield Moment(seen(screens, overlay), held + (HOLD if after is None else 0))
-            held = 0.0
+        done, pending = upto, pending + length / frames
+        if upto != after:  # otherwise the next frame shows nothing new
+            yield Moment(seen(screens, overlay), pending + (HOLD if after is None else 0))
+            pending = 0.0
 
 
 def grown(picture: np.ndarray, rows: int, first: int = 0, length: float = SHORTEST
           ) -> Iterator[Moment]:
-    """A film of a finished picture uint8 [H, W, 3] whose preview was not kept: row by row."""
+    """A film that reveals a finished picture uint8 [H, W, 3] row by row, without messages."""
     tall = len(picture) // rows
     for row in range(first, rows + 1):
         part = np.full_like(picture, GROUND)
@@ -80,12 +79,12 @@ def grown(picture: np.ndarray, rows: int, first: int = 0, length: float = SHORTE
 
 
 def timed(messages: Sequence[Mapping]) -> list[tuple[float, Mapping]]:
-    """(seconds on the run's own clock, message) in order; panels of a race ran side by side.
+    """(seconds on the run's own clock, message), in order of time over all panels.
 
-    Messages of a run whose start is missing are left out.
+    Messages of a run without `started` are dropped.
     """
     clocks: dict[int, float] = {}
-    told = []
+    timeline = []
     for message in messages:
         panel = message["panel"]
         if message["kind"] == "started":
@@ -94,14 +93,14 @@ def timed(messages: Sequence[Mapping]) -> list[tuple[float, Mapping]]:
             clocks[panel] = max(clocks[panel], message.get("seconds") or 0.0)
         else:
             continue
-        told.append((clocks[panel], message))
-    return sorted(told, key=itemgetter(0))
+        timeline.append((clocks[panel], message))
+    return sorted(timeline, key=itemgetter(0))
 
 
 def finished_pictures(messages: Sequence[Mapping]) -> dict[str, np.ndarray]:
-    """The pictures of each run as they were decoded last, uint8 [B, h, W, 3], by the run's id.
+    """The pictures as each run last decoded them, uint8 [B, h, W, 3], by the run's id.
 
-    h is less than the picture's height if the run was stopped.
+    If the run was stopped, h is less than the picture's height.
     """
     last = {message["run"]: message["strips"] for message in messages
             if message["kind"] == "rows" and message["refined"] and message["first"] == 0}
@@ -110,9 +109,9 @@ def finished_pictures(messages: Sequence[Mapping]) -> dict[str, np.ndarray]:
 
 
 class Screen:
-    """One run's pictures: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C].
+    """The pictures of a run: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C].
 
-    finished: the pictures as far as they are known from the run's end, uint8 [B, h, W, 3].
+    finished: the pictures at the run's end, uint8 [B, h, W, 3].
     """
 
     def __init__(self, started: Mapping, finished: np.ndarray | None = None) -> None:
@@ -139,12 +138,12 @@ class Screen:
         starts = [first] * len(lines) if isinstance(first, int) else first
         for marks, start, line in zip(self.marks, starts, lines, strict=True):
             new = np.frombuffer(line.encode("ascii"), np.uint8)
-            there = marks[start : start + len(new)]
-            marks[start : start + len(new)] = np.where(new == COMMITTED, settled(there, new),
-                                                       np.where(new == UNTOUCHED, there, new))
+            current = marks[start : start + len(new)]
+            marks[start : start + len(new)] = np.where(new == COMMITTED, settled(current, new),
+                                                       np.where(new == UNTOUCHED, current, new))
 
     def seen(self, overlay: bool) -> np.ndarray:
-        """The pictures as they stand, uint8 [B, H, W, 3], with a line where the pen is."""
+        """The current pictures, uint8 [B, H, W, 3], with a line at the first row not drawn."""
         shown = self._tinted() if overlay else self.pixels.copy()
         if 0 < self.row < self.rows:
             for picture in shown:
@@ -156,7 +155,7 @@ class Screen:
         tall, wide = height // self.rows, width // self.columns
         marks = self.marks.reshape(count, self.rows, self.columns).copy()
         painted = marks[:, : self.row]
-        painted[painted == COMMITTED] = UNTOUCHED  # grey only until the pixels are there
+        painted[painted == COMMITTED] = UNTOUCHED  # grey only until their pixels are painted
         tints = tiles(tall, wide)[marks].transpose(0, 1, 3, 2, 4, 5)
         tints = tints.reshape(count, self.rows * tall, self.columns * wide, 4)
         alpha = tints[..., 3:] / np.float32(255)
@@ -164,14 +163,14 @@ class Screen:
 
 
 def settled(marks: np.ndarray, final: np.ndarray | int) -> np.ndarray:
-    """Marks of cells that became final: a judgement stays, a draft or nothing becomes `final`."""
+    """Marks of cells that became final: accepted and repaired ones stay, others get `final`."""
     return np.where(np.isin(marks, (UNTOUCHED, DRAFT)), final, marks)
 
 
 def paste(pixels: np.ndarray, strip: str, top: int, finished: np.ndarray) -> None:
-    """Paint over the lines from `top` on where a strip (a PNG in base64) is opaque.
+    """Paint the opaque pixels of a strip (a PNG in base64) from line `top` on.
 
-    The colours are those of the finished picture uint8 [h, W, 3], below its last line the strip's.
+    Colours are those of the finished picture uint8 [h, W, 3]; below its last line, the strip's.
     """
     colours = rgba(strip)
     known = finished[top : top + len(colours)]
@@ -180,7 +179,7 @@ def paste(pixels: np.ndarray, strip: str, top: int, finished: np.ndarray) -> Non
 
 
 def rgba(strip: str) -> np.ndarray:
-    """A PNG in base64 -> uint8 [h, W, 4]."""
+    """Decode a PNG in base64 to uint8 [h, W, 4]."""
     with Image.open(io.BytesIO(base64.b64decode(strip)), formats=["PNG"]) as image:
         return np.asarray(image.convert("RGBA"))
 
@@ -198,15 +197,15 @@ def take(screens: dict[int, Screen], message: Mapping,
 
 
 def seen(screens: Mapping[int, Screen], overlay: bool) -> np.ndarray:
-    """All pictures of all panels in one, in nearly square order."""
-    pictures = [one for panel in sorted(screens) for one in screens[panel].seen(overlay)]
+    """All pictures of all panels as one picture, in a nearly square grid."""
+    pictures = [picture for panel in sorted(screens) for picture in screens[panel].seen(overlay)]
     return side_by_side(pictures)
 
 
 def side_by_side(pictures: Sequence[np.ndarray]) -> np.ndarray:
-    """Pictures uint8 [H, W, 3] of any sizes in one, GAP px apart."""
+    """Pictures uint8 [H, W, 3] of any sizes as one picture, GAP px apart."""
     columns = math.ceil(math.sqrt(len(pictures)))
-    height, width = (max(sides) for sides in zip(*(one.shape[:2] for one in pictures),
+    height, width = (max(sides) for sides in zip(*(picture.shape[:2] for picture in pictures),
                                                  strict=True))
     lines = math.ceil(len(pictures) / columns)
     shape = (lines * (height + GAP) - GAP, columns * (width + GAP) - GAP, 3)
@@ -218,7 +217,7 @@ def side_by_side(pictures: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def tiles(tall: int, wide: int) -> np.ndarray:
-    """The tint of every letter for cells of tall x wide px: uint8 [256, tall, wide, 4]."""
+    """The tint of every letter for cells of tall x wide px, uint8 [256, tall, wide, 4]."""
     table = np.zeros((256, tall, wide, 4), np.uint8)
     for letter in (ACCEPTED, REPAIRED, DRAFT, COMMITTED):
         table[letter] = np.asarray(Image.fromarray(tile(letter)).resize((wide, tall), 0))
@@ -226,7 +225,7 @@ def tiles(tall: int, wide: int) -> np.ndarray:
 
 
 def tile(letter: int) -> np.ndarray:
-    """A letter's pattern uint8 [TILE, TILE, 4]; its last line and column stay clear as a grid."""
+    """A letter's pattern uint8 [TILE, TILE, 4]; its last line and column are clear, as a grid."""
     return np.array([[NONE if TILE - 1 in (x, y) else tint(letter, x, y) for x in range(TILE)]
                      for y in range(TILE)], np.uint8)
 

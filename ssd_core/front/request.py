@@ -1,4 +1,4 @@
-"""One run as every host requests it (`Request`), and its outcome (`Result`). Knows no host."""
+"""A run as every host requests it (`Request`), and its outcome (`Result`). Knows no host."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from . import labels
-from .compare import identical_share, promise_holds, verdict
 from .fallback import resolved_method
+from .guarantees import guarantee, guarantee_text, identical_share
 from .knobs import check_pictures
 from .pixels import pixels
 from .preview import Preview
@@ -38,23 +38,22 @@ from .words import Words, drawn_words, expansions, shared
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One run. A host sets the fields; afterwards they hold what the run will use.
+    """A run. A host sets the fields; afterwards they hold the values that the run will use.
 
-    backbone: as loaded; `sized` is the one of this size. method: resolved. heads: the draft heads,
-    None if the method uses none. sampling: with its cfg set. size: (width, height) in px, set.
-    negative: None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
-    fall_back: see `resolved_method`; its note is in `note`. named: the user names this very method,
-    as in a comparison, so that no quicker one takes its place; so it is without fall_back. device:
-    where it will draw, if the backbone is elsewhere now. threads: exactly so many; None: those that
-    are quickest. choice: what was chosen for this machine, and what it costs. alone: whether the
-    pictures are done sooner one after the other (`parts`). asked: the method before any choice.
-    drawn_before: a line about the picture that a recipe draws again, for `notes`. expand: whether
-    the backbone says what the prompt leaves open, picture i by seed + i. open: names of additions
-    to leave away. fixed: the words to draw, for all pictures or for each, whatever `expand` is: a
-    picture that is kept, varied or drawn again has those of its parent; () if there are none.
+    backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
+    if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
+    None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept. fall_back: see
+    `resolved_method`; its note is in `note`. named: the user chose this very method, as in a
+    comparison, so that no quicker one replaces it; implied if fall_back is False. device: where it
+    will draw, if the backbone is elsewhere now. threads: their exact number; None: the quickest.
+    choice: what was chosen for this machine, and its cost. alone: whether the pictures are done
+    sooner one after the other (`parts`). asked: the method before any choice. drawn_before: a line
+    about the picture that a recipe draws again, for `notes`. expand: whether the backbone completes
+    the prompt, picture i by seed + i. open: names of additions to omit. fixed: the words to draw,
+    for all pictures or for each, whatever `expand` is: those of the parent for a picture that is
+    kept, varied or drawn again; () if there are none.
 
-    Raises SSDError if size, method and heads do not fit together; `check` does the same for the
-    other fields.
+    Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
     """
 
     backbone: Backbone
@@ -93,7 +92,7 @@ class Request:
         self._choose(backbone, method)
 
     def _choose(self, backbone: Backbone, method: Method) -> None:
-        """Take the window, or AR for `exact`, that costs least time on this machine."""
+        """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
         choice, rows = Choice(method), self.keep_rows
         legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
         if legal:
@@ -117,17 +116,17 @@ class Request:
                   device: torch.device | None = None) -> Request:
         """The request that draws the picture of a checked recipe again.
 
-        device: see `Request`. A window that an older recipe left open is the device's usual one.
-        Raises SSDError if backbone or heads are not those that the recipe names.
+        device: see `Request`. A window that an older recipe left open becomes the device's default.
+        Raises SSDError if backbone or heads are not those of the recipe.
         """
-        for what, here, there in (
+        for what, loaded, wanted in (
                 ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
                 ("draft heads", heads and heads.sha256, recipe["heads"])):
-            if there not in (here, None):
+            if wanted not in (loaded, None):
                 raise SSDError(
-                    f"the recipe was made with {what} {there[:10]}, but {here[:10]} is loaded: "
-                    "load the recipe's own first" if here else
-                    f"the recipe was made with {what} {there[:10]}, and none are loaded: load the "
+                    f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
+                    "load the recipe's own first" if loaded else
+                    f"the recipe was made with {what} {wanted[:10]}, and none are loaded: load the "
                     "recipe's own first")
         rows = recipe["keep_rows"]
         heads = None if recipe["heads"] is None else heads
@@ -146,30 +145,29 @@ class Request:
     def sized(self) -> Backbone:
         """The backbone at this run's size.
 
-        Made anew on each access, because its tables must be on the device where the weights are
-        now.
+        Made anew on each access, because its tables must be on the current device of the weights.
         """
         return self.backbone.resized(self.size)
 
     def check(self) -> None:
-        """Raise SSDError if anything is wrong, without computing anything."""
+        """Raise SSDError if the run cannot start; computes nothing."""
         self.events().close()
 
     def prepare(self) -> PreparedRun:
-        """Check everything; nothing is allocated. Raises SSDError."""
+        """Check and resolve the run; nothing is allocated. Raises SSDError."""
         check_pictures(self.pictures)
-        words = self.words
-        run = prepare(self.sized, [one.prompt for one in words], self.method, self.heads,
-                      self.sampling, words[0].negative, keep=self.keep, keep_rows=self.keep_rows,
+        drawn = self.words
+        run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
+                      self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
                       threads=self.threads or self.choice.threads)
         return replace(run, plan=replace(run.plan, choice=self.told or run.plan.choice))
 
     def events(self) -> Generator[Event, None, None]:
-        """Run and yield events. Raises SSDError before the run starts if anything is wrong."""
+        """Run and yield events. Raises SSDError, if at all, before the run starts."""
         return self.prepare().events()
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
-        """Run to the end; on_event is called with every event."""
+        """Run to the end. on_event is called with every event."""
         result = Result(self)
         for event in self.events():
             on_event(event)
@@ -177,9 +175,9 @@ class Request:
         return result
 
     def parts(self) -> list[Request]:
-        """The requests that draw these pictures soonest: this one, or one for each picture."""
+        """The requests that draw these pictures soonest: this one, or one per picture."""
         legal = self.keep is None or len(self.keep) in (1, self.pictures)
-        if not self.alone or not legal:  # of what is illegal the run itself complains
+        if not self.alone or not legal:  # the run itself refuses an illegal keep
             return [self]
         tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
         return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.later(n),
@@ -188,7 +186,7 @@ class Request:
                 for n in range(self.pictures)]
 
     def learn(self) -> None:
-        """Measure the pace here for later requests, if it is not known: where the weights are."""
+        """Measure the pace on the current device of the weights for later requests, if unknown."""
         pace_of(self.sized, self.pictures, self.branches, self.heads)
 
     @property
@@ -198,13 +196,13 @@ class Request:
 
     @property
     def plan(self) -> Plan:
-        """Passes, and in `choice` what was chosen for this machine, with its cost."""
+        """The plan; its `choice` says what was chosen for this machine, and its cost."""
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
         return replace(known, choice=self.told or known.choice)
 
     @property
     def told(self) -> str:
-        """What was chosen for this machine and what it costs, in one line; empty if unknown."""
+        """A line with the choice for this machine and its cost; empty if unknown."""
         if not self.alone:
             return self.choice.text
         return (f"{self.pictures} pictures one after the other, each "
@@ -212,19 +210,19 @@ class Request:
 
     @cached_property
     def expansions(self) -> list[Expanded]:
-        """What expansion makes of the prompt, by picture; [] where nothing is expanded."""
+        """The expanded prompt of each picture; [] if nothing is expanded."""
         if not self.expand or self.fixed:
             return []
         return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
 
     @cached_property
     def words(self) -> tuple[Words, ...]:
-        """What is drawn, by picture. Without guidance no negation that was typed in the prompt."""
-        made = [Words(one.prompt, one.negative) for one in self.expansions]
-        found = made or self.fixed or (Words(self.prompt, self.negative),)
+        """The words of each picture; without guidance, none of the negations in the prompt."""
+        expanded = [Words(expansion.prompt, expansion.negative) for expansion in self.expansions]
+        drawn = expanded or self.fixed or (Words(self.prompt, self.negative),)
         if self.sampling.cfg == 1 and not self.negative:
-            found = [replace(one, negative=None) for one in found]
-        return shared(found, max(1, self.pictures))
+            drawn = [replace(words, negative=None) for words in drawn]
+        return shared(drawn, max(1, self.pictures))
 
     @property
     def label(self) -> str:
@@ -241,17 +239,17 @@ class Request:
 
     @property
     def unknown_words(self) -> list[str]:
-        """Words of both prompts that the backbone leaves out."""
+        """Words of both prompts that the backbone ignores."""
         return unknown_in(self.backbone, self.texts)
 
     @property
     def misplaced_words(self) -> list[str]:
-        """Words of both prompts that the backbone knows only beside others."""
+        """Words of both prompts that the backbone knows only in other phrases."""
         return misplaced_in(self.backbone, self.texts)
 
     @property
     def texts(self) -> list[str]:
-        """Prompt and negative prompt that the first picture is drawn from."""
+        """Prompt and negative prompt of the first picture, as drawn."""
         return [self.words[0].prompt, self.words[0].negative or ""]
 
     @property
@@ -284,19 +282,18 @@ class Request:
 
     @property
     def recorded(self) -> Method:
-        """The method as recipes have it: without a window that was chosen and changes no picture.
-        """
+        """The method for recipes, without a chosen window if that changes no picture."""
         same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
         return self.asked if same else self.method
 
-    # Equality means equal pictures, whichever objects hold the weights
+    # Equal requests draw equal pictures, even if different objects hold the weights
 
     @cached_property
     def _identity(self) -> tuple:
-        kept = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
+        kept_tokens = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
         return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
                 self.recorded, self.sampling, self.words, self.size, self.pictures,
-                self.keep_rows, str(kept))
+                self.keep_rows, str(kept_tokens))
 
     def __eq__(self, other: object) -> bool:
         """Whether both draw the same pictures by the same method."""
@@ -310,10 +307,10 @@ class Request:
 class Result:
     """The outcome of a run so far. Call `take` with every event; read it at any time.
 
-    The passes of a finished run are recorded for later plans.
+    Passes and pace of a finished run are recorded for later plans.
 
-    rows: number of final rows. seconds: time the run itself took. stats: None until it has
-    finished. share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
+    rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
+    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
     """
 
     request: Request
@@ -328,7 +325,7 @@ class Result:
         self.rows = self.request.keep_rows  # the first Rows event includes them
 
     def take(self, event: Event, seconds: float | None = None) -> None:
-        """Process an event; seconds: what the run itself has taken so far, if known."""
+        """Process an event. seconds: the run's own time so far, if known."""
         if seconds is not None:
             self.seconds = seconds
         if isinstance(event, Pass):
@@ -365,17 +362,17 @@ class Result:
 
     @property
     def stopped_rows(self) -> int | None:
-        """Rows that a stopped run can keep, 0 if it finished none; None if the run finished."""
+        """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
         if self.finished:
             return None
         return self.rows if self.rows > self.request.keep_rows else 0
 
     def pictures(self) -> Iterator[torch.Tensor]:
-        """[H, W, 3] float 0..1 on the CPU, one after the other."""
+        """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
         return pixels(self.request.sized, self.tokens)
 
     def recipes(self) -> list[dict]:
-        """One recipe per picture; for a stopped run they state how many rows were final."""
+        """One recipe per picture; those of a stopped run state how many rows were final."""
         stats = self.stats or {"passes": self.passes, "seconds": {"total": self.seconds}}
         stopped = {} if self.finished else {"stopped_rows": self.rows}
         return [{**self.request.recipe(index, tokens, stats), **stopped}
@@ -383,18 +380,18 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """What can be claimed of the pictures, as a word of docs/contract.md."""
-        holds = promise_holds(self.request.backbone)
-        return verdict(self.request.method, holds, self.share, self.request.grid)
+        """The guarantee of the pictures, as a word of docs/contract.md."""
+        return guarantee(self.request.method, self.request.sized, self.share)
 
     @property
     def claim(self) -> str:
         """The same as a sentence."""
-        return labels.claim(self.request.method, self.request.sized, self.share)
+        return guarantee_text(self.request.method, self.request.sized, self.share)
 
 
 def compare_with_ar(results: Sequence[Result]) -> None:
-    """Set every result's share of tokens equal to AR's, if AR is among them."""
-    baseline = next((one.tokens for one in results if isinstance(one.request.method, AR)), None)
-    for one in results:
-        one.share = None if baseline is None else identical_share(one.tokens, baseline)
+    """Set every result's share of tokens equal to AR's; None if AR is not among them."""
+    baseline = next((result.tokens for result in results
+                     if isinstance(result.request.method, AR)), None)
+    for result in results:
+        result.share = None if baseline is None else identical_share(result.tokens, baseline)

@@ -1,4 +1,4 @@
-"""One picture that shows several runs: each with its method, its promise and what was measured.
+"""A sheet with the pictures of several runs, each with its method, guarantee and measurements.
 
 Knows no host and no engine.
 """
@@ -13,14 +13,14 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-LEAST, MOST = 320, 768  # px: smaller pictures are shown twice or more as wide, larger ones shrunk
+LEAST, MOST = 320, 768  # px: smaller pictures are enlarged by a whole number, larger ones shrunk
 SHAPE = 1.6  # columns per row of a large sheet, roughly
 PAPER, INK, QUIET, EDGE = "#faf9f6", "#1c1c1e", "#5b5b66", "#d9d7d0"
-CHIPS = {  # (ground, text) of a verdict
+CHIPS = {  # (background, text) by guarantee
     "identical": ("#d7efdf", "#14532d"), "same distribution": ("#dbe7fb", "#1e3a8a"),
     "approximate": ("#fcebc5", "#713f12"), "relaxed": ("#f8dcea", "#831843")}
 OTHER_CHIP = ("#e7e5df", INK)
-# Pillow's own font has no Chinese; these are the systems' fonts that do.
+# Pillow's own font has no Chinese; these fonts of the systems do.
 EAST_ASIAN = ("NotoSansCJK-Regular.ttc", "msyh.ttc", "PingFang.ttc", "Hiragino Sans GB.ttc",
               "wqy-microhei.ttc", "wqy-zenhei.ttc", "simhei.ttf", "DroidSansFallbackFull.ttf")
 BREAKS = re.compile(r"[\u2e80-\uffff]|[^\s:,=\u2e80-\uffff]*[\s:,=]+|[^\s:,=\u2e80-\uffff]+")
@@ -40,8 +40,8 @@ def contact_sheet(tiles: Sequence[Tile], title: str = "", below_title: str = "",
                   notes: Sequence[str] = ()) -> Image.Image:
     """All tiles in rows below a title, with notes at the foot.
 
-    Small pictures are enlarged by a whole number and large ones are shrunk, so that the words
-    stay legible on every sheet.
+    Small pictures are enlarged and large ones are shrunk, so that the text is legible on every
+    sheet.
     """
     pictures = [shown(tile.picture) for tile in tiles]
     layout = Layout(*pictures[0].size, len(tiles))
@@ -67,7 +67,7 @@ def contact_sheet(tiles: Sequence[Tile], title: str = "", below_title: str = "",
 
 
 def shown(picture: np.ndarray) -> Image.Image:
-    """A picture at the size that a sheet shows it in."""
+    """A picture at its size on the sheet."""
     image = Image.fromarray(picture)
     if max(image.size) > MOST:
         image.thumbnail((MOST, MOST), Image.Resampling.LANCZOS)
@@ -78,7 +78,7 @@ def shown(picture: np.ndarray) -> Image.Image:
 
 @dataclass(frozen=True)
 class Words:
-    """One line of text; `chip` is the colour of the ground it stands on, if any.
+    """A line of text. chip: the colour of its background, if any.
 
     beside: further words on the same line.
     """
@@ -153,7 +153,7 @@ def is_there(font: str) -> bool:
 
 def wrapped(text: str, font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
             width: int) -> list[str]:
-    """Lines of at most `width` px, broken between words and behind ":", "," and "="."""
+    """Lines of at most `width` px, broken between words and after ":", "," and "="."""
     lines: list[str] = []
     for part in BREAKS.findall(text):
         if lines and font.getlength((lines[-1] + part).rstrip()) <= width:
@@ -164,23 +164,23 @@ def wrapped(text: str, font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
 
 
 def height_of(words: Sequence[Words]) -> int:
-    return sum(one.height for one in words)
+    return sum(line.height for line in words)
 
 
 def put(draw: ImageDraw.ImageDraw, words: Sequence[Words], x: float, y: float) -> None:
-    """Draw lines below each other."""
-    for one in words:
-        middle = y + one.height / 2
-        put_line(draw, one, x, middle)
-        if one.beside:
-            put_line(draw, one.beside, x + one.width + one.height * 0.45, middle)
-        y += one.height
+    """Draw lines one below the other."""
+    for line in words:
+        middle = y + line.height / 2
+        put_line(draw, line, x, middle)
+        if line.beside:
+            put_line(draw, line.beside, x + line.width + line.height * 0.45, middle)
+        y += line.height
 
 
-def put_line(draw: ImageDraw.ImageDraw, one: Words, x: float, middle: float) -> None:
-    if one.chip:
-        half = 0.4 * one.height
-        draw.rounded_rectangle((x, middle - half, x + one.width, middle + half), half,
-                               fill=one.chip)
-        x += 0.35 * one.height
-    draw.text((x, middle), one.text, fill=one.colour, font=one.font, anchor="lm")
+def put_line(draw: ImageDraw.ImageDraw, line: Words, x: float, middle: float) -> None:
+    if line.chip:
+        half = 0.4 * line.height
+        draw.rounded_rectangle((x, middle - half, x + line.width, middle + half), half,
+                               fill=line.chip)
+        x += 0.35 * line.height
+    draw.text((x, middle), line.text, fill=line.colour, font=line.font, anchor="lm")

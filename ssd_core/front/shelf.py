@@ -1,7 +1,7 @@
-"""Find backbones and draft heads and name them, the same way in every host.
+"""Find backbones and draft heads in model folders, with the same names in every host.
 
-A backbone's name is its path below the model folder; the file name is left out if a folder holds
-only one model. ComfyUI saves these names in workflows. Only headers are read.
+A backbone's name is its path below the model folder, without the file name if the folder has only
+one model. ComfyUI saves these names in workflows. Only headers are read.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ AUTO, BUNDLED, NONE = "auto", "bundled", "none"
 
 @dataclass(frozen=True)
 class Found:
-    """A backbone on the disk; `path` is what `load_backbone` takes.
+    """A local backbone; `path` is what `load_backbone` takes.
 
-    heads: draft heads stored with it or under its name; whether they fit is known only after it is
-    loaded. why_not: one line on why it cannot be read, else empty.
+    heads: draft heads stored with it or under its name, None if there are none; whether they fit is
+    known only after it is loaded. why_not: a line on why it cannot be read; empty if it can.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Found:
 
     @property
     def file(self) -> Path:
-        """One of its files, or the folder of one stored in two dtypes; SSDError if not readable."""
+        """One of its files, or the folder if it has two dtypes; SSDError if it is not readable."""
         if not self.path.is_dir() or is_twofold(self.path):
             return self.path
         return find_backbone(self.path)[0].files[0]
@@ -68,7 +68,7 @@ class FoundHeads:
 class Shelf:
     """Backbones and draft heads in a host's folders; on equal names the first folder wins.
 
-    command: returns the command that downloads a known backbone, given its name.
+    command: returns the command that downloads the known backbone of a name.
     """
 
     def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
@@ -79,7 +79,7 @@ class Shelf:
 
     @classmethod
     def below(cls, models_dir: str | Path) -> Shelf:
-        """The shelf of one models folder, without ComfyUI."""
+        """The shelf of a single models folder, without ComfyUI."""
         folder = Path(models_dir).expanduser()
         return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
                    lambda name: (f"python -m ssd_core download {name} --models-dir "
@@ -89,31 +89,31 @@ class Shelf:
 
     def backbones(self) -> dict[str, Found]:
         """Every readable backbone by name, bundled ones first."""
-        found: dict[str, Found] = {}
+        result: dict[str, Found] = {}
         for root in self.backbone_folders:
             for name, path, family in backbones_below(root):
-                found.setdefault(name, self._found(name, family, path))
-        return {**bundled(), **found}
+                result.setdefault(name, self._found(name, family, path))
+        return {**bundled(), **result}
 
     def unread(self) -> list[Found]:
-        """Everything else in the backbone folders, and why it cannot be read."""
-        read = [found.path for found in self.backbones().values()]
+        """All other entries of the backbone folders, with the reason why each cannot be read."""
+        read = [backbone.path for backbone in self.backbones().values()]
         entries = [entry for root in self.backbone_folders for entry in visible(root)
                    if entry.is_dir() or entry.suffix in ENDINGS]
         return [Found(entry.name, "", entry, why_not=family_of(entry)[1]) for entry in entries
                 if not any(entry in (path, *path.parents) for path in read)]
 
     def choices(self) -> list[str]:
-        """Names to choose from: backbones on the disk, then known ones that can be downloaded."""
+        """Names to choose from: local backbones, then known ones that can be downloaded."""
         return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
 
     def named(self, name: str) -> Found:
         """The backbone with this name, or at this path to a file or folder.
 
-        Raises SSDError that says how to get it, or what to choose from.
+        Raises SSDError with the way to get it, or the names to choose from.
         """
-        if name in (there := self.backbones()):
-            return there[name]
+        if name in (backbones := self.backbones()):
+            return backbones[name]
         folder = self.folder_of(name)
         lacking = name in CATALOGUE and missing_files(CATALOGUE[name], folder)
         path = folder if folder.exists() and not lacking else Path(name).expanduser()
@@ -127,12 +127,12 @@ class Shelf:
         return self.named(name).path
 
     def folder_of(self, name: str) -> Path:
-        """The folder where a backbone is, or where it should be put."""
+        """The folder of a backbone, whether it exists or not."""
         places = [folder / name for folder in self.backbone_folders]
         return next((place for place in places if place.exists()), places[0])
 
     def how_to_get(self, name: str) -> str:
-        """One line about a backbone that is missing or damaged: what to do about it."""
+        """A line about a missing or damaged backbone, with the remedy."""
         if damage := self.damage(name):
             return damage
         if name in CATALOGUE:
@@ -141,7 +141,7 @@ class Shelf:
                 f"choose one of {', '.join(self.choices())}")
 
     def damage(self, name: str) -> str | None:
-        """One line if a backbone is here but cannot be read; None if it is not, or lacks files."""
+        """A line if a local backbone cannot be read; None if it is absent or lacks files."""
         path = self.folder_of(name)
         below = not Path(name).is_absolute() and not {"..", "."} & set(Path(name).parts)
         if not name or not below or not path.exists() or (
@@ -159,38 +159,38 @@ class Shelf:
 
     def heads(self) -> dict[str, FoundHeads]:
         """The draft heads in the heads folders, by label (name and backbone)."""
-        found: dict[str, FoundHeads] = {}
+        result: dict[str, FoundHeads] = {}
         for root in self.heads_folders:
             for name, path in heads_files_below(root):
                 if is_heads(path):
                     about = metadata_of(path)
-                    one = FoundHeads(name, path, about.get("backbone", "unknown"),
+                    heads = FoundHeads(name, path, about.get("backbone", "unknown"),
                                      about.get("backbone_sha256", ""))
-                    found.setdefault(one.label, one)
-        return dict(sorted(found.items()))
+                    result.setdefault(heads.label, heads)
+        return dict(sorted(result.items()))
 
     def unread_heads(self) -> list[Path]:
         """Files in the heads folders that are not draft heads, or not of a readable version."""
         return [path for root in self.heads_folders for _, path in heads_files_below(root)
                 if not is_heads(path)]
 
-    def heads_for(self, backbone: Path, wish: str | None = AUTO,
+    def heads_for(self, backbone: Path, selection: str | None = AUTO,
                   sha256: str | None = None) -> Path | None:
         """The file with draft heads for a backbone; None for no heads.
 
-        wish: auto (or None), bundled (must be beside the backbone), none, a name, a label or a
+        selection: auto (or None), bundled (must be beside the backbone), none, a name, a label or a
         path; SSDError if not found. sha256: of the loaded backbone; with it `auto` returns only
         heads made for this backbone. Before loading, `auto` only finds heads stored with the
         backbone.
         """
-        if wish in (AUTO, None):
+        if selection in (AUTO, None):
             return self._own(backbone) if sha256 is None else self._fitting(backbone, sha256)
-        if wish == NONE:
+        if selection == NONE:
             return None
-        return self._beside(backbone) if wish == BUNDLED else self._heads_named(str(wish))
+        return self._beside(backbone) if selection == BUNDLED else self._heads_named(str(selection))
 
     def misfit(self, backbone: Path, sha256: str) -> str | None:
-        """One line if a backbone has draft heads but none of them fits."""
+        """A line if a backbone has draft heads but none of them fits, else None."""
         if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
             return None
         return (f"draft heads {own[0]} do not fit this backbone (made for another one, or "
@@ -200,8 +200,8 @@ class Shelf:
         return next(filter(is_heads, self._with(backbone)), None)
 
     def _fitting(self, backbone: Path, sha256: str) -> Path | None:
-        found = (*self._with(backbone), *(one.path for one in self.heads().values()))
-        return next((path for path in found if is_heads(path)
+        paths = (*self._with(backbone), *(heads.path for heads in self.heads().values()))
+        return next((path for path in paths if is_heads(path)
                      and metadata_of(path).get("backbone_sha256") == sha256), None)
 
     def _with(self, backbone: Path) -> list[Path]:
@@ -221,20 +221,21 @@ class Shelf:
                        f"without heads too, or heads from "
                        f"{places(self.heads_folders)}")
 
-    def _heads_named(self, wish: str) -> Path:
-        there = self.heads()
-        named = [one.path for label, one in there.items() if wish in (label, one.name)]
-        given = [ASSETS / wish] if wish in BACKBONES else [Path(wish).expanduser()]
-        for path in (*named, *(root / wish for root in self.heads_folders), *given):
+    def _heads_named(self, selection: str) -> Path:
+        named = [heads.path for label, heads in self.heads().items()
+                 if selection in (label, heads.name)]
+        other = [ASSETS / selection] if selection in BACKBONES else [Path(selection).expanduser()]
+        for path in (*named, *(root / selection for root in self.heads_folders), *other):
             file = path / HEADS_FILE if path.is_dir() else path
-            if wish and file.is_file():
+            if selection and file.is_file():
                 return file
-        raise SSDError(self.no_heads(wish))
+        raise SSDError(self.no_heads(selection))
 
-    def no_heads(self, wish: str) -> str:
-        """One line about draft heads that were not found."""
-        return (f"draft heads {wish!r} are not here: put them into {places(self.heads_folders)}, "
-                f"or choose one of {', '.join((AUTO, NONE, *self.heads()))}")
+    def no_heads(self, selection: str) -> str:
+        """A line about draft heads that were not found."""
+        return (f"draft heads {selection!r} are not here: put them into "
+                f"{places(self.heads_folders)}, or choose one of "
+                f"{', '.join((AUTO, NONE, *self.heads()))}")
 
 
 def places(folders: Iterable[Path]) -> str:
@@ -247,7 +248,7 @@ def named(path: Path) -> str:
 
 
 def bundled() -> dict[str, Found]:
-    """The backbones shipped with this software, by folders that may hold them in two dtypes."""
+    """The backbones that come with the program, by name; a folder may hold two dtypes of one."""
     folders = {name: ASSETS / name for name in BACKBONES}
     return {name: Found(name, postcard.FAMILY, path, path / HEADS_FILE, "Apache-2.0")
             for name, path in folders.items() if path.is_dir()}
@@ -259,7 +260,7 @@ def stem(path: Path) -> Path:
 
 
 def beside(backbone: Path) -> list[Path]:
-    """Where heads would be stored with a backbone given by a file, its folder, or the parent."""
+    """Where heads of a backbone would be stored. backbone: a file, its folder or the parent."""
     if not backbone.is_dir():
         return [backbone.with_name(HEADS_FILE)]
     try:

@@ -1,4 +1,4 @@
-"""Speeds by the names that people choose them by, the same in every host. Knows no host."""
+"""The choices of speed and their names, the same in every host. Knows no host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host says of words that a backbone does not know, or knows only beside others."""
+"""Notes about words that a backbone does not know, or knows only in other phrases."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ MISPLACED = "may draw these words elsewhere in the picture, or not at all"
 
 
 def unknown_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
-    """Words that are left out, each once."""
+    """Words that the backbone ignores, without repeats."""
     return list(dict.fromkeys(word for text in texts for word in backbone.unknown_words(text)))
 
 
 def misplaced_in(backbone: Backbone, texts: Iterable[str]) -> list[str]:
-    """Words that are read, but known only in other phrases, each once."""
+    """Words that the backbone reads but knows only in other phrases, without repeats."""
     return list(dict.fromkeys(word for text in texts for word in backbone.misplaced_words(text)))
 
 
 def word_notes(backbone: Backbone, texts: Sequence[str], most: int | None = None) -> list[str]:
-    """A sentence about each of the two kinds, if there are any; at most `most` words of a kind."""
+    """A sentence for each of the two kinds that occurs, with at most `most` words."""
     kinds = {"does not know, and ignores": unknown_in(backbone, texts),
              MISPLACED: misplaced_in(backbone, texts)}
     return [f"{backbone.name} {what}: {listed(words, most)}"

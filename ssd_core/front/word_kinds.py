@@ -1,4 +1,4 @@
-"""A backbone's words by kind, as web/prompting.js and the elements that offer them read them."""
+"""A backbone's words by kind, in the form that web/prompting.js reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..postcards.chips import Chip, Kind
 
 
 def offered(kinds: Iterable[Kind], chinese: bool = False) -> list[dict[str, Any]]:
-    """Each kind with its role and chips; a chip has its phrases, the one to write first."""
+    """Each kind with its role and chips; a chip's first phrase is the one to insert."""
     return [{"name": kind.chinese if chinese else kind.name, "role": kind.role,
              "chips": [{"phrases": written(chip, chinese), "attribute": chip.attribute,
                         "plural": chip.plural, "colour": chip.english[0]} for chip in kind.chips]}
@@ -17,6 +17,6 @@ def offered(kinds: Iterable[Kind], chinese: bool = False) -> list[dict[str, Any]
 
 
 def written(chip: Chip, chinese: bool) -> list[str]:
-    """The chip's phrases, those of the asked language first."""
+    """The chip's phrases, those of the requested language first."""
     own, other = (chip.chinese, chip.english)[:: 1 if chinese else -1]
     return [*own, *other]

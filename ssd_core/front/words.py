@@ -1,4 +1,4 @@
-"""The words that are drawn for what was typed: by expansion, or as a recipe has them."""
+"""The words a picture is drawn from: the typed prompt, its expansion, or those of a recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = ("prompt_expanded", "negative_expanded")  # of a recipe, and of JSON
 
 @dataclass(frozen=True)
 class Words:
-    """What a picture is drawn from. negative: None if empty."""
+    """Prompt and negative prompt that a picture is drawn from. negative: None if empty."""
 
     prompt: str
     negative: str | None = None
@@ -22,22 +22,22 @@ class Words:
 
 def expansions(backbone: Backbone, prompt: object, negative: object, seeds: Sequence[int],
                leave_open: Sequence[str]) -> list[Expanded]:
-    """What expansion makes of a prompt for each seed; [] if there is nothing to expand."""
+    """The expanded prompt for each seed; [] if there is nothing to expand."""
     if not isinstance(prompt, str) or not isinstance(negative, str | None) or not prompt.strip():
-        return []  # the engine refuses it with the reason
+        return []  # the engine refuses it and says why
     made = [backbone.expand(prompt, negative, seed, tuple(leave_open)) for seed in seeds]
-    return [one for one in made if one is not None]
+    return [expanded for expanded in made if expanded is not None]
 
 
 def filled_in(backbone: Backbone, typed: Words, seed: int, guided: bool) -> Words:
-    """What one picture is drawn from. Without guidance no negation that was typed in the prompt."""
+    """The words a picture is drawn from; without guidance, none of the negations in the prompt."""
     made = expansions(backbone, typed.prompt, typed.negative, [seed], ())
     drawn = Words(made[0].prompt, made[0].negative) if made else typed
     return drawn if guided or typed.negative else replace(drawn, negative=None)
 
 
 def shared(fixed: Sequence[Words], pictures: int) -> tuple[Words, ...]:
-    """The same words for all pictures, or those of each."""
+    """The words of each picture: one for all, repeated, or one per picture."""
     if len(fixed) not in (1, pictures):
         raise SSDError(f"fixed: words of {len(fixed)} pictures do not fit {pictures}")
     if len({words.negative for words in fixed}) > 1:
@@ -47,13 +47,13 @@ def shared(fixed: Sequence[Words], pictures: int) -> tuple[Words, ...]:
 
 
 def inherited(parent: Mapping | None, typed: Words) -> tuple[Words, ...]:
-    """For `Request.fixed`: what a parent's recipe was drawn from, if the same was typed for it."""
+    """For `Request.fixed`: a parent's drawn words if its typed words are these, else ()."""
     same = parent is not None and typed_words(parent) == typed
     return (drawn_words(parent),) if parent is not None and same else ()
 
 
 def recorded(typed: Words, drawn: Words) -> dict[str, str | None]:
-    """The fields that a recipe has if other words were drawn than were typed."""
+    """A recipe's fields for words that differ from the typed ones; {} if they do not."""
     return {} if typed == drawn else dict(zip(FIELDS, (drawn.prompt, drawn.negative), strict=True))
 
 
@@ -62,7 +62,7 @@ def typed_words(recipe: Mapping) -> Words:
 
 
 def drawn_words(recipe: Mapping) -> Words:
-    """The words that a recipe's picture was drawn from: expanded ones, or else those typed."""
+    """The words that a recipe's picture was drawn from: the expanded or else the typed ones."""
     prompt, negative = FIELDS
     if prompt not in recipe:
         return typed_words(recipe)

@@ -1,8 +1,8 @@
-"""The ComfyUI workflow inside a PNG: the quick start, set to the picture's values.
+"""Build the ComfyUI workflow stored in a PNG: the quick start with the picture's values.
 
-It is only JSON: this module knows neither ComfyUI nor the nodes. The template is a copy of the
-quick start and of each node that sets a method. Widgets are filled by name, so their order is taken
-from the template.
+It knows the ids and widget names of the nodes, which tests/nodes checks, but imports neither
+ComfyUI nor the nodes. The template holds the quick start and each node that sets a method, with the
+widgets in their order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEMPLATE = ASSETS / "workflow.json"
 LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
 SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
 BUNDLED = "postcard"  # the backbone that includes its heads
-CUSTOM = "custom"  # the preset and the quality that use every number as given
+CUSTOM = "custom"  # the preset and the quality that use the widgets' numbers
 WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
 GAP = 60  # px
 MOST_EXACT = 2**53 - 1  # the largest number that JavaScript reads without rounding it
@@ -41,7 +41,7 @@ def workflow_of(recipe: Mapping) -> dict:
     fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
     sampler = node_of(graph, SAMPLER)
     words = drawn_words(recipe)
-    drawn = {one.name: recipe[one.name] for one in sampling_knobs() if one.name in recipe}
+    drawn = {knob.name: recipe[knob.name] for knob in sampling_knobs() if knob.name in recipe}
     drawn["seed"] = exact(drawn["seed"])
     fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
          batch_size=1, **known(sampler, {**drawn, "expand": False}))
@@ -55,13 +55,12 @@ def workflow_of(recipe: Mapping) -> dict:
 
 
 def exact(number: int) -> int | str:
-    """A whole number as ComfyUI's page keeps it: a large one as text, which the server reads too.
-    """
+    """An integer as ComfyUI's page stores it: a large one as text, which the server reads too."""
     return number if number <= MOST_EXACT else str(number)
 
 
 def keep_rows(graph: dict, recipe: Mapping) -> None:
-    """Add a node with the rows that the picture took over, and let the sampler keep them."""
+    """Add a node with the rows that the picture kept, and connect it to the sampler."""
     sampler = node_of(graph, SAMPLER)
     node, loader = add(graph, kept_rows.node_of(recipe)), node_of(graph, LOADER)
     node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
@@ -95,7 +94,7 @@ def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
 
 
 def quality(method: str, knobs: Mapping) -> str | None:
-    """The sampler's quality that draws with a method and its knobs, if there is one."""
+    """The sampler's quality with this method and these knobs; None if there is none."""
     fixed = {knob: value for knob, value in knobs.items() if value is not None}
     return next((speed.title for speed in SPEEDS.values()
                  if speed.method.name == method != AR.name
@@ -108,13 +107,13 @@ def known(node: Mapping, wanted: Mapping) -> dict:
 
 
 def missing(node: Mapping, wanted: Mapping) -> list[str]:
-    """Knobs that have no widget on the node and differ from the value it uses."""
+    """Knobs that have no widget on the node and differ from the value that the node uses."""
     return [f"{name} = {value}" for name, value in wanted.items()
             if name not in node["widgets_values_named"] and value != default_of(name)]
 
 
 def default_of(knob: str) -> object:
-    """The value that a node uses for a knob it has no widget for."""
+    """The value that a node uses for a knob without a widget."""
     return all_knobs()[knob].default if knob in all_knobs() else None
 
 
@@ -181,8 +180,8 @@ def add(graph: dict, node: dict) -> dict:
 
 def connect(graph: dict, source: dict, output: str, target: dict, name: str) -> None:
     number = graph["last_link_id"] = graph["last_link_id"] + 1
-    slot = next(n for n, one in enumerate(source["outputs"]) if one["name"] == output)
-    into = next(n for n, one in enumerate(target["inputs"]) if one["name"] == name)
+    slot = next(n for n, out in enumerate(source["outputs"]) if out["name"] == output)
+    into = next(n for n, input_ in enumerate(target["inputs"]) if input_["name"] == name)
     source["outputs"][slot]["links"] = [*(source["outputs"][slot]["links"] or []), number]
     target["inputs"][into]["link"] = number
     graph["links"].append([number, source["id"], slot, target["id"], into,

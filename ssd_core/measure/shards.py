@@ -23,9 +23,8 @@ from ..engine.decode import prepare
 from ..engine.heads import DraftHeads
 from ..engine.methods import AR, Method
 from ..errors import SSDError
-from ..front.compare import promise_holds, verdict
+from ..front.guarantees import HELPFUL, guarantee, heads_use
 from ..front.labels import label
-from ..front.promises import HELPFUL, heads_use
 from ..model.sampling import Sampling
 from ..train.features import load_classifier
 from ..workers.crew import Crew, InProcess, Place
@@ -183,8 +182,7 @@ class Shards:
             own = entry.method_on(backbone)
             rows.append({"method": self.label(entry), "name": entry.name,
                          "heads": entry.heads, "temperature": entry.temperature,
-                         "verdict": verdict(own, promise_holds(backbone), row["identical_tokens"],
-                                            backbone.grid),
+                         "verdict": guarantee(own, backbone, row["identical_tokens"]),
                          **row, **costs(decoded)})
         return rows
 

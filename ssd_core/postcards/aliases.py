@@ -1,6 +1,6 @@
-"""What a prompt says in the postcards' own words: synonyms, slips of the pen, and Chinese.
+"""Translate a prompt into the postcards' vocabulary: synonyms, typing errors, and Chinese.
 
-Everything a person types becomes words of the closed vocabulary, or is named as unknown.
+Every piece that a person types becomes words of the closed vocabulary, or is marked as unknown.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _CHINESE: dict[str, str] = {
     ",": ",", "，": ",", "。": ".", "、": ",", "；": ",", "：": ",", "！": ".", "？": ".",
 }
 MARKS = (",", ".")
-# English words that are no slips of those known here, near as they are.
+# English words that resemble known words without being misspellings of them.
 _OTHER_WORDS = frozenset("""battles bottle brides cattle dessert fellow fiddle fridge hearth horses
     kettle mellow mother mouses paining parrot pointing riddle saddle salting tables testament
     violent violets waving winging winning""".split())
@@ -135,9 +135,9 @@ _LONGEST = max(map(len, _CHINESE))
 
 @dataclass(frozen=True)
 class Said:
-    """A piece of a prompt as it was typed, and the words that stand for it.
+    """A typed piece of a prompt, and its words in the vocabulary.
 
-    words: None where nothing is known that it could mean; () where it means nothing here.
+    words: None if the piece is unknown; () if it has no meaning here.
     """
 
     typed: str
@@ -150,16 +150,16 @@ def said(prompt: str) -> tuple[Said, ...]:
 
 
 def without_repeats(words: Iterable[str]) -> list[str]:
-    """The words without those that stand twice in a row, and without a mark at the beginning.
+    """The words without immediate repeats and without a mark at the beginning.
 
-    "," and "." count as the same: Chinese words bring marks of their own.
+    "," and "." count as equal, since the translations of Chinese words include marks.
     """
-    kept: list[str] = []
+    unrepeated: list[str] = []
     for word in words:
         mark = word in MARKS
-        if not (mark and (not kept or kept[-1] in MARKS)) and kept[-1:] != [word]:
-            kept.append(word)
-    return kept
+        if not (mark and (not unrepeated or unrepeated[-1] in MARKS)) and unrepeated[-1:] != [word]:
+            unrepeated.append(word)
+    return unrepeated
 
 
 def _pieces(prompt: str) -> Iterator[Said]:
@@ -173,7 +173,7 @@ def _pieces(prompt: str) -> Iterator[Said]:
 
 
 def _phrase_at(prompt: str, start: int, first: str) -> str:
-    """What is typed at `start`: a synonym of several words that begins with `first`, or `first`."""
+    """The synonym of several words that is typed at `start`, or else its first word, `first`."""
     if first.lower() in _FIRST_WORDS:
         for phrase in _PHRASES:
             typed, after = prompt[start : start + len(phrase)], prompt[start + len(phrase) :][:1]
@@ -192,7 +192,7 @@ def _chinese_at(prompt: str, start: int) -> str:
 
 @cache
 def meaning_of(piece: str) -> tuple[str, ...] | None:
-    """The words that a piece in lower case stands for; see `Said`."""
+    """The vocabulary's words for a piece in lower case; see `Said`."""
     if piece in _KNOWN:
         return (piece,)
     for table in (_SYNONYMS, _CHINESE):
@@ -204,10 +204,10 @@ def meaning_of(piece: str) -> tuple[str, ...] | None:
 
 
 def _misspelt(piece: str) -> str | None:
-    """The one known word that a single slip makes `piece` of, or None.
+    """The known word that `piece` misspells, if there is exactly one, else None.
 
     Two letters may be swapped. In words of six letters and more, one may also be missing, wrong or
-    too many; shorter ones are too near to other English words.
+    extra; shorter words are too similar to other English words.
     """
     if len(piece) < 4 or not (piece.isascii() and piece.isalpha()) or piece in _OTHER_WORDS:
         return None
@@ -222,14 +222,14 @@ def _first_difference(a: str, b: str) -> int:
 
 
 def _swapped(a: str, b: str) -> bool:
-    """Whether two neighbouring letters of a, swapped, make it b."""
+    """Whether swapping two adjacent letters of a gives b."""
     at = _first_difference(a, b)
     x, y = a[at:], b[at:]
     return len(x) == len(y) > 1 and x[:2] == y[1::-1] and x[2:] == y[2:]
 
 
 def _one_letter_off(a: str, b: str) -> bool:
-    """Whether one letter inserted into a, taken from it or replaced makes it b."""
+    """Whether inserting, deleting or replacing a letter of a gives b."""
     at = _first_difference(a, b)
     x, y = a[at:], b[at:]
     return a != b and (x[1:] == y[1:] or x[1:] == y or x == y[1:])

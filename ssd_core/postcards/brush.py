@@ -1,9 +1,9 @@
-"""Brush strokes whose places, tones and ends repeat by whole cells, and what they do to a canvas.
+"""Brush strokes on a grid of cells, and how they change a canvas.
 
-Strokes cross the borders between cells at one of three heights and go on in the next cell, so that
-what a cell shows depends on its neighbour: a draft that skips a cell must guess how the stroke went
-on, as with the patches of a real picture. Each stroke is one of a small set of shapes, so that a
-tokenizer with few codes can tell them apart and draw them again with sharp edges.
+Strokes cross the borders between cells at one of three heights and continue in the next cell, so
+that a cell depends on its neighbour: a draft that skips a cell must guess how the stroke continued,
+as with the patches of a real picture. Strokes have few different shapes, so that a tokenizer with
+few codes can distinguish and reproduce them with sharp edges.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from .world import CELL, CELLS, GLEAM, HORIZON, SHADOW, SIZE
 
 ABOVE, BELOW = range(HORIZON // CELL), range(HORIZON // CELL, CELLS)  # bands of sky and of ground
-_REACH = CELL // 2  # how far a stroke may reach into the bands beside its own, px
+_REACH = CELL // 2  # how far a stroke may extend into the bands above and below, px
 _STEP = 4.5  # px between the heights at which a stroke crosses a border
 _ROUND = 7.0  # px over which a stroke's end is rounded
 
 
 @dataclass(frozen=True)
 class Strokes:
-    """What strokes add, float32 [SIZE, SIZE] each: light and dark 0..1, relief -1..1."""
+    """The layers of strokes, float32 [SIZE, SIZE] each: light and dark 0..1, relief -1..1."""
 
     light: np.ndarray
     dark: np.ndarray
@@ -40,7 +40,7 @@ class Brush:
     """How strokes are drawn: see `ribbons`."""
 
     thickness: float = 7.5  # half the width of a stroke, px
-    hold: float = 0.6  # chance that a stroke goes on into the next cell
+    hold: float = 0.6  # chance that a stroke continues in the next cell
     bend: float = 0.9  # how far the flow moves the strokes, in steps
     loose: float = 0.55  # spread of the strokes around the flow, in steps
     tones: tuple[float, float, float] = (0.36, 0.28, 0.36)  # chances of dark, plain and light
@@ -105,7 +105,7 @@ def _stroke(off: np.ndarray, ends: np.ndarray, brush: Brush) -> tuple[np.ndarray
 
 def ribbons(rng: np.random.Generator, field: np.ndarray, brush: Brush,
             chances: np.ndarray | None = None, bands: range = range(CELLS)) -> Strokes:
-    """Long strokes from left to right, one band of them a row of cells.
+    """Long strokes from left to right, one band per row of cells.
 
     field: float32 [CELLS, CELLS + 1] from `flow`. chances: least chance of a light stroke in a
     cell [CELLS, CELLS], or None. bands: the rows of cells that get strokes.
@@ -143,7 +143,7 @@ def _dab_stamps(radius: float) -> tuple[np.ndarray, np.ndarray]:
 
 def dabs(rng: np.random.Generator, brush: Brush, radius: float = 9.5,
          bands: range = range(CELLS)) -> Strokes:
-    """Round dabs, one a cell, as leaves are painted; tones hold from cell to cell as in ribbons."""
+    """Round dabs, one per cell, for leaves; tones continue from cell to cell as in ribbons."""
     tones, _ = _tones(rng, brush, None)
     down, right = rng.integers(0, 2, (2, CELLS, CELLS))
     layers = np.zeros((3, SIZE + 2 * CELL, SIZE + 2 * CELL), dtype=np.float32)
@@ -164,7 +164,7 @@ def dabs(rng: np.random.Generator, brush: Brush, radius: float = 9.5,
 
 def lay(canvas: np.ndarray, strokes: Strokes, time: str, mask: np.ndarray | float = 1.0,
         share: float = 0.26, relief: float = 9.0, rows: slice = slice(None)) -> None:
-    """Strokes over rows of a canvas [SIZE, SIZE, 3], in place, where mask [SIZE, SIZE] says."""
+    """Apply strokes to rows of a canvas [SIZE, SIZE, 3], in place. mask: weight [SIZE, SIZE]."""
     gleam, shadow = (np.asarray(table[time], dtype=np.float32) for table in (GLEAM, SHADOW))
     part, where = canvas[rows], mask[rows] if isinstance(mask, np.ndarray) else mask
     light, dark = strokes.light[rows] * (where * share), strokes.dark[rows] * (where * share)
@@ -176,7 +176,7 @@ def lay(canvas: np.ndarray, strokes: Strokes, time: str, mask: np.ndarray | floa
 
 
 def paste(canvas: np.ndarray, colour: np.ndarray, alpha: np.ndarray, x: int, y: int) -> None:
-    """Blends colour [h, w, 3] by alpha [h, w, 1] with its corner at (x, y), clipped, in place."""
+    """Blend colour [h, w, 3] by alpha [h, w, 1] with its corner at (x, y), clipped, in place."""
     top, left = max(0, -y), max(0, -x)
     bottom = min(alpha.shape[0], canvas.shape[0] - y)
     right = min(alpha.shape[1], canvas.shape[1] - x)
@@ -186,7 +186,7 @@ def paste(canvas: np.ndarray, colour: np.ndarray, alpha: np.ndarray, x: int, y: 
 
 @cache
 def _weave() -> np.ndarray:
-    """The canvas below the paint: one tile of a cell repeated, so that it costs a code nothing."""
+    """The texture of the canvas: a cell-sized tile repeated, so that it needs no further codes."""
     rng = np.random.default_rng(7)
     tile = rng.normal(0, 1.3, (CELL, CELL))
     y, x = np.mgrid[0:CELL, 0:CELL]
@@ -195,5 +195,5 @@ def _weave() -> np.ndarray:
 
 
 def grain(canvas: np.ndarray) -> None:
-    """The canvas's weave shows through, in place."""
+    """Add the texture of the canvas, in place."""
     canvas += _weave()

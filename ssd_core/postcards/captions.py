@@ -1,4 +1,4 @@
-"""Captions: how a person would describe a scene, and which claims such a caption makes."""
+"""Captions: describe a scene as a person would, and read the claims of a caption."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .claims import Claim, claims_by
 from .world import PLACES, Scene, Thing, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
-PLURAL = ("houses", "trees", "boats")  # kinds that are several at once
+PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
 
-# Phrases by attribute and value; each ends up as one comma-separated part of a caption.
+# Phrases by attribute and value; each becomes a comma-separated part of a caption.
 _PARTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("time", "dawn"): ("at dawn", "at sunrise", "early in the morning"),
     ("time", "day"): ("at noon", "by day", "in the afternoon"),
@@ -78,7 +78,7 @@ _PLACE_WORDS: dict[str, tuple[str, ...]] = {
 _ONE = ("one", "a lone", "a single")
 _SOME = ("some", "a few", "")
 _MANY = {2: ("two things ,", "a pair ,"), 3: ("three things ,", "a trio ,")}
-# Openings for a caption that starts with its things, and for one that comes to them later.
+# Openings of a caption that starts with its things, and of one that names them later.
 _FIRST = ("", "", "", "a postcard of", "a painting of", "a view of", "a picture of", "we see")
 _LATER = ("", "", "", "we see")
 _TIME_NOUNS = {"dawn": "dawn", "day": "day", "dusk": "evening", "night": "night"}
@@ -103,7 +103,7 @@ def _noun(thing: Thing, article: str, with_colour: bool, rng: np.random.Generato
 
 
 def _thing_text(thing: Thing, article: str, plain: bool, rng: np.random.Generator) -> str:
-    """One thing with optional colour and place; `plain` keeps it a noun phrase without verb."""
+    """A thing with optional colour and place. plain: a noun phrase without verb."""
     noun = _noun(thing, article, rng.random() < 0.85, rng)
     if rng.random() > 0.75:
         return noun
@@ -149,7 +149,7 @@ def _scene_parts(scene: Scene, rng: np.random.Generator) -> list[str]:
 
 
 def _join(pieces: list[str], split: float) -> str:
-    """One sentence, or two where `split` (0..1) says so."""
+    """The pieces as a sentence, or as two. split: 0..1, where the second one begins."""
     cut = int(split * 2.5 * len(pieces))
     if not 0 < cut < len(pieces):
         return " , ".join(pieces) + " ."
@@ -168,9 +168,9 @@ def describe(scene: Scene, rng: np.random.Generator) -> str:
 
 
 def fresh_prompt(rng: np.random.Generator) -> str:
-    """A prompt for a scene nobody has seen yet: its things, then two to four of its other parts.
+    """A prompt for a new scene: its things, then two to four of its other parts.
 
-    It is written in the plainest phrases, as people write prompts; `describe` has them all.
+    It uses the plainest phrases, as people do; `describe` uses all of them.
     """
     scene = sample_scene(rng)
     parts = [_PARTS[name, getattr(scene, name)][0] for name in ("ground", "path", "ridge", "sky")
@@ -182,7 +182,7 @@ def fresh_prompt(rng: np.random.Generator) -> str:
 
 
 def _plain_thing(thing: Thing) -> str:
-    """Its colour, its name and its place, such as "an orange balloon on the right"."""
+    """A thing's colour, name and place, such as "an orange balloon on the right"."""
     article = "some" if thing.kind in PLURAL else "an" if thing.colour == "orange" else "a"
     noun = f"{_COLOUR_WORDS[thing.colour][0]} {_NOUNS[thing.kind][0]}"
     return f"{article} {noun} {_PLACE_WORDS[thing.place][0]}"

@@ -1,4 +1,4 @@
-"""Reads a postcard's attributes from its pixels by plain rules and judges claims by them."""
+"""Read a postcard's attributes from its pixels by simple rules, and check claims by them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from .world import (
 )
 
 _LIGHT_OVERLAP = 0.45
-_STARRY, _CLOUDY = 0.0025, 0.07  # least share of a sky that stars and clouds take
-_VEILED = 0.7  # factor on how well rain and fog fit a sky
+_STARRY, _CLOUDY = 0.0025, 0.07  # least share of the sky with stars, with clouds
+_VEILED = 0.7  # factor on the fit of rain and fog to a sky
 
 
 def _rows(top: int, bottom: int) -> slice:
@@ -47,7 +47,7 @@ def _rows(top: int, bottom: int) -> slice:
 def _nearest(pixels: np.ndarray, tables: dict[str, np.ndarray], reach: float) -> dict[str, float]:
     """The share of pixels [..., 3] nearest to each named set of colours [n, ..., 3].
 
-    A px farther than `reach` from all of them counts for none.
+    A px farther than `reach` from all sets is not counted.
     """
     away = np.stack([far(pixels[None], table).min(0) for table in tables.values()])
     best = np.where(away.min(0) < reach, away.argmin(0), -1)
@@ -72,7 +72,7 @@ def _read_air(small: np.ndarray) -> tuple[str, str]:
         for veil in ("clear", *VEIL):
             away = far(small[None, rows], _sky_table(time, veil)[:, rows]).min(0)
             fit = float(np.exp(-((away / 24) ** 2)).mean())
-            # Nothing else hangs in a sky of rain or fog: there, all of it must fit.
+            # A sky of rain or fog has no clouds, stars or light: all of it must fit.
             scores[time, veil] = fit if veil == "clear" else _VEILED * fit
     best = max(scores, key=scores.__getitem__)
     return best if scores[best] > 0.12 else (UNCLEAR, UNCLEAR)
@@ -97,7 +97,7 @@ def _light_score(small: np.ndarray, place: str, colours: np.ndarray) -> float:
 
 
 def _read_light(small: np.ndarray, time: str) -> tuple[str, str]:
-    """Which light shines and where: of a light's disc the middle is paler than the edge."""
+    """The light and its place; a light's disc is paler in the middle than at the edge."""
     colour = np.asarray(LIGHT[time if time in TIMES else "day"], dtype=np.float32)
     shades = np.stack([colour + (255 - colour) * share for share in (0, 0.2, 0.4)])
     scores = {place: _light_score(small, place, shades) for place in PLACES}
@@ -174,7 +174,7 @@ def _ridge_tables(time: str, air: str, top: int, bottom: int) -> dict[str, np.nd
 
 
 def _read_ridge(small: np.ndarray, time: str, air: str) -> str:
-    """Told by the colours between sky and ground, high above the horizon and low."""
+    """Read the ridge from the colours between sky and ground, at several heights."""
     if time == UNCLEAR:
         return UNCLEAR
 
@@ -217,7 +217,7 @@ def _blossoms(small: np.ndarray, time: str) -> float:
 
 
 def _read_path(small: np.ndarray, time: str, ground: str) -> str:
-    """What leads over the ground: where a path ends at the bottom edge it is widest."""
+    """The path over the ground, read at the bottom edge, where it is widest."""
     if ground in WATER or ground == UNCLEAR:
         return "none"
     part = small[_rows(332, 380)][:, 100 // STEP : 300 // STEP]
@@ -240,7 +240,7 @@ def _read_path(small: np.ndarray, time: str, ground: str) -> str:
 
 
 def read(picture: np.ndarray) -> Reading:
-    """Reads a picture, uint8 [384, 384, 3] RGB."""
+    """Read a picture, uint8 [384, 384, 3] RGB."""
     if picture.shape != (SIZE, SIZE, 3):
         raise ValueError(f"a postcard has shape ({SIZE}, {SIZE}, 3), not {picture.shape}")
     small = coarse(picture)
@@ -255,5 +255,5 @@ def read(picture: np.ndarray) -> Reading:
 
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
-    """One verdict per claim, in order, from a picture uint8 [384, 384, 3] alone."""
+    """Whether each claim holds, in order, from a picture uint8 [384, 384, 3] alone."""
     return verdicts(read(image), claims)

@@ -1,6 +1,6 @@
-"""The postcards' world in Chinese: the words for everything in it, and prompts made of them.
+"""The postcards' world in Chinese: its words, and prompts made of them.
 
-`aliases` reads such prompts; here they are only written.
+This module only writes such prompts; `aliases` reads them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from .world import Scene, Thing, sample_scene
 
-# By value: the word that is best written, then others that mean the same.
+# By value: the preferred word, then synonyms.
 CHINESE: dict[str, list[str]] = {value: words.split() for value, words in {
     "house": "房子 房屋 小屋 木屋 屋子", "houses": "村庄 村子 小镇", "church": "教堂",
     "castle": "城堡 宫殿", "tower": "塔楼 高塔 塔", "lighthouse": "灯塔", "windmill": "风车",
@@ -33,7 +33,7 @@ COMMA = "，"
 
 
 def fresh_chinese_prompt(rng: np.random.Generator) -> str:
-    """A prompt for a scene nobody has seen yet: its things, then two to four words on the rest."""
+    """A prompt for a new scene: its things, then two to four words about the rest."""
     scene = sample_scene(rng)
     words = [CHINESE[value][0] for value in scene_values(scene)]
     chosen = sorted(rng.permutation(len(words))[: int(rng.integers(2, 5))])
@@ -41,12 +41,12 @@ def fresh_chinese_prompt(rng: np.random.Generator) -> str:
 
 
 def thing_text(thing: Thing) -> str:
-    """Its colour, its name and its place."""
+    """A thing's colour, name and place."""
     noun = SEVERAL.get(thing.kind, CHINESE[thing.kind][0])
     return f"{CHINESE[thing.colour][0]}的{noun}{CHINESE[thing.place][0]}"
 
 
 def scene_values(scene: Scene) -> list[str]:
-    """What a prompt may say of a scene beside its things, in the order in which one looks."""
+    """The values that a prompt may name besides the things, from the ground upwards."""
     seen = [scene.ground, scene.path, scene.ridge, scene.sky, scene.light, scene.time]
     return [value for value in seen if value != "none"]

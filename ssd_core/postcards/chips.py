@@ -1,7 +1,6 @@
-"""The words of the postcards' world by kind, in English and Chinese: for a host to offer as chips.
+"""The words of the postcards' world by kind, in English and Chinese, for a host to offer as chips.
 
-Each chip has its phrase as it is best written, then the other phrases that mean the same. A prompt
-made of them is one the captions could have had. Knows neither page nor prompt box.
+A prompt made of chips uses the phrases of captions. Knows neither page nor prompt box.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ THING, COLOUR, PLACE, SCENE = "thing", "colour", "place", "scene"  # roles in a 
 
 @dataclass(frozen=True)
 class Chip:
-    """english, chinese: the phrase to write, then others that mean the same.
+    """english, chinese: the phrase to insert, then synonyms.
 
-    attribute: what it says something about; of those with one attribute, a scene has one. plural:
-    a thing that is several at once, and takes no "a".
+    attribute: as in claims; a scene has one value of it. plural: a group of things, without "a".
     """
 
     attribute: str
@@ -31,7 +29,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Kind:
-    """Chips that are offered together. role: how they go into a prompt."""
+    """Chips that are offered together. role: how they are inserted into a prompt."""
 
     name: str
     chinese: str

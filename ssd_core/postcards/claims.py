@@ -1,4 +1,4 @@
-"""What a caption claims about a picture, read word by word."""
+"""Read the claims of a caption about a picture, word by word."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _BREAKS = (",", ".", "and")
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a caption.
+    """A statement of a caption.
 
     `attribute` is one of time, sky, light, light_place, ridge, ground, path, count, kind, colour
-    and place; the last three speak of the caption's thing number `thing`, the others of the scene.
+    and place; the last three are about the caption's thing number `thing`, the others about the
+    scene.
     """
 
     attribute: str
@@ -28,18 +29,18 @@ class Claim:
 class _Reader:
     """Reads a caption word by word; a place belongs to the noun before it, else after it.
 
-    meaning: the claim, (attribute, value), of each word that makes one.
+    meaning: the claim (attribute, value) of each word that has one.
     """
 
     meaning: Mapping[str, tuple[str, str]]
     scene: dict[tuple[str, str], None] = field(default_factory=dict)
     things: list[dict[str, str]] = field(default_factory=list)
-    noun: str | int | None = None  # what the current part speaks of: "light" or a thing's number
+    noun: str | int | None = None  # subject of the current part: "light" or a thing's number
     colour: str | None = None
     place: str | None = None
 
     def take(self, word: str) -> None:
-        """Reads one word or mark."""
+        """Read a word or mark."""
         attribute, value = self.meaning.get(word, ("", ""))
         if word in _BREAKS:
             self.noun = self.colour = self.place = None
@@ -74,7 +75,7 @@ class _Reader:
 
 
 def claims_by(meaning: Mapping[str, tuple[str, str]], caption: str) -> tuple[Claim, ...]:
-    """The claims of a caption by a table of what words mean: on the scene, then on its things."""
+    """The claims of a caption by a table of meanings: on the scene, then on its things."""
     reader = _Reader(meaning)
     for word in _TOKEN.findall(caption.lower()):
         reader.take(word)

@@ -1,7 +1,7 @@
-"""Says what a prompt leaves open, in the captions' own words, by a seed.
+"""Expand a prompt: add what it leaves open, in the words of captions, by a seed.
 
-A backbone that was only shown full captions invents what a short prompt does not name. The typed
-words stay, except a number with its noun: "two houses" are written as the two things they are.
+A backbone that was trained on full captions invents whatever a short prompt does not name. Typed
+words stay, except a number with its noun: "two houses" becomes two things.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .filling import Filled, Filler, firsts, ruled_out
 from .negations import negations
 from .spelling import ARTICLES, Named, Reading, length_of, read
 
-# Additions are left away from the end of this list on where a prompt would become too long.
+# If a prompt becomes too long, additions are omitted from the end of this list.
 PRIORITY = ("things", "kind", "place", "count", "ground", "sky", "colour", "time", "ridge", "light")
-PARTS = ("ground", "path", "ridge", "sky", "light", "time")  # as they are written one by one
-# Words with which a phrase begins that says where or with what a thing is.
+PARTS = ("ground", "path", "ridge", "sky", "light", "time")  # in the order of writing
+# First words of a phrase about the place or company of a thing.
 _LEADING = ("in", "on", "at", "by", "under", "above", "among", "before", "along", "with", "between",
             "next", "against", "full")
 _RIDGES = ("behind", "away", "before", "bare", "rocky", "rolling", "flat", "dark")
@@ -42,40 +42,40 @@ def expand(prompt: str, negative: str | None, seed: int, leave_open: Sequence[st
            limit: int = MAX_TOKENS) -> Expanded:
     """The words to draw for a prompt.
 
-    leave_open: names of additions to leave away. limit: words and marks that the words may have,
-    unless the prompt alone has more.
+    leave_open: names of additions to omit. limit: the most words and marks of the result, unless
+    the prompt alone has more.
     """
     denied = negations(prompt)
-    cuts = [(one.start, one.end, "") for one in denied]
-    ruled = ", ".join([negative or "", *(one.denied for one in denied)]).strip(", ")
-    # The positions of what stays are those of the typed prompt.
-    kept = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
-    additions = Writer(kept, Filler(kept, ruled_out(read(ruled)), seed).filled()).additions()
-    additions = shortened([one for one in additions if one.name not in leave_open], prompt, cuts,
-                          limit)
+    cuts = [(negation.start, negation.end, "") for negation in denied]
+    ruled = ", ".join([negative or "", *(negation.denied for negation in denied)]).strip(", ")
+    # Blanks in place of the cuts: positions remain those of the typed prompt.
+    rest = read(edited(prompt, [(start, end, " " * (end - start)) for start, end, _ in cuts]))
+    additions = Writer(rest, Filler(rest, ruled_out(read(ruled)), seed).filled()).additions()
+    wanted = [addition for addition in additions if addition.name not in leave_open]
+    additions = shortened(wanted, prompt, cuts, limit)
     return Expanded(drawn(prompt, cuts, additions), ruled if denied else negative or None,
-                    tuple(additions), tuple(one.typed for one in denied))
+                    tuple(additions), tuple(negation.typed for negation in denied))
 
 
 def drawn(prompt: str, cuts: Sequence[Edit], additions: Sequence[Added]) -> str:
     """The prompt with its cuts and additions."""
-    edits = [*cuts, *((one.start, one.end, one.written) for one in additions)]
+    edits = [*cuts, *((addition.start, addition.end, addition.written) for addition in additions)]
     return edited(prompt, edits).strip(" ,，") if cuts else edited(prompt, edits)
 
 
 def shortened(additions: list[Added], prompt: str, cuts: Sequence[Edit], limit: int
               ) -> list[Added]:
-    """As many of the additions as the limit leaves room for, the most important ones."""
-    kept = list(additions)
-    for one in sorted(additions, key=lambda one: -PRIORITY.index(one.attribute)):
-        if length_of(drawn(prompt, cuts, kept)) <= limit:
+    """The most important additions, as many as the limit allows."""
+    left = list(additions)
+    for addition in sorted(additions, key=lambda added: -PRIORITY.index(added.attribute)):
+        if length_of(drawn(prompt, cuts, left)) <= limit:
             break
-        kept.remove(one)
-    return kept
+        left.remove(addition)
+    return left
 
 
 class Writer:
-    """Writes what was filled in as additions to a prompt."""
+    """Writes the filled-in values as additions to a prompt."""
 
     def __init__(self, reading: Reading, filled: Filled) -> None:
         self.reading, self.filled = reading, filled
@@ -88,7 +88,7 @@ class Writer:
 
     def additions(self) -> list[Added]:
         things = [*self._invented()] if self.filled.invented else [*self._count(), *self._things()]
-        return sorted([*things, *self._parts()], key=lambda one: one.start)
+        return sorted([*things, *self._parts()], key=lambda addition: addition.start)
 
     def _added(self, name: str, attribute: str, said: Said, at: tuple[int, int],
                before: str = "", after: str = "") -> Added:
@@ -100,7 +100,7 @@ class Writer:
     # Things
 
     def _rewrites(self, count: int, thing: Named) -> bool:
-        """Whether the captions have no such phrase: "two houses", "balloons", "a pine tree"."""
+        """Whether captions lack such a phrase: "two houses", "balloons", "a pine tree"."""
         if not self.filled.places or thing.place:
             return False
         several = thing.plural and thing.kind not in PLURAL
@@ -131,7 +131,7 @@ class Writer:
         return "," if leads and not coloured else ""
 
     def _rewriting(self, first: int, count: int, thing: Named) -> Added:
-        """The things that a number with its noun stands for, each with its place."""
+        """The single things of a number with its noun, each with its place."""
         every = [self._thing(n) for n in range(first, first + count)]
         last = len(self.mentions) == 1
         joined = joint(every[:-1], every[-1:], last)
@@ -150,8 +150,10 @@ class Writer:
         return english, f"{lone}{shade[1]}{SEVERAL.get(kind, CHINESE[kind][0])}{where[1]}"
 
     def _count(self) -> Iterator[Added]:
-        """How many things there are, which keeps others away; groups cannot be counted, and three
-        things leave no room."""
+        """The number of things, so that no others are drawn.
+
+        Groups have none, and three things fill the picture.
+        """
         total, first = len(self.filled.kinds), min(thing.front for *_, thing in self.mentions)
         if self._counted() or any(kind in PLURAL for kind in self.filled.kinds):
             return
@@ -162,7 +164,7 @@ class Writer:
             yield self._added("count", "count", said, (first, first), "", self._comma)
 
     def _counted(self) -> bool:
-        """Whether a number was typed that stays."""
+        """Whether the typed prompt has a number that is not rewritten."""
         return any(word.meaning[0] == "count" and not any(
             thing.start <= word.start < thing.end for thing in self.rewritten)
             for word in self.reading.words)
@@ -190,21 +192,24 @@ class Writer:
                 yield self._appended(attribute, attribute, scene_words(attribute, value))
 
     def _vague(self, attribute: str) -> bool:
-        """Whether ground or ridge is said as no caption says it: "at sea", "on a hill". It is said
-        again."""
+        """Whether ground or ridge is named as no caption names it: "at sea", "on a hill".
+
+        The part is then added again in a caption's words.
+        """
         if attribute not in ("ridge", "ground") or len(self.reading.scene[attribute]) > 1:
             return False
         words = [word for word in self.reading.words if word.word not in ARTICLES]
         if attribute == "ridge":
             return not any(word.word in _RIDGES for word in words)
-        return any(one.word == "at" and two.meaning[0] == "ground" for one, two in pairwise(words))
+        return any(word.word == "at" and after.meaning[0] == "ground"
+                   for word, after in pairwise(words))
 
     @property
     def _comma(self) -> str:
         return COMMA if self.chinese else ", "
 
     def _appended(self, name: str, attribute: str, said: Said) -> Added:
-        """Behind everything typed, but before the parts that are written after it."""
+        """An addition after everything typed, but before the parts that follow it in PARTS."""
         end = len(self.reading.prompt.rstrip(" \n\t.,!?。，！？…"))
         marks = [mark.start() for mark in _MARKS.finditer(self.reading.prompt, 0, end)]
         place = end
@@ -220,7 +225,7 @@ class Writer:
 
 
 def _rank(attribute: str) -> int:
-    """Where in a prompt a part stands; things come before all of them."""
+    """The position of a part in PARTS; -1 for things, which come before them."""
     return PARTS.index(attribute) if attribute in PARTS else -1
 
 
@@ -235,7 +240,7 @@ def scene_words(attribute: str, value: str) -> Said:
 
 
 def joint(texts: Sequence[Said], last: Sequence[Said], closing: bool) -> Said:
-    """Phrases in a row; "and" before the last one if no other thing follows."""
+    """A list of phrases. closing: no other thing follows, so "and" precedes the last phrase."""
     english, chinese = zip(*texts, *last, strict=True)
     commas = ", ".join(english[:-1])
     link = " and " if closing else ", "

@@ -1,6 +1,6 @@
-"""A scene that has all that a prompt says, and something that pleases wherever it says nothing.
+"""Fill in a scene: the values that a prompt names, and likely ones for the rest.
 
-Nothing is chosen that the world does not allow beside what was typed, or that was ruled out.
+Every chosen value is compatible with the typed ones and is not ruled out by the negative prompt.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ Scene = dict[str, str | None]
 
 @dataclass
 class Filled:
-    """scene: a value for every attribute, None where nothing fits. members: how many things each
-    thing of the prompt is. kinds, places, colours: of all things in order; places is () where there
-    are too many. invented: whether the only thing is one that was not typed.
+    """A filled-in scene.
+
+    scene: a value for every attribute, None if nothing fits. members: the number of things of each
+    thing in the prompt. kinds, places, colours: of all things in order; places is () if there are
+    too many. invented: whether the prompt names no thing and the only one was chosen.
     """
 
     scene: dict[str, str | None]
@@ -43,8 +45,9 @@ class Filled:
     colours: tuple[str | None, ...]
     invented: bool = False
 
+
 def ruled_out(negative: Reading) -> set[Pair]:
-    """What a negative prompt rules out, with what a person calls by the same word."""
+    """The values that a negative prompt rules out, and those that people call by the same word."""
     pairs = {word.meaning for word in negative.words if word.word}
     pairs |= {(name, value) for name, values in negative.scene.items() for value in values}
     for like in _LIKE:
@@ -56,8 +59,7 @@ def ruled_out(negative: Reading) -> set[Pair]:
 
 
 def members_of(things: Sequence[Named]) -> tuple[int, ...]:
-    """How many things each of them is: "two houses" are two, "houses" one group; all 1 where that
-    would be too many."""
+    """The number of things of each: "two houses" are two, "houses" one group; all 1 if too many."""
     members = tuple(_members(thing) for thing in things)
     return members if sum(members) <= MOST else (1,) * len(things)
 
@@ -71,7 +73,7 @@ def _members(thing: Named) -> int:
 
 
 class Filler:
-    """Chooses one attribute after the other; each depends on the values before it, typed or not."""
+    """Chooses one attribute after the other; each depends on the values chosen or typed before."""
 
     def __init__(self, reading: Reading, out: set[Pair], seed: int) -> None:
         self.out, self.things = out, reading.things
@@ -95,7 +97,7 @@ class Filler:
                       self.invented)
 
     def _hinted(self, name: str) -> str | None:
-        """What was suggested, if the world has it beside what was typed."""
+        """The hinted value of an attribute, if it is compatible with the typed ones."""
         value = self.hints.get(name)
         fits = name != "ground" or (value in self._grounds_of_path() and all(
             kind in kinds_of(value or "") for kind in self.kinds))
@@ -107,8 +109,8 @@ class Filler:
     def _may_stand(self, kind: str) -> bool:
         ground = self.typed.get("ground")
         grounds = [ground] if ground else self._grounds_of_path()
-        return self._allowed("kind", kind) and any(kind in kinds_of(one) for one in grounds) \
-            and (kind != "boat" or ground in (None, *WATER))
+        return (self._allowed("kind", kind) and (kind != "boat" or ground in (None, *WATER))
+                and any(kind in kinds_of(choice) for choice in grounds))
 
     def _grounds_of_path(self) -> list[str]:
         path = self.typed.get("path", "none")
@@ -129,7 +131,7 @@ class Filler:
                               and sky in skies_of(time) and (has_light(sky) or not lit))
 
     def _ground(self, scene: Scene) -> str | None:
-        """One that carries as many of the things as any does."""
+        """A ground on which as many of the things as possible may stand."""
         grounds, odds = self._grounds_of_path(), ground_odds(self.kinds)
         white = any(thing.colour == "white" for thing in self.things)
 
@@ -153,17 +155,17 @@ class Filler:
             seen and light == lamp and self._allowed("light", light)))
 
     def _said(self, name: str) -> list[str | None]:
-        """What was typed of every thing, in order."""
+        """The typed value of an attribute for every thing, in order."""
         return [getattr(thing, name) for thing, count
                 in zip(self.things, self.members, strict=False) for _ in range(count)] or [None]
 
     def _places(self) -> tuple[str, ...]:
-        """Of all things in order; the members of one thing stand from left to right."""
+        """The places of all things in order; the members of a thing stand from left to right."""
         total = len(self.kinds)
         if total > MOST:
             return ()
-        wanted = [place or wish for place, wish in zip(self._said("place"), self._said("wish"),
-                                                       strict=True)]
+        wanted = [place or hint for place, hint in zip(self._said("place"),
+                                                       self._said("place_hint"), strict=True)]
         odds = {order: 1e-9 if total == 2 and "middle" in order else 1.0
                 for order in permutations(PLACES, total) if _rising(order, self.members)}
 
@@ -174,7 +176,7 @@ class Filler:
         return self.die.throw("places", odds, fits) or ()
 
     def _colours(self, scene: Scene) -> tuple[str | None, ...]:
-        """The members of one thing look alike unless something else was typed."""
+        """The colours of all things; members of a thing look alike unless typed otherwise."""
         colours: list[str | None] = []
         for n, colour in enumerate(self._shades()):
             twin = n not in firsts(self.members)
@@ -195,12 +197,12 @@ class Filler:
 
 
 def _single(kind: str) -> str:
-    """The kind of which a group is several."""
+    """The kind of a group's members."""
     return kind[:-1] if kind in PLURAL else kind
 
 
 def firsts(members: Sequence[int]) -> list[int]:
-    """Where the members of each thing begin."""
+    """The index of the first member of each thing."""
     return [sum(members[:n]) for n in range(len(members))]
 
 

@@ -134,7 +134,7 @@ def _glitter(scene: Scene) -> np.ndarray:
 
 
 def _ground_strokes(scene: Scene, rng: np.random.Generator) -> tuple[Strokes, float]:
-    """The strokes of a ground and how strong they are."""
+    """The strokes of a ground and their strength."""
     field = flow(rng)
     if scene.ground == "meadow":
         return ribbons(rng, field, _GRASS_BRUSH).turned, 0.3
@@ -186,7 +186,7 @@ def _paint_flowers(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -
 
 
 def paint_land(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Paints ridge and ground over the sky, float32 [SIZE, SIZE, 3], in place."""
+    """Paint ridge and ground over the sky, float32 [SIZE, SIZE, 3], in place."""
     if scene.ridge != "none":
         _RIDGE[scene.ridge](canvas, scene, rng)
     canvas[HORIZON:] = ground_rows(scene.ground, scene.time)[HORIZON:]

@@ -1,6 +1,6 @@
-"""What a prompt rules out: "no trees", "without a sun", "not red", 没有树.
+"""Find negations in a prompt: "no trees", "without a sun", "not red", 没有树.
 
-The words of these phrases are taken out of the prompt and named for the negative prompt.
+Their words are cut from the prompt and moved to the negative prompt.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from itertools import groupby
 from .aliases import MARKS
 from .spelling import ARTICLES, NUMBERS, Word, words_of
 
-_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # whatever comes behind them
+_ALWAYS = ("no", "without", "minus", "没", "沒", "無", "无")  # with any words after them
 _BEFORE_A_CLAIM = ("not", "never", "don't", "dont", "不", "别")
 _FILLER = (*ARTICLES, "any", "at", "draw", "paint", "show", "have", "be", "is", "有", "要", "是")
 _OR, _AND = ("or", "nor", "或"), ("and", "和", "与")
 _INSIDE = ("in", "the", "sky")  # "no clouds in the sky"
-# What stands before a negation and would be left hanging without it.
+# Marks and words before a negation that are cut with it.
 _HANGING = re.compile(r"(?:[\s,，、;；]|\b(?:and|but|with|has|having|that|which|is|it)\b|但|而)*$",
                       re.IGNORECASE)
-Piece = tuple[Word, ...]  # words that were typed as one
+Piece = tuple[Word, ...]  # the words of one typed piece
 
 
 @dataclass(frozen=True)
 class Negation:
     """typed: the phrase, such as "no trees"; denied: its words, for the negative prompt.
 
-    start, end: what is left out of the prompt, with the marks and small words before it.
+    start, end: the cut from the prompt, with the marks and small words before it.
     """
 
     typed: str
@@ -40,14 +40,14 @@ class Negation:
 def negations(prompt: str) -> list[Negation]:
     """The negations of a prompt, in order."""
     pieces = [tuple(group) for _, group in groupby(words_of(prompt), key=lambda word: word.start)]
-    found: list[Negation] = []
+    result: list[Negation] = []
     position = 0
     while position < len(pieces):
         end, denied = _denied(pieces, position)
         if denied:
-            found.append(_negation(prompt, pieces, position, end, denied))
+            result.append(_negation(prompt, pieces, position, end, denied))
         position = max(end, position + 1)
-    return found
+    return result
 
 
 def _negation(prompt: str, pieces: Sequence[Piece], first: int, end: int,
@@ -61,7 +61,7 @@ def _negation(prompt: str, pieces: Sequence[Piece], first: int, end: int,
 
 
 def _denied(pieces: Sequence[Piece], first: int) -> tuple[int, list[Sequence[Piece]]]:
-    """Where the negation that begins at `first` ends, and its phrases; (first, []) if none does."""
+    """(end, phrases) of the negation that begins at `first`; (first, []) if none does."""
     typed = _typed(pieces[first])
     if typed not in (*_ALWAYS, *_BEFORE_A_CLAIM):
         return first, []
@@ -95,7 +95,7 @@ def _phrase(pieces: Sequence[Piece], position: int) -> tuple[int, int] | None:
 
 
 def _linked(pieces: Sequence[Piece], end: int) -> int:
-    """Where the next phrase begins behind "or", or behind "and" before a bare noun; else `end`."""
+    """Start of the next phrase after "or", or after "and" with a bare noun; else `end`."""
     link = _typed(pieces[end]) if end < len(pieces) else ""
     after = pieces[end + 1] if end + 1 < len(pieces) else None
     if after is None or _stops(after) or _typed(after) in _ALWAYS:
@@ -105,7 +105,7 @@ def _linked(pieces: Sequence[Piece], end: int) -> int:
 
 
 def _stops(piece: Piece) -> bool:
-    """Whether the piece cannot be denied: a mark, a joint, a number, or a word that leads on."""
+    """Whether a phrase ends before the piece: a mark, conjunction, number or function word."""
     word, typed = piece[0], _typed(piece)
     return (word.word in (*MARKS, "and") or typed in (*_OR, *_AND, "but", *NUMBERS, *ARTICLES)
             or typed in ("但", "而") or (bool(word.word) and len(piece) == 1

@@ -1,4 +1,4 @@
-"""Paints a scene."""
+"""Paint a scene."""
 
 from __future__ import annotations
 

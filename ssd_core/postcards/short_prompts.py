@@ -1,6 +1,6 @@
-"""Prompts as people type them: a thing or two, maybe a colour and a word of the scene.
+"""Prompts as people type them: one or two things, perhaps a colour and a word about the scene.
 
-The rest of the scene they come from is left open, for expansion to fill in.
+They leave the rest of the scene open, for expansion to fill in.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from .captions import _COLOUR_WORDS, _NOUNS, _PARTS, PLURAL
 from .chinese import CHINESE, COMMA, SEVERAL
 from .world import Scene, Thing, sample_scene
 
-TOLD = ("ground", "time", "sky")  # of which a prompt names one at most
+NAMED = ("ground", "time", "sky")  # a prompt names at most one of them
 
 
 def short_prompt(rng: np.random.Generator, chinese: bool = False) -> str:
-    """A short prompt for a scene nobody has seen yet."""
+    """A short prompt for a new scene."""
     scene, coloured, also = sample_scene(rng), rng.random() < 0.8, rng.random()
     name = chinese_name if chinese else english_name
     things = [name(thing, coloured) for thing in scene.things[: 2 if also < 0.25 else 1]]
     link = "和" if chinese else " and "
-    part = scene_part(scene, TOLD[rng.integers(len(TOLD))], chinese) if also > 0.5 else ""
+    part = scene_part(scene, NAMED[rng.integers(len(NAMED))], chinese) if also > 0.5 else ""
     return link.join(things) + part
 
 
@@ -36,6 +36,6 @@ def chinese_name(thing: Thing, coloured: bool) -> str:
 
 
 def scene_part(scene: Scene, attribute: str, chinese: bool) -> str:
-    """What a prompt says of one attribute, with what stands before it."""
+    """A prompt's phrase for an attribute of the scene, with its separator."""
     value = getattr(scene, attribute)
     return COMMA + CHINESE[value][0] if chinese else " " + _PARTS[attribute, value][0]

@@ -1,4 +1,4 @@
-"""Finds the things of a postcard: colour masks compared with the painter's silhouettes."""
+"""Find the things of a postcard by comparing colour masks with the painter's silhouettes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .world import (
     colours_of,
 )
 
-STEP = 4  # px of a picture to one of the coarse picture that is searched
+STEP = 4  # px of a picture per px of the coarse picture that is searched
 GAPS = np.r_[0:2, 28:36, 60:68, 94:96]  # columns of the coarse picture that things rarely cover
 _COLOUR_REACH = 54.0  # largest distance of a px from a thing's colour, RGB
 _THING_OVERLAP = 0.42  # least overlap (IoU) of a colour mask with a silhouette
@@ -50,7 +50,7 @@ def coarse(picture: np.ndarray) -> np.ndarray:
 
 
 def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
-    """Colours [..., 3] as dark, plain and light strokes show them, [3, ..., 3]."""
+    """Colours [..., 3] under dark, plain and light strokes, [3, ..., 3]."""
     gleam, shadow = (np.asarray(table[time], dtype=np.float32) for table in (GLEAM, SHADOW))
     return np.stack((colours + (shadow - colours) * share, colours,
                      colours + (gleam - colours) * share))
@@ -58,7 +58,7 @@ def stroked(colours: np.ndarray, time: str, share: float = 0.3) -> np.ndarray:
 
 @cache
 def _shapes(zone: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """A zone's kinds, one for each silhouette [silhouettes, pixels], and the areas of these."""
+    """The kind of each silhouette of a zone, the silhouettes [n, pixels], and their areas [n]."""
     top, bottom = _WINDOW[zone]
     kinds = tuple(k for k in KINDS if (k == "balloon") == (zone == "sky"))
     names, tables = [], []
@@ -78,18 +78,18 @@ def _shapes(zone: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
 
 @cache
 def _paints(dim: float) -> tuple[np.ndarray, np.ndarray]:
-    """Colours that things show [n, 3], and which of COLOURS each stands for; -1 for trimmings."""
+    """Colours of painted things [n, 3], and the index of each in COLOURS; -1 for trimmings."""
     painted = [(tinted(PAINT[name], tint), n) for n, name in enumerate(COLOURS) for tint in TINTS]
     table, owner = zip(*painted, *((trim, -1) for trim in TRIMS), strict=True)
     colours = np.asarray((*table, LIT), dtype=np.float32)
-    colours[:-1] *= dim  # lamps do not dim
+    colours[:-1] *= dim  # lamps are not dimmed
     return colours, np.asarray((*owner, -1))
 
 
 def _paint_masks(part: np.ndarray, behind: np.ndarray, dim: float) -> np.ndarray:
-    """Which pixels [h, w, 3] show each colour of a thing, float32 [colours, h, w] (0 or 1).
+    """Masks of the pixels [h, w, 3] that show each colour, float32 [colours, h, w] (0 or 1).
 
-    A px nearer to what lies `behind` in its row, [n, h, 3], than to any colour counts for none.
+    A px nearer to the background of its row, `behind` [n, h, 3], than to any colour is in no mask.
     """
     table, owner = _paints(dim)
     away = far(part[:, :, None], table)
@@ -103,7 +103,7 @@ def _paint_masks(part: np.ndarray, behind: np.ndarray, dim: float) -> np.ndarray
 def _find_thing(small: np.ndarray, place: str, time: str, ground: str,
                 dim: float) -> tuple[str, str] | None:
     """The kind and colour of the thing at a place of a coarse picture, if any."""
-    found, best = None, _THING_OVERLAP
+    thing, best = None, _THING_OVERLAP
     left = (PLACE_X[place] - _SIDE) // STEP
     for zone, (top, bottom) in _WINDOW.items():
         band = small[top // STEP : bottom // STEP]
@@ -113,19 +113,19 @@ def _find_thing(small: np.ndarray, place: str, time: str, ground: str,
         start = max(0, -left)
         masks[:, :, start : start + window.shape[1]] = _paint_masks(window, behind, dim)
         for lost in set(COLOURS) - set(colours_of("balloon" if zone == "sky" else "", ground)):
-            masks[COLOURS.index(lost)] = 0  # what is white in the sky is a cloud
+            masks[COLOURS.index(lost)] = 0  # white in the sky is a cloud
         kinds, *shapes = _shapes(zone)
         scores = overlap(masks.reshape(len(COLOURS), -1), *shapes)
         if scores.max() > best:
             colour, shape = np.unravel_index(int(scores.argmax()), scores.shape)
             best = float(scores.max())
-            found = (kinds[int(shape)], COLOURS[int(colour)])
-    return found
+            thing = (kinds[int(shape)], COLOURS[int(colour)])
+    return thing
 
 
 def find_things(small: np.ndarray, time: str, ground: str) -> dict[str, tuple[str, str]]:
     """The kind and colour at each occupied place of a coarse picture."""
     dim = NIGHT_PAINT if time == "night" else 1.0
-    found = {place: _find_thing(small, place, time, ground, dim) for place in PLACES}
-    return {place: thing for place, thing in found.items() if thing}
+    things = {place: _find_thing(small, place, time, ground, dim) for place in PLACES}
+    return {place: thing for place, thing in things.items() if thing}
 

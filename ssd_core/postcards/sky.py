@@ -26,7 +26,7 @@ from .world import (
 )
 
 _ROWS = slice(0, HORIZON)
-_MIDDLE_ROW = 116  # where the middle colour of a sky sits, px
+_MIDDLE_ROW = 116  # row of a sky's middle colour, px
 _STAR_ROWS = 9  # rows of cells that may hold a star
 _CLOUD_SHAPE = (80, 144)  # rows, columns of a cloud sprite, px
 # Puffs of each cloud: centre x, centre y, radius, px.
@@ -59,7 +59,7 @@ def _distance() -> np.ndarray:
 
 
 def _around(table: np.ndarray, x: int, y: int, rows: int) -> np.ndarray:
-    """Cuts rows x SIZE of a doubled table so that its centre lies at (x, y)."""
+    """Cut rows x SIZE from a doubled table so that its centre is at (x, y)."""
     return table[SIZE - y : SIZE - y + rows, SIZE - x : 2 * SIZE - x]
 
 
@@ -116,7 +116,7 @@ def _paint_stars(canvas: np.ndarray, rng: np.random.Generator) -> None:
 
 
 def _paint_clouds(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> np.ndarray:
-    """Paints clouds; float32 [SIZE, SIZE] says where they are."""
+    """Paint clouds; return their coverage, float32 [SIZE, SIZE]."""
     cover = np.zeros((SIZE, SIZE, 1), dtype=np.float32)
     heights = rng.permutation((0, 2, 4))
     for place, height in zip(PLACES, heights, strict=True):
@@ -148,7 +148,7 @@ def _paint_disc(canvas: np.ndarray, scene: Scene) -> None:
 
 
 def paint_sky(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Fills the canvas, float32 [SIZE, SIZE, 3], with the scene's sky, in place."""
+    """Fill the canvas, float32 [SIZE, SIZE, 3], with the scene's sky, in place."""
     canvas[:] = sky_rows(scene.time, scene.sky)[:, None]
     if scene.light != "none":
         _paint_light(canvas, scene)
@@ -166,7 +166,7 @@ def paint_sky(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> Non
 
 
 def paint_fog(canvas: np.ndarray, scene: Scene) -> None:
-    """Fog over all that is far away, thickest at the horizon, in place."""
+    """Add fog over the distance, thickest at the horizon, in place."""
     rows = np.arange(SIZE, dtype=np.float32)
     share = 0.52 * np.exp(-(((rows - HORIZON) / 70) ** 2))
     veil = np.asarray(VEIL["fog"][scene.time], dtype=np.float32)
@@ -182,7 +182,7 @@ def _streak(column: int) -> np.ndarray:
 
 
 def paint_rain(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Streaks of rain in front of everything, in place."""
+    """Add streaks of rain in front of everything, in place."""
     bright = np.asarray((206, 218, 232) if scene.time != "night" else (128, 144, 176), np.float32)
     pick = rng.integers(0, 4, (CELLS, CELLS))
     tiles = np.stack([np.zeros((CELL, CELL), np.float32), *map(_streak, range(3))])

@@ -1,7 +1,7 @@
-"""A prompt as words with their places in it, and what it says of the scene and its things.
+"""Read a prompt: its words with their positions, and its statements about scene and things.
 
-Reads what `aliases` makes of the typed pieces by the same rules as `claims`, and remembers where
-everything stands, so that words can be put beside it.
+It applies the rules of `claims` to the words of `aliases` and records their positions, so that
+words can be added beside them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUANTITIES = ("lone", "single", "some", "few")
 _HINTS = {"snowy": ("ground", "snow"), "rocky": ("ridge", "mountains")}  # "a snowy village"
 _BEFORE_A_PLACE = ("on", "to", "at", "in", "the")
 BREAKS = (*MARKS, "and")
-# Pieces without meaning that are no part of the noun phrase behind them.
+# Pieces without meaning that do not belong to the noun phrase after them.
 _ASKING = ("draw", "paint", "show", "me", "please", "there", "it", "next", "side", "front", "only",
            "with", "just", "no", "without", "not")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
@@ -31,7 +31,7 @@ _LETTER = re.compile(r"[a-z]", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Word:
-    """A known word, or "" for a piece that says nothing, at [start, end) of the prompt."""
+    """A known word, or "" for a piece without meaning, at [start, end) of the prompt."""
 
     word: str
     typed: str
@@ -40,12 +40,12 @@ class Word:
 
     @property
     def meaning(self) -> tuple[str, str]:
-        """The claim that it makes by itself: attribute and value, both "" if none."""
+        """The claim of the word alone: attribute and value, both "" if there is none."""
         return _MEANING.get(self.word, ("", ""))
 
     @property
     def number(self) -> int | None:
-        """How many it says; a Chinese number may have its measure word behind it."""
+        """The number it names, if any; a Chinese number may include its measure word."""
         return NUMBERS.get(self.word or self.typed.lower()) or (
             None if self.word else NUMBERS.get(self.typed[:1]))
 
@@ -54,10 +54,10 @@ class Word:
 class Named:
     """A thing as typed: its noun phrase begins at `start`, and its noun is at [noun, end).
 
-    front: where it begins with a place before it: "on the left a house".
-    number: how many of it were typed, None without a number. plural: typed as several. twice: its
-    noun is said twice, as in "pine tree". shades, wish: its colour, or those of its members, and
-    its place where they are said by words that claim nothing.
+    front: where it begins including a place before it: "on the left a house".
+    number: as typed, None without one. plural: typed in the plural. twice: with two nouns, as in
+    "pine tree". shades, place_hint: its colour, or those of its members, and its place, by words
+    that make no claim.
     """
 
     kind: str
@@ -72,14 +72,14 @@ class Named:
     twice: bool = False
     front: int = 0
     shades: list[str] = field(default_factory=list)
-    wish: str | None = None
+    place_hint: str | None = None
 
 
 @dataclass
 class Reading:
-    """What a prompt says. scene: values by attribute; things: in the order of their nouns.
+    """The content of a prompt. scene: values by attribute; things: in the order of their nouns.
 
-    hints: what words suggest that claim nothing.
+    hints: values by attribute that words without a claim suggest.
     """
 
     prompt: str
@@ -90,31 +90,31 @@ class Reading:
 
     @property
     def chinese(self) -> bool:
-        """Whether words are added in Chinese."""
+        """Whether additions are in Chinese."""
         return bool(_IDEOGRAPH.search(self.prompt)) and not _LETTER.search(self.prompt)
 
     @property
     def length(self) -> int:
-        """Words and marks that a backbone gets of it."""
+        """The number of words and marks that a backbone receives."""
         return length_of(self.prompt)
 
 
 def length_of(prompt: str) -> int:
-    """Words and marks of a prompt, at most; a backbone leaves out repeats."""
+    """The number of words and marks of a prompt; a backbone, which drops repeats, may get fewer."""
     return sum(len(piece.words or ()) for piece in said(unicodedata.normalize("NFKC", prompt)))
 
 
 def words_of(prompt: str) -> list[Word]:
-    """The prompt word by word; a piece that stands for several has all of them at its place."""
+    """The words of a prompt; those of one piece share its position."""
     plain = [unicodedata.normalize("NFKC", character) for character in prompt]
     origin = [n for n, text in enumerate(plain) for _ in text]
-    text, found, position = "".join(plain), [], 0
+    text, words, position = "".join(plain), [], 0
     for piece in said(text):
         start = text.index(piece.typed, position)
         position = start + len(piece.typed)
         span = origin[start], origin[position - 1] + 1
-        found += [Word(word, piece.typed, *span) for word in _known(piece) or ("",)]
-    return found
+        words += [Word(word, piece.typed, *span) for word in _known(piece) or ("",)]
+    return words
 
 
 def _known(piece: Said) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def _known(piece: Said) -> tuple[str, ...]:
 
 
 def read(prompt: str) -> Reading:
-    """What a prompt says, by the rules of `claims`."""
+    """Read a prompt by the rules of `claims`."""
     reading = Reading(prompt, words_of(prompt))
     _Reader(reading).run()
     return reading
@@ -139,14 +139,14 @@ def read(prompt: str) -> Reading:
 
 @dataclass
 class _Reader:
-    """Goes through the words; a place belongs to the noun before it, else to the one after it."""
+    """Reads the words in order; a place belongs to the noun before it, else to the one after it."""
 
     reading: Reading
     noun: Named | str | None = None
     colour: str | None = None
     place: str | None = None
-    at: int = 0  # where the phrase of that place begins
-    wish: str | None = None
+    at: int = 0  # start of the phrase of that place
+    place_hint: str | None = None
 
     def run(self) -> None:
         words = self.reading.words
@@ -175,12 +175,12 @@ class _Reader:
             self.reading.hints.update([_HINTS[word.word]])
 
     def _end(self) -> None:
-        """A mark or "and": what has no noun yet says nothing, and is only wished for."""
-        self.wish = self.place or self.wish
+        """End a part at a mark or "and": a place without a noun becomes a hint."""
+        self.place_hint = self.place or self.place_hint
         self.noun = self.colour = self.place = None
 
     def _paint(self, n: int, value: str) -> None:
-        """A colour behind its noun: "the house is red", "two towers, one red and one blue"."""
+        """A colour after its noun: "the house is red", "two towers, one red and one blue"."""
         words, last = self.reading.words, next(reversed(self.reading.things), None)
         before = words[n - 1].word if n else ""
         follows = n + 1 < len(words) and words[n + 1].meaning[0] == "kind"
@@ -206,10 +206,10 @@ class _Reader:
             last.end, last.colour = words[n].end, last.colour or self.colour
             return
         thing = _phrase(words, n, kind)
-        thing.colour, thing.place, thing.wish = self.colour, self.place, self.wish
+        thing.colour, thing.place, thing.place_hint = self.colour, self.place, self.place_hint
         thing.front = self.at if self.place else thing.start
         self.reading.things.append(thing)
-        self.noun, self.colour, self.place, self.wish = thing, None, None, None
+        self.noun, self.colour, self.place, self.place_hint = thing, None, None, None
 
     def _state(self, attribute: str, value: str) -> None:
         values = self.reading.scene.setdefault(attribute, [])
@@ -220,7 +220,7 @@ class _Reader:
 
 
 def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
-    """Whether words[n] only says the last noun again: "oak tree", "pine tree", "fleet of boats"."""
+    """Whether words[n] repeats the last noun: "oak tree", "pine tree", "fleet of boats"."""
     if kind != last.kind and (last.kind, kind) != ("pine", "tree"):
         return False
     between = [word for word in words[:n] if word.start >= last.end]
@@ -229,7 +229,7 @@ def _same_noun(words: Sequence[Word], n: int, last: Named, kind: str) -> bool:
 
 
 def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
-    """The thing whose noun is words[n], with what stands before it."""
+    """The thing whose noun is words[n], with the words before it."""
     noun, first, number, article = words[n], n, None, None
     for m, word in _before(words, n):
         if word.number is not None:
@@ -249,7 +249,7 @@ def _phrase(words: Sequence[Word], n: int, kind: str) -> Named:
 
 
 def _before(words: Sequence[Word], n: int) -> Iterator[tuple[int, Word]]:
-    """The words of the noun phrase before words[n], backwards, up to its article or number."""
+    """The words of the noun phrase before words[n], backwards to its article or number."""
     for m in range(n - 1, -1, -1):
         word = words[m]
         other = word.word and word.number is None and word.word not in (

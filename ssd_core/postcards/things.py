@@ -30,7 +30,7 @@ _SCALE = 3  # supersampling of the sprites
 _BALLOON_TOP = CELL  # row of the top edge of a balloon's sprite, px
 _WOOD, _ROOF, _DARK, _STONE = (106, 68, 48), (96, 62, 66), (56, 46, 66), (150, 140, 138)
 _PANE = (66, 84, 122)
-TRIMS = (_DARK, _PANE, _ROOF, _STONE, _WOOD)  # colours that things show beside their own
+TRIMS = (_DARK, _PANE, _ROOF, _STONE, _WOOD)  # colours of things besides their own
 LIT = (255, 222, 120)  # lamps, and windows at night
 TINTS = (0.74, 0.8, 0.88, 1.0, 1.14)  # of a thing's own colour, roughly
 
@@ -56,7 +56,7 @@ class _Pen:
         self.mask = Image.new("L", side, 0)
 
     def shape(self, points: Points, trim: Colour | None = None, tint: float = 1.0) -> None:
-        """Fills a polygon given in px, in a tint of the thing's colour or in a trim colour."""
+        """Fill a polygon given in px, in a tint of the thing's colour or in a trim colour."""
         scaled = [(x * _SCALE, y * _SCALE) for x, y in points]
         fill = trim or tinted(self.colour, tint)
         ImageDraw.Draw(self.image).polygon(scaled, fill=(*fill, 255))
@@ -64,12 +64,12 @@ class _Pen:
 
     def box(self, x0: float, y0: float, x1: float, y1: float, trim: Colour | None = None,
             tint: float = 1.0) -> None:
-        """Fills a rectangle."""
+        """Fill a rectangle."""
         self.shape([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], trim, tint)
 
     def disc(self, x: float, y: float, radius: float, trim: Colour | None = None,
              tint: float = 1.0, tall: float = 1.0) -> None:
-        """Fills a circle, or an ellipse `tall` times as high as wide."""
+        """Fill a circle, or an ellipse `tall` times as high as wide."""
         turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
         around = zip(x + radius * np.cos(turn), y + tall * radius * np.sin(turn), strict=True)
         self.shape([(float(a), float(b)) for a, b in around], trim, tint)
@@ -287,7 +287,7 @@ def sprite(kind: str, colour: str, night: bool) -> tuple[np.ndarray, np.ndarray]
     """Colour [128, 112, 3] (0..255) and coverage [128, 112, 1] (0..1) of a thing."""
     pen = _Pen(PAINT[colour], night)
     _DRAWERS[kind](pen)
-    # Blending in premultiplied form keeps the edges free of a foreign fringe.
+    # Premultiplied blending avoids a fringe of other colours at the edges.
     small = _down(pen.image.convert("RGBa"))
     alpha = small[..., 3:] / 255
     solid = small[..., :3] / np.maximum(alpha, 1e-3)
@@ -306,7 +306,7 @@ def template(kind: str) -> np.ndarray:
 
 
 def shift_of(scene: Scene, thing: Thing) -> tuple[int, int]:
-    """How far a thing stands from its place, in whole cells: (to the right, down)."""
+    """A thing's offset from its place, in whole cells: (to the right, down)."""
     rng = np.random.default_rng((scene.jitter, PLACES.index(thing.place)))
     inward = {"left": (0, 2), "middle": (-1, 2), "right": (-1, 1)}[thing.place]
     dx, dy = int(rng.integers(*inward)), int(rng.integers(0, 2))
@@ -314,7 +314,7 @@ def shift_of(scene: Scene, thing: Thing) -> tuple[int, int]:
 
 
 def corner(kind: str, place: str, shift: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Where a thing's sprite has its upper left corner, px."""
+    """The upper left corner of a thing's sprite, px."""
     top = _BALLOON_TOP if kind == "balloon" else BASELINE - FEET
     return PLACE_X[place] - WIDTH // 2 + CELL * shift[0], top + CELL * shift[1]
 
@@ -345,7 +345,7 @@ def _paint_reflection(canvas: np.ndarray, pair: tuple[np.ndarray, np.ndarray], x
 
 
 def _paint_footing(canvas: np.ndarray, scene: Scene, thing: Thing, x: int, y: int) -> None:
-    """What ties a thing to the ground: a shadow on land, an islet in water."""
+    """The base of a thing: a shadow on land, an islet in water."""
     feet = (x + WIDTH // 2, y + FEET)
     if scene.ground not in WATER:
         shadow = np.asarray(GROUND[scene.ground][scene.time][1], dtype=np.float32) * 0.55
@@ -387,7 +387,7 @@ def cells_of(scene: Scene) -> np.ndarray:
 
 
 def paint_things(canvas: np.ndarray, scene: Scene, rng: np.random.Generator) -> None:
-    """Paints the scene's things over sky and land, float32 [SIZE, SIZE, 3], in place."""
+    """Paint the scene's things over sky and land, float32 [SIZE, SIZE, 3], in place."""
     covers = {leafy: np.zeros((SIZE, SIZE, 1), dtype=np.float32) for leafy in (False, True)}
     for thing in scene.things:
         _paint_thing(canvas, covers[thing.kind in LEAFY], scene, thing)

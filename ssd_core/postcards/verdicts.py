@@ -1,4 +1,4 @@
-"""Which claims of a caption hold in what the pixels of a postcard show."""
+"""Check the claims of a caption against a reading of a postcard's pixels."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from .claims import COUNTS, Claim
 
-UNCLEAR = "unclear"  # what a reading says where the pixels fit no value
+UNCLEAR = "unclear"  # if the pixels fit no value
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the pixels show; "none" stands for absent, "unclear" for no value that fits.
+    """The attributes that pixels show; "none": absent, "unclear": no value fits.
 
     `things` maps an occupied place to the kind and colour found there.
     """
@@ -28,10 +28,10 @@ class Reading:
 
 
 def _thing_verdict(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:
-    """Judges a claim on a thing of which the caption says `about` (attribute to value).
+    """Whether a claim on a thing holds. about: all that the caption says of it, by attribute.
 
-    With a place stated, the thing standing there is judged. Otherwise all things are, and the
-    colour is looked for on a thing of the stated kind when there is one.
+    If the caption states a place, the thing there is checked, otherwise all things; a colour is
+    then checked on things of the stated kind, if there are any.
     """
     shown = reading.things
     if "place" in about:
@@ -52,7 +52,7 @@ def _scene_verdict(reading: Reading, claim: Claim) -> bool:
 
 
 def verdicts(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
-    """One verdict per claim, in order, from what a picture shows."""
+    """Whether each claim holds in a picture's reading, in order."""
     listed = tuple(claims)
     about: dict[int, dict[str, str]] = {}
     for claim in listed:

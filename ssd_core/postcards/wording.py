@@ -1,7 +1,7 @@
-"""Words of a prompt that say something only beside certain others, read off the captions' tables.
+"""Words that have a meaning only next to certain others, derived from the captions' tables.
 
-"green" was only ever seen in "green meadow" and "red" only before a thing: in "a green tree" or
-"a red sky" such a word says nothing, although the vocabulary has it.
+Captions have "rocky" only before mountains and "red" only before a thing: in "a rocky beach" or
+"a red sky" such a word has no effect, although the vocabulary contains it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import zip_longest
 from .captions import _COLOUR_WORDS, _FIRST, _MEANING, _NOUNS, _PARTS
 
 Meaning = tuple[str, str]
-SHOWN = 3  # phrases that a note quotes
+SHOWN = 3  # phrases quoted in a note
 
 
 def lonely(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(position, phrases it is known in) of each word that stands before none of its partners.
+    """(position, its known phrases) of each word that is not followed by one of its partners.
 
-    words: the known words of a prompt, in lower case and in their order.
+    words: the known words of a prompt, in lower case and in order.
     """
     for position, (word, after) in enumerate(zip_longest(words, words[1:], fillvalue="")):
         if word in PHRASES and not belongs(word, after):
@@ -27,37 +27,37 @@ def lonely(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def belongs(word: str, after: str) -> bool:
-    """Whether `after` is a word that `word` was seen before, or another of the same meaning."""
+    """Whether `after` is a word that follows `word` in captions, or one of the same meaning."""
     if word in _COLOURS:
         return meaning(word, after)[0] == "kind"
     return meaning(word, after) == _DECORATIONS[word]
 
 
 def meaning(word: str, after: str) -> Meaning:
-    """What `after` claims behind `word`: a few pairs claim something of their own."""
+    """The claim of `after` when it follows `word`; a few pairs have a claim of their own."""
     return _MEANING.get(f"{word} {after}") or _MEANING.get(after, ("", ""))
 
 
 def quoted(phrases: Sequence[str]) -> str:
-    """The first of them as a note has them: "rocky peaks", "rocky mountains"."""
+    """The first phrases, quoted for a note: "rocky peaks", "rocky mountains"."""
     listed = [f'"{phrase}"' for phrase in phrases[:SHOWN]]
     return ", ".join(listed + ["..."] * (len(phrases) > SHOWN))
 
 
 def _followers() -> dict[str, list[tuple[str, Meaning]]]:
-    """For each word without a claim of its own: what comes after it, and what its phrase claims."""
-    found = defaultdict(list)
+    """For each word without a claim of its own: the next words, and the claims of its phrases."""
+    followers = defaultdict(list)
     openings = {word for text in _FIRST for word in text.split()}
     for claim, texts in _PARTS.items():
         for words in map(str.split, texts):
             for word, after in zip_longest(words, words[1:], fillvalue=""):
                 if word not in _MEANING and word not in openings:
-                    found[word].append((after, claim))
-    return found
+                    followers[word].append((after, claim))
+    return followers
 
 
 def _decorates(seen: list[tuple[str, Meaning]], word: str) -> bool:
-    """Whether the word always stands right before the word that makes one and the same claim."""
+    """Whether the word always directly precedes the word of one and the same claim."""
     return len({claim for _, claim in seen}) == 1 and all(
         meaning(word, after) == claim for after, claim in seen)
 

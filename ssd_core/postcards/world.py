@@ -1,4 +1,4 @@
-"""The closed world of the postcards: what a scene may hold, where it stands, and its palettes."""
+"""The closed world of the postcards: contents, positions and palettes of scenes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SKY: dict[str, tuple[RGB, RGB, RGB]] = {
     "dusk": ((72, 58, 128), (224, 106, 108), (255, 184, 92)),
     "night": ((10, 16, 50), (26, 46, 106), (84, 114, 172)),
 }
-# Rain and fog pull every colour of the sky towards one of these.
+# Rain and fog shift every colour of the sky towards one of these.
 VEIL: dict[str, dict[str, RGB]] = {
     "rain": {"dawn": (150, 140, 152), "day": (112, 126, 144), "dusk": (96, 74, 92),
              "night": (24, 30, 46)},
@@ -45,7 +45,7 @@ VEIL: dict[str, dict[str, RGB]] = {
             "night": (74, 86, 116)},
 }
 VEIL_SHARE = {"rain": 0.62, "fog": 0.6}
-# What light and shadow strokes lean towards.
+# Colours towards which light and dark strokes shift.
 GLEAM: dict[str, RGB] = {
     "dawn": (255, 238, 206), "day": (255, 252, 232), "dusk": (255, 206, 132),
     "night": (132, 162, 226)}
@@ -150,7 +150,7 @@ LAKE_KINDS = ("boat", "boat", "boats", "boats", "bridge", "bridge", "house", "ca
 
 @dataclass(frozen=True)
 class Thing:
-    """One object of a scene."""
+    """An object of a scene."""
 
     kind: str
     colour: str
@@ -159,7 +159,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """One postcard: its attributes, its things from left to right, and a seed for the strokes."""
+    """A postcard: its attributes, its things from left to right, and a seed for the strokes."""
 
     time: str
     sky: str
@@ -173,7 +173,7 @@ class Scene:
 
 
 def skies_of(time: str) -> tuple[str, ...]:
-    """The weathers a time of day may have."""
+    """The skies that a time of day may have."""
     return ("starry", "cloudy", "rain", "fog") if time == "night" else (
         "clear", "cloudy", "rain", "fog")
 
@@ -189,14 +189,14 @@ def kinds_of(ground: str) -> tuple[str, ...]:
 
 
 def paths_of(ground: str) -> tuple[str, ...]:
-    """What may lead over a ground; flowers grow on meadows only."""
+    """The paths that a ground may have; flowers grow on meadows only."""
     if ground in WATER:
         return ("none",)
     return PATHS if ground == "meadow" else ("none", "road", "river")
 
 
 def colours_of(kind: str, ground: str) -> tuple[str, ...]:
-    """The colours that stand out: white is lost on snow and among clouds."""
+    """The colours that are visible: white vanishes on snow and among clouds."""
     lost = {"white"} if kind == "balloon" or ground == "snow" else set()
     return tuple(c for c in COLOURS if c not in lost)
 
@@ -232,7 +232,7 @@ def _pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
 
 
 def _colour(rng: np.random.Generator, kind: str, ground: str) -> str:
-    """Trees are mostly green, everything else has any colour that stands out."""
+    """A colour: for trees mostly green, for everything else any visible one."""
     natural = kind in ("tree", "trees", "pine") and rng.random() < 0.4
     return "green" if natural else _pick(rng, colours_of(kind, ground))
 
@@ -249,7 +249,7 @@ def _sample_things(rng: np.random.Generator, ground: str) -> tuple[Thing, ...]:
 
 
 def sample_scene(rng: np.random.Generator) -> Scene:
-    """Draws a scene; values of an attribute are about equally likely, rain and fog less so."""
+    """Draw a random scene; values of an attribute are about equally likely, rain and fog less."""
     time = _pick(rng, TIMES)
     skies = skies_of(time)
     sky = skies[int(rng.choice(4, p=(0.35, 0.35, 0.15, 0.15)))]

@@ -1,4 +1,4 @@
-"""Who runs tasks: this process alone, or workers elsewhere (ray_crew.py), behind one interface."""
+"""The interface to whatever runs tasks: this process, or other workers (ray_crew.py)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from .task import Loaded, Task
 
 @dataclass(frozen=True)
 class Place:
-    """Where tasks are computed: type of device, the weights' dtype, free bytes after loading (None:
-    unknown).
+    """Where tasks are computed.
+
+    device: its type. dtype: of the weights. free: bytes after loading; None: unknown.
     """
 
     device: str
@@ -27,11 +28,11 @@ class Place:
 
 
 class Crew(Protocol):
-    """Takes tasks and returns what they made, in any order."""
+    """Takes tasks and returns their files, in any order."""
 
     @property
     def place(self) -> Place:
-        """The same for all workers, but for the free memory, which is the first one's."""
+        """The same for all workers, except the free memory, which is the first worker's."""
 
     @property
     def has_room(self) -> bool:
@@ -39,17 +40,17 @@ class Crew(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a task is under way."""
+        """Whether a task is running."""
 
     def take(self, task: Task) -> None:
-        """Begin a task."""
+        """Start a task."""
 
     def next_done(self) -> tuple[Task, dict[str, bytes]]:
-        """Wait for a task to end; the bytes of its files by name. SSDError if it cannot be done."""
+        """Wait for a task; return it with the bytes of its files by name. Raises SSDError."""
 
 
 class InProcess:
-    """One worker: this process. A task runs when its outcome is asked for."""
+    """This process as the only worker. A task runs in `next_done`."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded

@@ -1,6 +1,6 @@
-"""The task of drawing prompts into PNGs with recipes, by any method.
+"""The task of drawing prompts as PNGs with recipes, by any method.
 
-Picture n of a run has the run's seed + n, and is the same picture in any batch. Knows no host.
+Picture n of a run has the run's seed + n and is the same in any batch. Knows no host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EITHER = (AR.name, Exact.name)
 class ToDraw:
     """Picture `number` of a run: its prompt, and its PNG's name relative to the folder.
 
-    drawn: the words that it is drawn from; None: those that were typed.
+    drawn: the words it is drawn from; None: the typed ones.
     """
 
     number: int
@@ -42,10 +42,10 @@ class ToDraw:
 
 @dataclass(frozen=True)
 class How:
-    """What all pictures of a run share, as `generate` takes it; sampling has picture 0's seed.
+    """The settings that all pictures of a run share; sampling has picture 0's seed.
 
-    window: of `exact` on the machine that gives the tasks; no picture depends on it. either: AR and
-    `exact` may take turns in one folder, because the pictures are the same.
+    window: of `exact` on the machine that hands out tasks; no picture depends on it. either: AR and
+    `exact` may both draw pictures of a folder, because theirs are the same.
     """
 
     method: Method
@@ -61,9 +61,9 @@ class How:
             return replace(self.method, window=self.window)
         return self.method
 
-    def words(self, one: ToDraw) -> Words:
-        """What a picture is drawn from."""
-        return one.drawn or Words(one.prompt, self.negative)
+    def words(self, picture: ToDraw) -> Words:
+        """The words a picture is drawn from."""
+        return picture.drawn or Words(picture.prompt, self.negative)
 
     def heads(self, loaded: Loaded) -> DraftHeads | None:
         return loaded.heads if self.method.uses_heads else None
@@ -81,8 +81,8 @@ class DrawTask:
     def count(self) -> int:
         return len(self.pictures)
 
-    def left(self, there: There) -> DrawTask | None:
-        pictures = tuple(one for one in self.pictures if not there(one.file))
+    def left(self, exists: There) -> DrawTask | None:
+        pictures = tuple(picture for picture in self.pictures if not exists(picture.file))
         return replace(self, pictures=pictures) if pictures else None
 
     def run(self, loaded: Loaded) -> dict[str, bytes]:
@@ -91,43 +91,44 @@ class DrawTask:
 
 
 def draw_tasks(pictures: Sequence[ToDraw], how: How, batch: int) -> list[DrawTask]:
-    """All pictures in batches; the same tasks in every process that gives the same arguments."""
+    """All pictures in batches; equal arguments give equal tasks in every process."""
     parts = (tuple(pictures[i] for i in part) for part in batches(len(pictures), batch))
     return [DrawTask(part[0].file, part, how) for part in parts]
 
 
 def together(pictures: Sequence[ToDraw], how: How) -> list[list[ToDraw]]:
-    """The pictures in runs that one batch can draw: their numbers follow each other, as the seeds
-    of a batch do, and they have the same negative prompt.
+    """The pictures in groups that can be drawn as a batch.
+
+    Their numbers are consecutive, as the seeds of a batch are, and the negative prompt is the same.
     """
     runs: list[list[ToDraw]] = []
-    for one in pictures:
+    for picture in pictures:
         last = runs[-1][-1] if runs else None
-        if last is not None and last.number + 1 == one.number and (
-                how.words(last).negative == how.words(one).negative):
-            runs[-1].append(one)
+        if last is not None and last.number + 1 == picture.number and (
+                how.words(last).negative == how.words(picture).negative):
+            runs[-1].append(picture)
         else:
-            runs.append([one])
+            runs.append([picture])
     return runs
 
 
 def draw(pictures: Sequence[ToDraw], how: How, loaded: Loaded) -> Iterator[tuple[str, bytes]]:
-    """File name and PNG of each picture, drawn as one batch."""
+    """File name and PNG of each picture, drawn as a batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
     sampling = how.sampling.later(pictures[0].number)
-    words = [how.words(one) for one in pictures]
-    done = finished(generate(backbone, [one.prompt for one in words], how.drawn_by, heads,
-                             sampling, words[0].negative))
-    drawn = pixels(backbone, done.tokens)
-    for index, (one, picture) in enumerate(zip(pictures, drawn, strict=True)):
+    drawn_from = [how.words(picture) for picture in pictures]
+    done = finished(generate(backbone, [words.prompt for words in drawn_from], how.drawn_by, heads,
+                             sampling, drawn_from[0].negative))
+    decoded = pixels(backbone, done.tokens)
+    for index, (picture, image) in enumerate(zip(pictures, decoded, strict=True)):
         recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
-                             index=index, prompt=one.prompt, negative=how.negative, drawn=one.drawn)
-        yield one.file, png_bytes(picture, recipe)
+                             index=index, prompt=picture.prompt, negative=how.negative,
+                             drawn=picture.drawn)
+        yield picture.file, png_bytes(image, recipe)
 
 
 def at_once(how: How, prompt: str, loaded: Loaded, free: int | None) -> int:
-    """Pictures in a batch: up to MOST_AT_ONCE, fewer if free memory (bytes) has no room for them.
-    """
+    """The number of pictures in a batch: MOST_AT_ONCE, or fewer if free memory (bytes) is short."""
     pictures = MOST_AT_ONCE
     while free is not None and pictures > 1 and Request(
             loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
@@ -137,26 +138,27 @@ def at_once(how: How, prompt: str, loaded: Loaded, free: int | None) -> int:
 
 
 def quickest(first: Request, how: How, sizes: Sequence[int]) -> tuple[How, int]:
-    """How this machine draws soonest, and how many pictures at once, one of `sizes`.
+    """The settings with which this machine draws soonest, and a batch size out of `sizes`.
 
-    first: the request for one of the pictures. Without figures it is the last size.
+    first: the request for one of the pictures. Without measurements it is the last size.
     """
     named = first.named or not first.fall_back
     machine = Machine.of(first.sized, first.heads, first.branches)
-    found = cheapest_batch(machine, first.asked, sizes, named)
+    fastest = cheapest_batch(machine, first.asked, sizes, named)
     how = replace(how, either=isinstance(first.asked, Exact) and not named)
-    if found is None:
+    if fastest is None:
         return how, sizes[-1]
-    chosen, window = found.choice.method, getattr(found.choice.method, "window", None)
+    chosen, window = fastest.choice.method, getattr(fastest.choice.method, "window", None)
     if isinstance(first.asked, Exact):
         by_ar = isinstance(chosen, AR)
         how = replace(how, method=AR() if by_ar else first.asked, window=window)
-    return how, found.pictures
+    return how, fastest.pictures
 
 
 def as_begun(how: How, asked: Method, pictures: Sequence[ToDraw], folder: Path) -> How:
-    """With the window that a stopped run chose, which its other pictures depend on."""
-    begun = next((folder / one.file for one in pictures if (folder / one.file).exists()), None)
+    """The settings with the window that a stopped run chose, since pictures depend on it."""
+    paths = (folder / picture.file for picture in pictures)
+    begun = next((path for path in paths if path.exists()), None)
     if begun is None or not isinstance(asked, Paced) or asked.size is not None:
         return how
     recipe = read_recipe(begun)

@@ -1,7 +1,6 @@
-"""Pictures of a run that its folder has already, known by their numbers whatever their names are.
+"""Pictures of a run that its folder already has, recognized by their numbers.
 
-A file's number is the one that its name begins with. A file that was renamed has the number whose
-seed it was drawn with.
+A file's name begins with its number. A renamed file has the number that belongs to its seed.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from .task import Loaded
 
 NUMBERED = re.compile(r"(\d{6,})(-.*)?\.png", re.IGNORECASE)
 SEEDS = 1 << 64
-NAMED = 3  # differences that an error names
+NAMED = 3  # differences named in an error
 LISTED = "the list of prompts has changed: add new ones at its end"
 
 
 def there_already(pictures: Sequence[ToDraw], sampling: Sampling, folder: Path) -> list[ToDraw]:
-    """Every PNG in the folder with a number of this run, as the picture that it should be."""
+    """The pictures of this run that the folder has a PNG of, with the names of those files."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     numbers = {path.name: number_of(path, sampling) for path in paths
                if path.suffix.lower() == ".png" and path.is_file()}
@@ -36,7 +35,7 @@ def there_already(pictures: Sequence[ToDraw], sampling: Sampling, folder: Path) 
 
 
 def number_of(path: Path, sampling: Sampling) -> int | None:
-    """The number of a file; None for a PNG that is none of ours."""
+    """The number of a file; None for a PNG of another program."""
     if match := NUMBERED.fullmatch(path.name):
         return int(match[1])
     try:
@@ -45,48 +44,50 @@ def number_of(path: Path, sampling: Sampling) -> int | None:
         return None
 
 
-def named_as(there: Sequence[ToDraw], pictures: Sequence[ToDraw]) -> list[ToDraw]:
-    """The pictures, each with the name that it has in the folder already."""
-    files = {one.number: one.file for one in there}
-    return [replace(one, file=files.get(one.number, one.file)) for one in pictures]
+def named_as(existing: Sequence[ToDraw], pictures: Sequence[ToDraw]) -> list[ToDraw]:
+    """The pictures, those in `existing` with their names there."""
+    files = {picture.number: picture.file for picture in existing}
+    return [replace(picture, file=files.get(picture.number, picture.file)) for picture in pictures]
 
 
 def require_same(pictures: Sequence[ToDraw], how: How, loaded: Loaded, folder: Path) -> None:
-    """SSDError if a PNG in the folder was not drawn by this very run: nothing stale is kept."""
-    for one in pictures:
-        path = folder / one.file
+    """Raise SSDError if a PNG in the folder was drawn with other settings than this run's."""
+    for picture in pictures:
+        path = folder / picture.file
         if path.exists():
-            found, wanted = read_recipe(path), wanted_of(one, how, loaded)
-            free = set(not_compared(found, how, loaded))
+            recipe, wanted = read_recipe(path), wanted_of(picture, how, loaded)
+            free = set(not_compared(recipe, how, loaded))
             differing = [key for key in dict.fromkeys((*wanted, *FIELDS))
-                         if found.get(key) != wanted.get(key) and key not in free]
+                         if recipe.get(key) != wanted.get(key) and key not in free]
             if differing:
-                raise SSDError(f"{path}, picture {one.number}: "
-                               f"{difference(found, wanted, differing)}")
+                raise SSDError(f"{path}, picture {picture.number}: "
+                               f"{difference(recipe, wanted, differing)}")
 
 
-def wanted_of(one: ToDraw, how: How, loaded: Loaded) -> dict[str, Any]:
-    """The settings that the recipe of a picture of this run has."""
-    told = settings(loaded.backbone, how.heads(loaded), how.method, how.sampling.later(one.number),
-                    index=0, prompt=one.prompt, negative=how.negative, drawn=one.drawn)
-    return json.loads(json.dumps(told))
+def wanted_of(picture: ToDraw, how: How, loaded: Loaded) -> dict[str, Any]:
+    """The settings in the recipe of a picture of this run."""
+    recipe = settings(loaded.backbone, how.heads(loaded), how.method,
+                      how.sampling.later(picture.number), index=0, prompt=picture.prompt,
+                      negative=how.negative, drawn=picture.drawn)
+    return json.loads(json.dumps(recipe))
 
 
-def not_compared(found: Mapping, how: How, loaded: Loaded) -> list[str]:
+def not_compared(recipe: Mapping, how: How, loaded: Loaded) -> list[str]:
     """Settings that may differ in this run."""
-    either = ["method", "knobs", "heads"] if how.either and found["method"] in EITHER else []
-    apart = loaded.backbone.device.type == "meta"  # others draw, maybe in another dtype than here
+    either = ["method", "knobs", "heads"] if how.either and recipe["method"] in EITHER else []
+    apart = loaded.backbone.device.type == "meta"  # workers draw, perhaps in another dtype
     return either + ["dtype"] * apart
 
 
-def difference(found: Mapping, wanted: Mapping, keys: Sequence[str]) -> str:
-    """What differs, and what to do, as the rest of a line."""
-    told = "; with ".join(f"{key} {brief(found.get(key))}, now it is {brief(wanted.get(key))}"
-                          for key in keys[:NAMED])
+def difference(recipe: Mapping, wanted: Mapping, keys: Sequence[str]) -> str:
+    """The differences and the remedies, as the end of an error message."""
+    differences = "; with ".join(
+        f"{key} {brief(recipe.get(key))}, now it is {brief(wanted.get(key))}"
+        for key in keys[:NAMED])
     remedies = [LISTED] * ("prompt" in keys)
     remedies += ["change --expand or --no-expand back"] * (set(FIELDS) >= set(keys))
-    remedies += [f"give --dtype {found['dtype']}"] * ("dtype" in keys)
-    return (f"drawn with {told}: "
+    remedies += [f"give --dtype {recipe['dtype']}"] * ("dtype" in keys)
+    return (f"drawn with {differences}: "
             f"{', or '.join([*remedies, 'choose another folder', 'remove the picture'])}")
 
 

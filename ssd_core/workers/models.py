@@ -1,4 +1,4 @@
-"""Which models a worker loads, told by names and paths, because a worker may be another machine."""
+"""The models of a worker, by names and paths, because it may run on another machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .task import Loaded
 class Models:
     """A backbone and its heads, as `load_backbone` and `load_heads` take them.
 
-    size: (width, height) in px; None is the backbone's own. prompts: folder that keeps what a text
-    model makes of prompts, on each machine. Paths of models must lead to the same files everywhere;
-    a worker that finds others is refused (ray_crew.py).
+    size: (width, height) in px; None: the backbone's own. prompts: folder on each machine for the
+    features that a text model computes of prompts. Paths of models must lead to the same files on
+    every machine; a worker with other files is refused (ray_crew.py).
     """
 
     backbone: str
@@ -37,9 +37,9 @@ class Models:
 
 
 def portable(name_or_path: str | Path) -> str:
-    """What names these files on every machine: a bundled model's name, else the whole path.
+    """The name of a bundled model, which is valid on every machine, else the absolute path.
 
-    The file of a bundled backbone has no such name, because its folder holds it in two dtypes.
+    The file of a bundled backbone has no such name, because its folder has files of two dtypes.
     """
     path = Path(name_or_path).expanduser().absolute()
     if str(name_or_path) in BACKBONES or path.parent == ASSETS:

@@ -1,4 +1,4 @@
-"""Workers as a user asks for them: how many, and where."""
+"""The workers that a user requests: how many, and where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .models import Models
 from .ray_crew import RayCrew, models_of
 from .task import Loaded
 
-# Help of the two flags, wherever they are.
+# Help of the two flags.
 WORKERS = "Processes that draw, each with the models loaded. More than one needs the package ray."
 ADDRESS = "Address of a Ray cluster, for example 10.0.0.5:6379. Default: this machine."
 
@@ -31,9 +31,9 @@ class Wanted:
 
     @property
     def apart(self) -> bool:
-        """Whether the models are held by other processes than this one.
+        """Whether other processes draw.
 
-        This process then loads them without their values (device meta).
+        This process then loads the models without their weights (device meta).
         """
         return self.count > 1 or bool(self.address)
 
@@ -41,7 +41,7 @@ class Wanted:
 @contextmanager
 def crew_of(wanted: Wanted, loaded: Loaded, models: Models | None = None,
             say: Callable[[str], None] = lambda line: None) -> Iterator[Crew]:
-    """The crew for a block of work. models: what workers apart from this process load."""
+    """The crew for a `with` block. models: what workers in other processes load."""
     if not wanted.apart:
         yield InProcess(loaded)
         return

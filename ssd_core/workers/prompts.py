@@ -1,4 +1,4 @@
-"""Files of prompts, one a line: plain text, or JSON on every line (.jsonl)."""
+"""Read files with one prompt per line: plain text, or JSON on every line (.jsonl)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ WANTED = "give a text file in UTF-8, one prompt a line"
 
 
 def read_prompts(path: Path, backbone: Backbone) -> list[str]:
-    """The prompts of a file. SSDError names the line that cannot be drawn."""
-    told = prompts_of(path)
-    if not told:
+    """The prompts of a file. Raises SSDError with the number of a line that cannot be drawn."""
+    numbered = prompts_of(path)
+    if not numbered:
         raise SSDError(f"{path}: holds no prompts; write one a line")
-    for number, prompt in told:
+    for number, prompt in numbered:
         require_drawable(backbone, prompt, f"{path}, line {number}")
-    return [prompt for _, prompt in told]
+    return [prompt for _, prompt in numbered]
 
 
 def prompts_of(path: Path) -> list[tuple[int, str]]:
-    """(number of the line, prompt). Blank lines do not count; in plain text # begins a comment."""
+    """(line number, prompt). Blank lines are skipped; in plain text # starts a comment."""
     if path.suffix.lower() in OTHER_FORMATS:
         raise SSDError(f"{path}: prompts are not read from {path.suffix} files: {WANTED}, or a "
                        f".jsonl file whose lines have the key {KEY}")
@@ -54,7 +54,7 @@ def from_json(line: str, place: str) -> str:
 
 
 def require_drawable(backbone: Backbone, prompt: str, place: str) -> None:
-    """Raise SSDError now for a prompt that would end a long run later."""
+    """Raise SSDError for a prompt that cannot be drawn, before a long run reaches it."""
     try:
         require_unicode("prompt", prompt)
         backbone.tokenize(prompt)

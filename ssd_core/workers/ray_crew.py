@@ -1,7 +1,7 @@
-"""Workers of their own, on this machine or a cluster, by Ray (https://docs.ray.io).
+"""Workers in processes of their own, on this machine or a cluster, by Ray (https://docs.ray.io).
 
-Each worker is a process that holds the models. If one is lost (killed, out of memory, its machine
-gone), another is started in its place and its task is done again by whoever is free first.
+Each worker is a process with the models loaded. If a worker is lost (killed, out of memory, its
+machine gone), another is started, and the first idle worker does its task again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .models import Models
 from .task import Loaded, Task
 
 HEARD = ("auto", "cuda")  # devices where Ray may hand out the cards
-OBJECTS = 256 << 20  # bytes that outcomes may take before this process has written them
-LOOK = 10.0  # seconds without an outcome after which this process asks whether Ray is still there
+OBJECTS = 256 << 20  # bytes of outcomes that this process has not written yet
+LOOK = 10.0  # seconds without an outcome after which this process checks whether Ray is alive
 LIMIT = 20.0  # seconds in which Ray must answer
 GONE = ("Ray has ended or does not answer: what is done is in the folder, so run the same command "
         "again, with fewer --workers if memory is short, or without --workers and --address")
-LOSSES = 3  # workers lost one after the other, for each worker, before the run is given up
-# For a Ray of this machine alone: nothing listens on the network, and nothing is reported.
+LOSSES = 3  # per worker: consecutive losses before the run is given up
+# For a local Ray: nothing listens on the network, and nothing is reported.
 ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token",
          "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a worker tells once it has loaded; `models` are hashes of backbone and heads."""
+    """What a worker reports after loading; `models` are hashes of backbone and heads."""
 
     host: str
     process: int
@@ -51,7 +51,7 @@ def models_of(loaded: Loaded) -> tuple[str | None, str | None]:
 
 
 class Holder:
-    """The process of a worker: it loads once and then runs tasks."""
+    """The process of a worker, which loads once and then runs tasks."""
 
     def load(self, models: Models) -> Facts:
         from .. import __version__
@@ -65,10 +65,10 @@ class Holder:
 
 
 class RayCrew:
-    """`count` workers that hold `models`; close it when the work is done.
+    """`count` workers with `models` loaded; close it after use.
 
-    expected: hashes of the models that this process knows. address: of a running Ray cluster, as
-    ray.init takes it; empty: this machine. say: told when a worker is lost.
+    expected: hashes of the models in this process. address: of a running Ray cluster, as ray.init
+    takes it; empty: this machine. say: called with a line when a worker is lost.
     """
 
     def __init__(self, models: Models, expected: tuple[str | None, str | None], count: int,
@@ -83,7 +83,7 @@ class RayCrew:
         self.running: dict[Any, tuple[Any, Task]] = {}  # future -> worker and its task
         self.idle: list[Any] = []
         self.waiting: deque[Task] = deque()
-        self.lost = 0  # since a task was last done
+        self.lost = 0  # since the last finished task
         try:
             self.share = share(nodes_of(self.ray), count, models.device)
             for _ in range(count):
@@ -93,7 +93,7 @@ class RayCrew:
             raise
 
     def close(self) -> None:
-        """End all workers, and Ray if it was started here; a Ray that is gone is not waited for."""
+        """End all workers, and Ray if it was started here; waits at most LIMIT seconds."""
         within(LIMIT, self.end)
 
     def end(self) -> None:
@@ -110,7 +110,7 @@ class RayCrew:
 
     @property
     def place(self) -> Place:
-        """As of the first worker that has loaded; waits for it."""
+        """That of the first worker that has loaded; waits for it."""
         while not self.facts:
             self.settle()
         return next(iter(self.facts.values())).place
@@ -135,13 +135,13 @@ class RayCrew:
                 return done
 
     def settle(self) -> tuple[Task, dict[str, bytes]] | None:
-        """Wait for whatever comes first; a finished task, or None for anything else."""
+        """Wait for the next outcome; return a finished task with its files, or None."""
         future = self.first_done()
         loaded = future in self.loading
         worker, task = (self.loading.pop(future), None) if loaded else self.running.pop(future)
         try:
-            told = self.ray.get(future, timeout=LIMIT)
-        except self.ray.exceptions.RayTaskError as error:  # the task itself went wrong
+            outcome = self.ray.get(future, timeout=LIMIT)
+        except self.ray.exceptions.RayTaskError as error:  # the task itself failed
             raise (error.cause if isinstance(error.cause, SSDError) else error) from None
         except self.ray.exceptions.RayError as error:
             if getattr(error, "actor_init_failed", False):
@@ -151,13 +151,13 @@ class RayCrew:
             return None
         self.idle.append(worker)
         if task is None:
-            self.facts[worker] = self.checked(told)
+            self.facts[worker] = self.checked(outcome)
             return None
         self.lost = 0
-        return task, told
+        return task, outcome
 
     def first_done(self) -> Any:
-        """The first outcome to come; SSDError if Ray itself is gone, which nobody else reports."""
+        """Wait for the first outcome. Raises SSDError if Ray itself is gone."""
         while True:
             done, _ = self.ray.wait([*self.loading, *self.running], num_returns=1, timeout=LOOK)
             if done:
@@ -166,7 +166,7 @@ class RayCrew:
                 raise SSDError(GONE)
 
     def replace(self, worker: Any, task: Task | None) -> None:
-        """Another worker for one that is gone; its task is done next."""
+        """Start a worker in place of a lost one, and queue its task first."""
         facts = self.facts.pop(worker, None)
         self.lost += 1
         if self.lost > LOSSES * self.count:
@@ -179,7 +179,7 @@ class RayCrew:
         self.start()
 
     def checked(self, facts: Facts) -> Facts:
-        """Facts of a worker that draws what this process would; else SSDError."""
+        """The facts. Raises SSDError if the worker would not draw what this process would."""
         from .. import __version__
 
         if facts.version != __version__:
@@ -197,7 +197,7 @@ class RayCrew:
 
 
 def ray_of(address: str) -> Any:
-    """The package; its settings for this machine alone are made before it is imported."""
+    """The package ray; the environment for a local Ray is set before the import."""
     if not address:
         for name, value in ALONE.items():
             os.environ.setdefault(name, value)
@@ -223,28 +223,28 @@ def connect(ray: Any, address: str) -> None:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T | None:
-    """What a call of Ray returns; None if it fails, or has not returned by then."""
-    found: list[T] = []
+    """The result of a call of Ray; None if it fails or takes longer."""
+    result: list[T] = []
 
     def answer() -> None:
-        with suppress(Exception):  # whatever is wrong, Ray is of no use any more
-            found.append(call())
+        with suppress(Exception):  # after any error Ray is unusable
+            result.append(call())
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     thread.join(seconds)
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def nodes_of(ray: Any) -> list[Mapping[str, float]]:
-    """The resources of every machine that is up."""
+    """The resources of every running machine."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def share(nodes: Iterable[Mapping[str, float]], count: int, device: str) -> dict[str, int]:
-    """What each of `count` workers gets, as options of Ray: one card, else an even part of cores.
+    """The options of Ray for each of `count` workers: a card, else an equal share of the cores.
 
-    Raises SSDError if the machines have fewer cards or cores than that.
+    Raises SSDError if the machines have too few cards or cores.
     """
     nodes = list(nodes)
     cards = sum(int(node.get("GPU", 0)) for node in nodes)
@@ -259,5 +259,5 @@ def share(nodes: Iterable[Mapping[str, float]], count: int, device: str) -> dict
     if count > sum(cores):
         raise SSDError(f"workers {count}: there are {sum(cores)} cores; give at most that many")
     most = max(cores)
-    return {"num_cpus": max(each for each in range(1, most + 1)
-                            if sum(one // each for one in cores) >= count)}
+    return {"num_cpus": max(per_worker for per_worker in range(1, most + 1)
+                            if sum(machine // per_worker for machine in cores) >= count)}

@@ -1,7 +1,7 @@
-"""The loop over tasks: claim, give to a worker, write what it made, until everything is there.
+"""The loop over tasks: claim one, hand it to a worker, write its files.
 
-It is the same for one process and for many workers, and a run that was interrupted, or lost its
-process, goes on with what is missing.
+It is the same for one process and for many workers. An interrupted run continues with the files
+that are missing.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from .task import Task
 
 
 def missing(tasks: Sequence[Task], folder: Path) -> list[Task]:
-    """What is left of the tasks, given the files in the folder."""
+    """The tasks, or parts of them, whose files are not in the folder."""
     left = (task.left(lambda name: (folder / name).exists()) for task in tasks)
     return [task for task in left if task is not None]
 
 
 def work(tasks: Sequence[Task], folder: Path, crew: Crew, label: str,
          quiet: bool | None = False) -> int:
-    """Do all tasks whose files are not in the folder; returns the number of pictures made here.
+    """Do all tasks whose files are not in the folder; return the number of pictures made here.
 
-    Several processes may do the same tasks in the same folder: each picture is made by one of
-    them, and all return when everything is there. quiet: no progress bar (None: only without a
-    terminal).
+    Several processes may do the same tasks in the same folder: one of them makes each picture, and
+    all return when every file exists. quiet: no progress bar (None: none without a terminal).
     """
     run = Run(folder, crew)
     run.waiting.extend(missing(tasks, folder))
     total = sum(task.count for task in tasks)
-    there = total - sum(task.count for task in run.waiting)
-    with tqdm(total=total, initial=there, desc=label, unit="picture", disable=quiet) as bar:
+    existing = total - sum(task.count for task in run.waiting)
+    with tqdm(total=total, initial=existing, desc=label, unit="picture", disable=quiet) as bar:
         try:
             while run.goes_on():
                 bar.update(run.step())
@@ -46,7 +45,7 @@ def work(tasks: Sequence[Task], folder: Path, crew: Crew, label: str,
 
 
 class Run:
-    """Tasks on their way: those that wait, and those that other processes have claimed."""
+    """The tasks of a run: waiting, or claimed by other processes."""
 
     def __init__(self, folder: Path, crew: Crew) -> None:
         self.folder, self.crew, self.claims = folder, crew, Claims(folder)
@@ -58,18 +57,18 @@ class Run:
         return bool(self.waiting or self.elsewhere or self.crew.busy)
 
     def step(self) -> int:
-        """Give out what there is room for, then wait for one outcome; pictures there since then."""
+        """Hand out tasks, then wait for an outcome; return how many more pictures exist."""
         seen = 0
         while self.waiting and self.crew.has_room:
             seen += self.begin(self.waiting.popleft())
         if self.crew.busy:
             return seen + self.write(*self.crew.next_done())
-        if self.elsewhere:  # nothing else is left to do
+        if self.elsewhere:  # nothing else to do
             return seen + self.begin(self.elsewhere.popleft(), wait=True)
         return seen
 
     def begin(self, task: Task, wait: bool = False) -> int:
-        """Claim a task and give out what is left of it; pictures that another process has made."""
+        """Claim a task and hand out what is missing; return how many pictures already exist."""
         if not self.claims.take(task.name, wait):
             self.elsewhere.append(task)
             return 0

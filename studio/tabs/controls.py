@@ -14,8 +14,8 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
-from ssd_core.front.compare import promise_holds
 from ssd_core.front.fallback import FELL_BACK
+from ssd_core.front.guarantees import guarantee_holds
 from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
 from ssd_core.front.request import Request
 from ssd_core.front.words import Words, typed_words
@@ -328,7 +328,7 @@ class Controls:
             return say(language, "speed_custom")
         about = say(language, f"about_{STOPS[stop].name}")
         backbone = self.services.library.current.backbone
-        if STOPS[stop].name == "faithful" and not promise_holds(backbone):
+        if STOPS[stop].name == "faithful" and not guarantee_holds(backbone):
             about += " " + say(language, "about_rounding", dtype=stored_dtype(backbone))
         return about
 

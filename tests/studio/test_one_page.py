@@ -193,7 +193,8 @@ def bad_files(folder):
     yield cut, "PNG"
     hostile = folder / "hostile.png"
     save_png(hostile, torch.zeros(PIXELS, PIXELS, 3), None, {"ssd_recipe": json.dumps(
-        {"version": 1, "prompt": "<img src=x onerror=alert(1)>", "seed": "../../etc/passwd"})})
+        {"version": 2, "noise_version": 3, "prompt": "<img src=x onerror=alert(1)>",
+         "seed": "../../etc/passwd"})})
     yield hostile, "damaged"
 
 

@@ -8,8 +8,8 @@ from support.mock_backbone import MockBackbone, random_heads
 from ssd_core import Sampling, SSDError, compare, methods
 from ssd_core.engine.choice import filled
 from ssd_core.engine.methods import METHODS
-from ssd_core.front import contest, promises
-from ssd_core.front.contest import HEAD, able, every_method
+from ssd_core.front import comparison, guarantees
+from ssd_core.front.comparison import HEAD, Comparison, every_method, runnable
 from ssd_core.front.request import Request
 from ssd_core.model.grid import Grid
 
@@ -18,8 +18,8 @@ HEADS = random_heads(BACKBONE)
 PROMPT = "a sun"
 
 
-def compared(heads=HEADS, wishes=None, **options):
-    return compare(BACKBONE, PROMPT, wishes, heads, Sampling(5), **options)
+def compared(heads=HEADS, chosen=None, **options):
+    return compare(BACKBONE, PROMPT, chosen, heads, Sampling(5), **options)
 
 
 def test_every_method_runs_at_its_own_settings():
@@ -34,7 +34,7 @@ def test_every_method_runs_at_its_own_settings():
 
 def test_methods_that_need_heads_are_left_out_with_the_reason():
     result = compared(None)
-    needing = {name for name in METHODS if promises.heads_use(name) == promises.NEEDED}
+    needing = {name for name in METHODS if guarantees.heads_use(name) == guarantees.NEEDED}
     assert needing and not needing & set(result.results)
     line = next(line for line in result.left_out if "heads" in line)
     assert line.startswith("left out: ") and all(name in line for name in needing)
@@ -46,7 +46,7 @@ def test_what_is_wrong_with_the_prompt_leaves_nothing_out():
         return Request(BACKBONE, HEADS, method, Sampling(5), "", fall_back=False)
 
     with pytest.raises(SSDError, match="the prompt is empty"):
-        able(every_method(), request_of)
+        runnable(every_method(), request_of)
 
 
 def test_a_named_method_that_cannot_run_is_refused_before_any_runs(monkeypatch):
@@ -56,7 +56,7 @@ def test_a_named_method_that_cannot_run_is_refused_before_any_runs(monkeypatch):
 
 
 def test_rows_say_what_was_measured_beside_ar():
-    result = compared(wishes={"ar": methods.AR(), "exact": methods.Exact(),
+    result = compared(chosen={"ar": methods.AR(), "exact": methods.Exact(),
                               "fast": methods.SSD(rounds=0)})
     rows = {row["method"]: row for row in result.rows()}
     assert [tuple(row) for row in result.rows()] == [HEAD] * 3
@@ -67,7 +67,7 @@ def test_rows_say_what_was_measured_beside_ar():
 
 
 def test_without_ar_nothing_is_said_against_it():
-    result = compared(wishes={"rows": methods.Rows()})
+    result = compared(chosen={"rows": methods.Rows()})
     row, = result.rows()
     assert row["speed"] == row["same as AR"] == "" and row["fewer"]
 
@@ -78,7 +78,7 @@ def test_the_sheet_shows_the_first_picture_of_every_run_and_its_figures(monkeypa
             return (tokens / 8).float()[..., None].expand(*tokens.shape, 3)
 
     seen = {}
-    monkeypatch.setattr(contest, "contact_sheet", lambda *told: seen.setdefault("told", told))
+    monkeypatch.setattr(comparison, "contact_sheet", lambda *told: seen.setdefault("told", told))
     result = compare(Shades(Grid(4, 5)), PROMPT, {"ar": methods.AR(), "rows": methods.Rows()},
                      sampling=Sampling(5))
     result.sheet()
@@ -93,25 +93,38 @@ def test_the_sheet_shows_the_first_picture_of_every_run_and_its_figures(monkeypa
     assert (title, notes) == (PROMPT, []) and below.startswith("mock, seed 5, guidance 1")
 
 
-def test_watch_sees_every_event_and_pictures_are_those_of_a_run_alone():
+def test_on_event_sees_every_event_and_pictures_are_those_of_a_run_alone():
     seen = []
-    result = compared(wishes={"exact": methods.Exact()},
-                      watch=lambda label, event: seen.append((label, type(event).__name__)))
+    result = compared(chosen={"exact": methods.Exact()},
+                      on_event=lambda label, event: seen.append((label, type(event).__name__)))
     assert seen[0] == ("exact", "Started") and seen[-1] == ("exact", "Finished")
     alone = Request(BACKBONE, HEADS, methods.Exact(), Sampling(5), PROMPT).run()
     assert torch.equal(result.results["exact"].tokens, alone.tokens)
 
 
-def test_every_method_has_a_promise_that_the_tables_know():
-    assert {METHODS[name].verdict for name in METHODS} <= set(promises.PROMISES)
-    assert set(promises.CHINESE) == set(promises.PROMISES)
-    grouped = promises.by_promise()
+def test_every_method_draws_the_pictures_of_a_batch():
+    result = compared(chosen={"ar": methods.AR(), "exact": methods.Exact()}, pictures=2)
+    assert [run.tokens.shape for run in result.results.values()] == [(2, 4, 5)] * 2
+    assert [row["same as AR"] for row in result.rows()] == ["", "100%"]
+
+
+def test_runs_without_labels_are_shown_by_their_methods_even_if_two_are_alike():
+    alike = [Request(BACKBONE, HEADS, methods.Exact(window=3), Sampling(5), PROMPT).run()
+             for _ in range(2)]
+    rows = Comparison.of(alike, ["a note"]).rows()
+    assert [row["method"] for row in rows] == ["exact window=3"] * 2
+
+
+def test_every_method_has_a_guarantee_that_the_tables_know():
+    assert {METHODS[name].verdict for name in METHODS} <= set(guarantees.GUARANTEES)
+    assert set(guarantees.CHINESE) == set(guarantees.GUARANTEES)
+    grouped = guarantees.by_guarantee()
     assert sorted(name for own in grouped.values() for name in own) == sorted(METHODS)
-    assert list(grouped) == [verdict for verdict in promises.PROMISES if verdict in grouped]
-    assert promises.by_promise(["exact"], promises.CHINESE) == {"完全相同": ["exact"]}
+    assert list(grouped) == [verdict for verdict in guarantees.GUARANTEES if verdict in grouped]
+    assert guarantees.by_guarantee(["exact"], guarantees.CHINESE) == {"完全相同": ["exact"]}
 
 
 @pytest.mark.parametrize(("name", "use"), [
     ("ar", "not used"), ("exact", "helpful"), ("ssd", "needed"), ("rows", "not used")])
 def test_what_a_method_does_with_heads(name, use):
-    assert promises.heads_use(name) == use
+    assert guarantees.heads_use(name) == use
