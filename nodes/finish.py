@@ -9,17 +9,18 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.request import Request
-from . import finished, inputs, outcome, previews, requests, running, weights
+from . import finished, inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
 from .errors import noted
-from .newer import RESENT, found_by
-from .types import CATEGORY, StartedPictures, StartedType
+from .newer import found_by
+from .types import StartedPictures, StartedType
 
 
-class Finish(io.ComfyNode):
+class Finish(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_Finish", display_name="Finish (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_Finish", display_name="Finish (SSD)",
             description="Draws the rest of pictures that Start Seeds has begun or that were "
                         "interrupted, with the prompt, seed and settings they were begun with.",
             inputs=[inputs.backbone(tooltip="The backbone that began them."), inputs.heads(),
@@ -27,7 +28,7 @@ class Finish(io.ComfyNode):
                                                          "Run."),
                     inputs.preview()],
             outputs=outcome.outputs(),
-            hidden=previews.HIDDEN, **RESENT, **found_by("resume", "continue"))
+            **found_by("resume", "continue"))
 
     @classmethod
     @noted
@@ -38,7 +39,7 @@ class Finish(io.ComfyNode):
         runs = [running.Run(rest_of(recipe, backbone, heads), backbone, heads,
                             title=f"seed {recipe['seed']}", earlier=finished.found(key))
                 for recipe, key in zip(started.recipes, keys, strict=True)]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        ui = cls.draw(runs, preview, together=False)
         keep(keys, runs)
         return io.NodeOutput(*outcome.of(runs), ui=ui)
 

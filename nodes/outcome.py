@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from comfy_api.v0_0_2 import io
+from comfy_execution.graph_utils import ExecutionBlocker
 
+from ..ssd_core.front.contest import sheet_of
 from ..ssd_core.front.recipe import to_bytes
 from ..ssd_core.front.together import together
 from . import report, running
 from .language import said
-from .types import RunStats, StatsType, TokenPictures, TokensType
+from .types import RunStats, StatsType, TokenPictures, TokensType, image_of
 
 
 def outputs() -> list[io.Output]:
@@ -39,20 +41,38 @@ def typed_of(run: running.Run) -> tuple[int, str]:
     return run.request.sampling.seed, run.request.prompt
 
 
+def image_output(
+        runs: Sequence[running.Run],
+        make: Callable[[list[torch.Tensor]], torch.Tensor] = torch.cat,
+) -> torch.Tensor | ExecutionBlocker:
+    """IMAGE that `make` returns for the runs' images, [B, H, W, 3] each.
+
+    If a run has no images, the placeholder that blocks the nodes connected to the output.
+    """
+    missing = next((run.output for run in runs if run.images is None), None)
+    if missing is not None:
+        return missing
+    return make([run.images for run in runs if run.images is not None])
+
+
+def sheet_output(runs: Sequence[running.Run],
+                 notes: Sequence[str] = ()) -> torch.Tensor | ExecutionBlocker:
+    """IMAGE [1, H, W, 3] of one labelled sheet with the first picture of every run."""
+    return image_output(runs, lambda images: image_of([sheet_of(
+        [run.result for run in runs], [to_bytes(image[0]) for image in images], notes=notes)]))
+
+
 def of(runs: Sequence[running.Run]) -> tuple:
     """The values of `outputs` for finished runs of one backbone and size."""
     results = [run.result for run in runs]
-    missing = next((run.output for run in runs if run.images is None), None)
-    drawn = [run.images for run in runs if run.images is not None]
-    images = torch.cat(drawn) if missing is None else None
+    images = image_output(runs)
     recipes = tuple(recipe for result in results for recipe in result.recipes())
     stats = RunStats(
         runs[0].request.label, together([result.measured for result in results]),
         recipes,
         np.concatenate([run.share for run in runs]),
-        None if images is None else to_bytes(images),
+        to_bytes(images) if isinstance(images, torch.Tensor) else None,
         tuple(message for run in runs for message in run.story))
     tokens = TokenPictures.of(runs[0].request.backbone,
                               torch.cat([result.tokens for result in results]), recipes)
-    return (missing if images is None else images, tokens, stats,
-            said("\n\n".join(map(report.sampled, runs))))
+    return images, tokens, stats, said("\n\n".join(map(report.sampled, runs)))

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, Method
-from ..ssd_core.front.contest import sheet_of
-from ..ssd_core.front.recipe import to_bytes
-from . import inputs, outcome, previews, report, requests, running, schedules, weights
+from . import inputs, outcome, report, requests, running, schedules, weights
+from .drawing import DrawingNode
 from .errors import noted
 from .language import said
-from .newer import RESENT, found_by
-from .types import CATEGORY, MethodType, image_of
+from .newer import found_by
+from .types import MethodType
 
 
-class Race(io.ComfyNode):
+class Race(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_Race", display_name="Race (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_Race", display_name="Race (SSD)",
             description="Two methods draw the same prompt with the same seed and are timed "
                         "separately. Shows which was faster in this run, and whether the "
                         "picture is the same.",
@@ -39,12 +35,7 @@ class Race(io.ComfyNode):
                                 tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured."),
                 *outcome.typed()],
-            hidden=previews.HIDDEN, **RESENT,
             **found_by("compare", "benchmark", "speed"))
-
-    @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        return inputs.complaint_about_prompt(prompt) or True
 
     @classmethod
     @noted
@@ -58,17 +49,7 @@ class Race(io.ComfyNode):
                                                 negative, size, named=True, expand=expand),
                             backbone, heads)
                 for method in racing]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
+        ui = cls.draw(runs, preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]
-        return io.NodeOutput(*(run.output for run in runs), sheet(runs), said("\n\n".join(texts)),
-                             *outcome.typed_of(runs[0]), ui=ui)
-
-
-def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
-    """IMAGE [1, H, W, 3] of both pictures; if one is missing, its placeholder."""
-    missing = next((run.output for run in runs if run.images is None), None)
-    if missing is not None:
-        return missing
-    image = sheet_of([run.result for run in runs],
-                     [to_bytes(run.images[0]) for run in runs if run.images is not None])
-    return image_of([image])
+        return io.NodeOutput(*(run.output for run in runs), outcome.sheet_output(runs),
+                             said("\n\n".join(texts)), *outcome.typed_of(runs[0]), ui=ui)

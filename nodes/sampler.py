@@ -5,18 +5,19 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import Method
-from . import inputs, outcome, previews, requests, running, weights
+from . import inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
 from .errors import noted
-from .newer import RESENT, found_by
-from .types import CATEGORY, TokenPictures
+from .newer import found_by
+from .types import TokenPictures
 
 
-class Sampler(io.ComfyNode):
+class Sampler(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
         keep, keep_rows = inputs.keep()
-        return io.Schema(
-            node_id="SSD_Sampler", display_name="SSD Sampler", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_Sampler", display_name="SSD Sampler",
             description="Draws pictures row by row: drafts whole rows, then checks and repairs "
                         "them in a few forward passes. The rows appear on the node.",
             inputs=[
@@ -25,13 +26,8 @@ class Sampler(io.ComfyNode):
                 inputs.preview(), *inputs.schedule(),
                 *inputs.sampling(inputs.keep_picture())],
             outputs=[*outcome.outputs(), *outcome.typed()],
-            hidden=previews.HIDDEN, **RESENT,
             **found_by("ksampler", "speculative decoding", "autoregressive", "text to image",
                        "janus", "generate"))
-
-    @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        return inputs.complaint_about_prompt(prompt) or True
 
     @classmethod
     @noted
@@ -51,5 +47,5 @@ class Sampler(io.ComfyNode):
             expand=expand, fixed=fixed)
         runs = [running.Run(part, backbone, heads, [*notes, *unused, *told])
                 for part in request.parts()]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        ui = cls.draw(runs, preview, together=False)
         return io.NodeOutput(*outcome.of(runs), *outcome.typed_of(runs[0]), ui=ui)
