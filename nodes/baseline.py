@@ -53,5 +53,5 @@ def knob_inputs() -> list[io.Input]:
     methods = {name_of(one): list(one.methods) for one in knobs}
     made = [*first(knobs, **about), *later(knobs, **about)]
     for one in made:
-        one.extra_dict = {"methods": methods[one.id]}  # read by web/advanced.js
+        one.extra_dict = {"methods": methods[one.id]}  # read by web/comfy/advanced.js
     return made

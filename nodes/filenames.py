@@ -1,8 +1,9 @@
 """File names with the patterns of ComfyUI's own save nodes.
 
-ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run (web/filenames.js), and
-its server %width%, %height% and %year% to %second%. The page's patterns come here unfilled from
-programs that have no page, and in names that another node gives.
+ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run
+(web/comfy/filenames.js). Its server fills in %width%, %height% and %year% to %second%. The page's
+patterns arrive here unfilled if a program without a page queued the run, or if another node gives
+the name.
 """
 
 from __future__ import annotations

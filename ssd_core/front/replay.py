@@ -26,7 +26,7 @@ SHORTEST, LONGEST = 3.0, 12.0  # s of a film; in between it takes as long as the
 HOLD = 2.0  # s that the finished picture stays
 FPS = 12
 GROUND, PEN, GAP = 32, 255, 8  # grey of what is not drawn yet; the line of the pen; px
-TILE = 8  # px of the patterns below; the same as web/drawing.js, which a test compares
+TILE = 8  # px of the patterns below; the same as web/preview/drawing.js, which a test compares
 SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
 BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
 

@@ -1,4 +1,4 @@
-"""A backbone's words by kind, as web/prompting.js and the elements that offer them read them."""
+"""A backbone's words by kind, in the form that web/preview/prompting.js reads."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 /** ComfyUI registration: a preview on the nodes that decode, fed by the server's messages. */
 
-import { app } from "../../scripts/app.js";
-import { api } from "../../scripts/api.js";
+import { app } from "../../../scripts/app.js";
+import { api } from "../../../scripts/api.js";
 import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
-import { make } from "./elements.js";
+import { make } from "../preview/elements.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
@@ -20,7 +20,7 @@ import { attachPlan } from "./plan.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
-import { stringsFor } from "./strings.js";
+import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
 import { WordChips } from "./word_chips.js";
 

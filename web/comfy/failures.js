@@ -3,7 +3,7 @@
  * begins. ComfyUI's page itself says no more than that a node failed. Knows no ComfyUI by itself.
  */
 
-import { make } from "./elements.js";
+import { make } from "../preview/elements.js";
 
 const WIDGET = "ssd_error";
 const LINE = 17; // px

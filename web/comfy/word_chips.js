@@ -1,11 +1,11 @@
 /**
  * Words to click on a node, by kind, for a backbone that knows only some: they write its prompt.
- * What a click does to a prompt is in prompting.js. Knows no ComfyUI by itself.
+ * What a click does to a prompt is in preview/prompting.js. Knows no ComfyUI by itself.
  */
 
-import { addStyleSheet, make } from "./elements.js";
+import { addStyleSheet, make } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
-import { clicked, has, usable } from "./prompting.js";
+import { clicked, has, usable } from "../preview/prompting.js";
 
 export const WIDGET = "ssd_words";
 const PROMPT = "prompt";
@@ -19,7 +19,7 @@ export class WordChips {
   #open = null; // the name of the kind whose words are shown
 
   constructor(node, words) {
-    addStyleSheet("word_chips.css");
+    addStyleSheet(new URL("word_chips.css", import.meta.url).href);
     Object.assign(this, { node, words });
     this.tabs = make("div", "ssd-kinds", { role: "group", "aria-label": words.wordKinds });
     this.chips = make("div", "ssd-chips", { role: "group" });

@@ -5,7 +5,7 @@
  */
 
 import { chain } from "./chain.js";
-import { addStyleSheet, make, setText } from "./elements.js";
+import { addStyleSheet, make, setText } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
 
 const HEIGHT = 48; // px: three lines

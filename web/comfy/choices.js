@@ -2,7 +2,7 @@
  * Names of choices in the page's language. What is saved and sent stays English. Pure.
  */
 
-import { stringsFor } from "./strings.js";
+import { stringsFor } from "../preview/strings.js";
 
 const LISTS = ["quality", "preset"]; // widgets whose choices have names
 const NAMES = {

@@ -1,6 +1,6 @@
 /** The preview of a node, which other nodes may take the place of in mid-run. */
 
-import { Preview } from "./preview.js";
+import { Preview } from "../preview/preview.js";
 
 /** A preview that knows which run each of its panels has followed from the first message on. */
 export class NodePreview extends Preview {
