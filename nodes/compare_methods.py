@@ -13,9 +13,9 @@ from ..ssd_core.front.contest import able, table_of
 from ..ssd_core.front.promises import method_help
 from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
-from .errors import noted
-from .language import said
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
 from .types import MethodType
 
 NONE = "none"
@@ -48,10 +48,10 @@ class CompareMethods(DrawingNode):
                 io.String.Output(display_name="table", tooltip="What was measured, as text."),
                 io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
                                                                "order.")],
-            **found_by("grid", "xy plot", "benchmark"))
+            **search_aliases("grid", "xy plot", "benchmark"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
                 expand: bool = False, **widgets: Any) -> io.NodeOutput:
@@ -61,11 +61,11 @@ class CompareMethods(DrawingNode):
             expand=expand))
         if not fitting:
             raise SSDError("; ".join(left_out))
-        runs = [running.Run(request, backbone, heads) for request in fitting.values()]
+        runs = [running.NodeRun(request, backbone, heads) for request in fitting.values()]
         ui = cls.draw(runs, preview, together=False)
         notes = [*left_out, *dict.fromkeys(note for run in runs
-                                           for note in (*run.told, *run.notes))]
-        table = table_of([run.result for run in runs], notes=[said(note) for note in notes])
+                                           for note in (*run.word_notes, *run.notes))]
+        table = table_of([run.result for run in runs], notes=[localized(note) for note in notes])
         return io.NodeOutput(outcome.sheet_output(runs, notes), table,
                              outcome.image_output(runs), ui=ui)
 

@@ -26,6 +26,6 @@ class DrawingNode(io.ComfyNode):
         return inputs.complaint_about_prompt(prompt) or True
 
     @classmethod
-    def draw(cls, runs: Sequence[running.Run], preview: str, **options: Any) -> dict | None:
+    def draw(cls, runs: Sequence[running.NodeRun], preview: str, **options: Any) -> dict | None:
         """Draw the runs on this node and return its `ui`; options: see `running.run_all`."""
-        return running.run_all(runs, previews.Place.of(cls.hidden), preview, **options)
+        return running.run_all(runs, previews.NodeRef.of(cls.hidden), preview, **options)

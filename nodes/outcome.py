@@ -13,7 +13,7 @@ from ..ssd_core.front.contest import sheet_of
 from ..ssd_core.front.recipe import to_bytes
 from ..ssd_core.front.together import together
 from . import report, running
-from .language import said
+from .language import localized
 from .types import RunStats, StatsType, TokenPictures, TokensType, image_of
 
 
@@ -28,7 +28,7 @@ def outputs() -> list[io.Output]:
 
 
 def typed() -> list[io.Output]:
-    """Outputs for file names and notes; they come after all others, as links count outputs."""
+    """Outputs for file names and notes; they come last, because links refer to outputs by index."""
     return [io.Int.Output(display_name="seed",
                           tooltip="The seed that was used; of a batch the first picture's."),
             io.String.Output(display_name="prompt",
@@ -36,13 +36,13 @@ def typed() -> list[io.Output]:
                                      "the words that were filled in.")]
 
 
-def typed_of(run: running.Run) -> tuple[int, str]:
+def typed_of(run: running.NodeRun) -> tuple[int, str]:
     """The values of `typed`."""
     return run.request.sampling.seed, run.request.prompt
 
 
 def image_output(
-        runs: Sequence[running.Run],
+        runs: Sequence[running.NodeRun],
         make: Callable[[list[torch.Tensor]], torch.Tensor] = torch.cat,
 ) -> torch.Tensor | ExecutionBlocker:
     """IMAGE that `make` returns for the runs' images, [B, H, W, 3] each.
@@ -55,14 +55,14 @@ def image_output(
     return make([run.images for run in runs if run.images is not None])
 
 
-def sheet_output(runs: Sequence[running.Run],
+def sheet_output(runs: Sequence[running.NodeRun],
                  notes: Sequence[str] = ()) -> torch.Tensor | ExecutionBlocker:
     """IMAGE [1, H, W, 3] of one labelled sheet with the first picture of every run."""
     return image_output(runs, lambda images: image_of([sheet_of(
         [run.result for run in runs], [to_bytes(image[0]) for image in images], notes=notes)]))
 
 
-def of(runs: Sequence[running.Run]) -> tuple:
+def of(runs: Sequence[running.NodeRun]) -> tuple:
     """The values of `outputs` for finished runs of one backbone and size."""
     results = [run.result for run in runs]
     images = image_output(runs)
@@ -72,7 +72,7 @@ def of(runs: Sequence[running.Run]) -> tuple:
         recipes,
         np.concatenate([run.share for run in runs]),
         to_bytes(images) if isinstance(images, torch.Tensor) else None,
-        tuple(message for run in runs for message in run.story))
+        tuple(message for run in runs for message in run.messages))
     tokens = TokenPictures.of(runs[0].request.backbone,
                               torch.cat([result.tokens for result in results]), recipes)
-    return images, tokens, stats, said("\n\n".join(map(report.sampled, runs)))
+    return images, tokens, stats, localized("\n\n".join(map(report.sampled, runs)))

@@ -7,9 +7,9 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.methods import AR, Method
 from . import inputs, outcome, report, requests, running, schedules, weights
 from .drawing import DrawingNode
-from .errors import noted
-from .language import said
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
 from .types import MethodType
 
 
@@ -35,21 +35,21 @@ class Race(DrawingNode):
                                 tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured."),
                 *outcome.typed()],
-            **found_by("compare", "benchmark", "speed"))
+            **search_aliases("compare", "benchmark", "speed"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
                 method_a: Method | None = None, method_b: Method | None = None,
                 expand: bool = False, **widgets: int | float | str | bool) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
         racing = (method_a or AR(), method_b or schedules.method_of(schedules.FAITHFUL))
-        runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
+        runs = [running.NodeRun(requests.request_of(backbone, heads, method, sampling, prompt,
                                                 negative, size, named=True, expand=expand),
                             backbone, heads)
                 for method in racing]
         ui = cls.draw(runs, preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]
         return io.NodeOutput(*(run.output for run in runs), outcome.sheet_output(runs),
-                             said("\n\n".join(texts)), *outcome.typed_of(runs[0]), ui=ui)
+                             localized("\n\n".join(texts)), *outcome.typed_of(runs[0]), ui=ui)

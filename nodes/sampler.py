@@ -7,8 +7,8 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.methods import Method
 from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
-from .errors import noted
-from .newer import found_by
+from .errors import readable_errors
+from .newer import search_aliases
 from .types import TokenPictures
 
 
@@ -26,11 +26,11 @@ class Sampler(DrawingNode):
                 inputs.preview(), *inputs.schedule(),
                 *inputs.sampling(inputs.keep_picture())],
             outputs=[*outcome.outputs(), *outcome.typed()],
-            **found_by("ksampler", "speculative decoding", "autoregressive", "text to image",
+            **search_aliases("ksampler", "speculative decoding", "autoregressive", "text to image",
                        "janus", "generate"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, batch_size: int, keep_rows: int, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
@@ -38,14 +38,14 @@ class Sampler(DrawingNode):
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen, notes = requests.chosen_method(method, quality, widgets)
         keep = keep.picked(keep_picture) if keep is not None else None
-        kept, rows, unused = requests.kept(keep, keep_rows, backbone)
-        fixed, told = requests.words_of_kept(keep, rows, requests.typed_words(prompt, negative),
-                                             batch_size)
+        tokens, rows, unused = requests.tokens_to_keep(keep, keep_rows, backbone)
+        typed = requests.typed_words(prompt, negative)
+        fixed, word_notes = requests.words_of_kept(keep, rows, typed, batch_size)
         request = requests.request_of(
             backbone, heads, chosen, requests.sampling_of(widgets), prompt, negative, size,
-            pictures=batch_size, keep=kept, keep_rows=rows, named=method is not None,
+            pictures=batch_size, keep=tokens, keep_rows=rows, named=method is not None,
             expand=expand, fixed=fixed)
-        runs = [running.Run(part, backbone, heads, [*notes, *unused, *told])
+        runs = [running.NodeRun(part, backbone, heads, [*notes, *unused, *word_notes])
                 for part in request.parts()]
         ui = cls.draw(runs, preview, together=False)
         return io.NodeOutput(*outcome.of(runs), *outcome.typed_of(runs[0]), ui=ui)

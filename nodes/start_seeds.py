@@ -12,9 +12,9 @@ from ..ssd_core.front.recipe import to_bytes
 from ..ssd_core.front.sheet import Tile, contact_sheet
 from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
-from .errors import noted
-from .newer import found_by
-from .types import StartedPictures, StartedType, image_of
+from .errors import readable_errors
+from .newer import search_aliases
+from .types import PartialPictures, StartedType, image_of
 
 
 class StartSeeds(DrawingNode):
@@ -40,10 +40,10 @@ class StartSeeds(DrawingNode):
                                 tooltip="All tops in one picture, with their numbers for Pick."),
                 io.Image.Output(display_name="images",
                                 tooltip="The pictures as a batch; what is not drawn yet is grey.")],
-            **found_by("contact sheet", "batch", "variations"))
+            **search_aliases("contact sheet", "batch", "variations"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, count: int, part: float, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
@@ -52,15 +52,15 @@ class StartSeeds(DrawingNode):
         request = requests.request_of(backbone, heads, chosen, requests.sampling_of(widgets),
                                       prompt, negative, size, pictures=count,
                                       named=method is not None, expand=expand)
-        run = running.Run(request, backbone, heads, notes)
+        run = running.NodeRun(request, backbone, heads, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
         ui = cls.draw([run], preview, until=rows)
-        started = StartedPictures(tuple(run.result.recipes()))
+        started = PartialPictures(tuple(run.result.recipes()))
         overview = outcome.image_output([run], lambda images: overview_of(run, images[0]))
         return io.NodeOutput(started, overview, run.output, ui=ui)
 
 
-def overview_of(run: running.Run, images: torch.Tensor) -> torch.Tensor:
+def overview_of(run: running.NodeRun, images: torch.Tensor) -> torch.Tensor:
     """IMAGE [1, H, W, 3] of all tops, each with its number and seed."""
     tiles = [Tile(to_bytes(image), str(n), f"seed {seed}")
              for n, (image, seed) in enumerate(zip(images, run.request.seeds, strict=True), 1)]

@@ -1,20 +1,20 @@
 /**
- * Tells the server the page's language, in which nodes give their errors, notes and reports.
+ * Sends the page's language to the server, for the errors, notes and reports of the nodes.
  */
 
 export class Language {
-  #told = "";
+  #sent = "";
 
-  /** tell: sends {page, language}; returns a promise. */
-  constructor(tell) {
-    this.tell = tell;
+  /** post: sends {page, language}; returns a promise. */
+  constructor(post) {
+    this.post = post;
   }
 
-  /** Say it, unless it was said already or the page has no id yet. */
-  say(page, language) {
-    const now = JSON.stringify([page, language]);
-    if (!page || now === this.#told) return;
-    this.#told = now;
-    this.tell({ page, language }).catch(() => { this.#told = ""; });
+  /** Send the language, unless it was sent already or the page has no id yet. */
+  send(page, language) {
+    const message = JSON.stringify([page, language]);
+    if (!page || message === this.#sent) return;
+    this.#sent = message;
+    this.post({ page, language }).catch(() => { this.#sent = ""; });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The words that are drawn, where some were added to those typed. Pure: state to paragraphs.
+ * The drawn words, if the expansion added some to the typed ones. Pure: state to paragraphs.
  */
 
 /**
@@ -8,12 +8,13 @@
  */
 export function paragraphs(panels) {
   const every = panels.flatMap((panel) => panel?.start?.words ?? []);
-  const found = new Map();
+  const prompts = new Map();
   every.forEach((pieces, i) => {
     const key = JSON.stringify(pieces);
-    if (!found.has(key)) found.set(key, { pictures: [], pieces });
-    found.get(key).pictures.push(i + 1);
+    if (!prompts.has(key)) prompts.set(key, { pictures: [], pieces });
+    prompts.get(key).pictures.push(i + 1);
   });
-  const several = found.size > 1;
-  return [...found.values()].map((one) => ({ ...one, pictures: several ? one.pictures : null }));
+  const several = prompts.size > 1;
+  return [...prompts.values()].map(
+    ({ pictures, pieces }) => ({ pictures: several ? pictures : null, pieces }));
 }

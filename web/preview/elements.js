@@ -15,7 +15,7 @@ export function makeCanvas(className, width, height) {
   return canvas;
 }
 
-/** Text that is only written where it changed, so that a live region speaks once. */
+/** Set a text only if it changed, so that a live region speaks once. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
