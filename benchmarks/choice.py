@@ -76,16 +76,16 @@ def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) ->
     method = METHODS[name]
     asked = Request(backbone, heads, method, Sampling(seed=3), PROMPT, pictures=batch)
     yield Way(f"{asked.label}{', one by one' * asked.alone}", asked.parts(), True)
-    for one in swept(method, backbone):
+    for variant in swept(method, backbone):
         for threads in sorted({1, torch.get_num_threads()}):
-            together = Request(backbone, heads, one, asked.sampling, PROMPT, pictures=batch,
+            together = Request(backbone, heads, variant, asked.sampling, PROMPT, pictures=batch,
                                named=True, threads=threads)
-            told = f"{together.label}, {threads} threads"
-            yield Way(told, [together])
+            label = f"{together.label}, {threads} threads"
+            yield Way(label, [together])
             if batch > 1:
                 alone = [replace(together, pictures=1, sampling=together.sampling.later(n))
                          for n in range(batch)]
-                yield Way(f"{told}, one by one", alone)
+                yield Way(f"{label}, one by one", alone)
 
 
 def swept(method: Method, backbone: Backbone) -> list[Method]:
@@ -102,13 +102,13 @@ def swept(method: Method, backbone: Backbone) -> list[Method]:
 def rows(dtype: str, batches: list[int], names: list[str], repeats: int) -> list[list[str]]:
     """One row per method and batch, measured in this process."""
     backbone = load_backbone("postcard", "cpu", dtype)
-    heads, found = load_heads("postcard", backbone), []
+    heads, rows = load_heads("postcard", backbone), []
     for batch in batches:
         for name in names:
-            found.append([dtype, str(batch), name, *timed(list(ways(name, backbone, heads, batch)),
+            rows.append([dtype, str(batch), name, *timed(list(ways(name, backbone, heads, batch)),
                                                           batch, repeats)])
-            print(found[-1], file=sys.stderr, flush=True)
-    return found
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
 
 
 def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
@@ -119,19 +119,19 @@ def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
     """
     for round_ in range(2 * ROUNDS):
         least = min(way.median for way in each)
-        for one in each:
-            if round_ < ROUNDS or one.median < NEAR * least:
-                one.time(GIVEN_UP * min(way.median for way in each))
+        for way in each:
+            if round_ < ROUNDS or way.median < NEAR * least:
+                way.time(GIVEN_UP * min(way.median for way in each))
         if round_ == 0:
-            for one in each:
-                one.first, one.seconds = one.seconds, []
-    chosen = next(one for one in each if one.chosen)
-    best = min((one for one in each if not one.chosen), key=lambda one: one.median)
-    for one in (chosen, best):
-        one.seconds = []
+            for way in each:
+                way.first, way.seconds = way.seconds, []
+    chosen = next(way for way in each if way.chosen)
+    best = min((way for way in each if not way.chosen), key=lambda way: way.median)
+    for way in (chosen, best):
+        way.seconds = []
     for round_ in range(repeats):
-        for one in (chosen, best)[:: 1 if round_ % 2 else -1]:
-            one.time(float("inf"))
+        for way in (chosen, best)[:: 1 if round_ % 2 else -1]:
+            way.time(float("inf"))
     ratio = statistics.median(a / b for a, b in zip(chosen.seconds, best.seconds, strict=True))
     return [chosen.name, f"{chosen.median / batch:.3f}", best.name, f"{best.median / batch:.3f}",
             f"{ratio:.2f}"]
@@ -161,18 +161,18 @@ def main() -> None:
         pace.OWN.keep_in(os.environ[VARIABLE])
         print(json.dumps(rows(args.child, args.batches, args.methods, args.repeats)))
         return
-    found = []
+    lines = []
     for state in args.states:
         with other_work() if state == "busy" else nullcontext():
             for dtype in args.dtypes:
-                found += [[state, *row] for row in apart(dtype, args)]
+                lines += [[state, *line] for line in apart(dtype, args)]
     head = ["machine", "dtype", "pictures", "method", "chosen", "s a picture", "best of the sweep",
             "s a picture", "chosen / best"]
-    told = ("The best of the sweep, found first, and what is chosen: medians of "
+    about = ("The best of the sweep, found first, and what is chosen: medians of "
             f"{args.repeats} runs in turn, and the median of their ratios; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
             f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/choice.py`.")
-    write_page(args.out, "What is chosen, against a sweep", told, table(head, found))
+    write_page(args.out, "What is chosen, against a sweep", about, table(head, lines))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,9 @@ def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"
              ) -> tuple[dict[str, Backbone], list[str]]:
     """The backbone in each of these dtypes that loads here, and lines about the others."""
     tried = {dtype: attempted(backbone, device, dtype) for dtype in dtypes}
-    return ({dtype: one for dtype, one in tried.items() if isinstance(one, Backbone)},
-            [f"{dtype} is left out: {why}" for dtype, why in tried.items() if isinstance(why, str)])
+    loaded = {dtype: result for dtype, result in tried.items() if isinstance(result, Backbone)}
+    return loaded, [f"{dtype} is left out: {reason}" for dtype, reason in tried.items()
+                    if isinstance(reason, str)]
 
 
 def attempted(backbone: str, device: str, dtype: str) -> Backbone | str:

@@ -119,20 +119,20 @@ class Batch:
     def count(self) -> int:
         return len(self.pictures)
 
-    def left(self, there: There) -> Batch | None:
-        pictures = tuple(one for one in self.pictures if not there(one.file))
+    def left(self, exists: There) -> Batch | None:
+        pictures = tuple(wanted for wanted in self.pictures if not exists(wanted.file))
         return replace(self, pictures=pictures) if pictures else None
 
     def together(self) -> list[list[Wanted]]:
         """Runs of pictures that `generate` can draw at once: one negative, a seed after the other.
         """
         groups: list[list[Wanted]] = []
-        for one in self.pictures:
+        for wanted in self.pictures:
             last = groups[-1][-1] if groups else None
-            if last and (last.negative, last.seed + 1) == (one.negative, one.seed):
-                groups[-1].append(one)
+            if last and (last.negative, last.seed + 1) == (wanted.negative, wanted.seed):
+                groups[-1].append(wanted)
             else:
-                groups.append([one])
+                groups.append([wanted])
         return groups
 
     def run(self, loaded: Loaded) -> dict[str, bytes]:
@@ -140,18 +140,18 @@ class Batch:
         made = {}
         for group in self.together():
             done = finished(generate(
-                loaded.backbone, [one.prompt for one in group], request.method, request.heads,
+                loaded.backbone, [wanted.prompt for wanted in group], request.method, request.heads,
                 Sampling(seed=group[0].seed), group[0].negative, threads=1))
-            for one, tokens, passes in zip(group, done.tokens, done.stats["passes_each"],
+            for wanted, tokens, passes in zip(group, done.tokens, done.stats["passes_each"],
                                            strict=True):
-                made[one.file] = kept(loaded, one, tokens, passes)
+                made[wanted.file] = encoded(loaded, wanted, tokens, passes)
         return made
 
 
-def kept(loaded: Loaded, one: Wanted, tokens: torch.Tensor, passes: int) -> bytes:
+def encoded(loaded: Loaded, wanted: Wanted, tokens: torch.Tensor, passes: int) -> bytes:
     """The file of a picture."""
     picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
-    known = {"drawn": one.prompt, "negative": one.negative, "passes": passes,
+    known = {"drawn": wanted.prompt, "negative": wanted.negative, "passes": passes,
              "reading": asdict(read(picture)), "tokens": tokens.tolist()}
     return json.dumps(known, ensure_ascii=False).encode()
 
@@ -159,14 +159,15 @@ def kept(loaded: Loaded, one: Wanted, tokens: torch.Tensor, passes: int) -> byte
 def drawn(loaded: Loaded, rows: Sequence[Row], prompts: Sequence[Prompt], seeds: Sequence[int],
           folder: Path) -> dict[Row, list[Drawn]]:
     """All pictures of every row, drawn where they are not in the folder; prompt n by seed + n."""
-    found: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
+    pictures_by_row: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
         (prompt, Wanted.of(loaded, row, prompt.text, seed + n))
         for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
-    batches = [Batch.of(row, [one for _, one in own[a : a + AT_ONCE]])
-               for a in range(0, len(prompts) * len(seeds), AT_ONCE) for row, own in found.items()]
+    batches = [Batch.of(row, [wanted for _, wanted in own[a : a + AT_ONCE]])
+               for a in range(0, len(prompts) * len(seeds), AT_ONCE)
+               for row, own in pictures_by_row.items()]
     work(batches, folder, InProcess(loaded), "draw", quiet=None)
-    return {row: [Drawn.at(folder / one.file, prompt, one.seed) for prompt, one in own]
-            for row, own in found.items()}
+    return {row: [Drawn.at(folder / wanted.file, prompt, wanted.seed) for prompt, wanted in own]
+            for row, own in pictures_by_row.items()}
 
 
 def main() -> None:
@@ -189,9 +190,9 @@ def run(asked: argparse.Namespace) -> str:
     backbone = load_backbone("postcard")
     loaded = Loaded(backbone, load_heads("postcard", backbone))
     prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]
-    found = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
+    pictures_by_row = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
     lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)
-             for row, pictures in found.items()]
+             for row, pictures in pictures_by_row.items()]
     if asked.sheets:
         write_sheets(backbone, [line.pictures[: len(prompts)] for line in lines
                                 if line.spec == asked.sheets])

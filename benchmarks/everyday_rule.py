@@ -106,22 +106,22 @@ class Demand:
 
     @classmethod
     def of(cls, means: str) -> Demand:
-        kept, denied = split(without_repeats(words_of(means)))
-        kept, numbers = numbered(kept)
-        found = claims(" ".join(kept))
-        own = [tuple(c for c in found if c.thing == n) for n in range(len(numbers))]
-        return cls(tuple(c for c in found if c.thing is None),
+        words, denied = split(without_repeats(words_of(means)))
+        words, numbers = numbered(words)
+        claimed = claims(" ".join(words))
+        own = [tuple(c for c in claimed if c.thing == n) for n in range(len(numbers))]
+        return cls(tuple(c for c in claimed if c.thing is None),
                    tuple(map(Mention, own, numbers)), tuple(denied))
 
-    def held(self, reading: Reading) -> tuple[bool, ...]:
+    def fulfilled(self, reading: Reading) -> tuple[bool, ...]:
         """For everything that was typed, in order, whether it holds."""
         return (*verdicts(reading, self.scene),
-                *(one for mention in self.mentions for one in mention.verdicts(reading)),
+                *(verdict for mention in self.mentions for verdict in mention.verdicts(reading)),
                 *(not shows(reading, pairs) for pairs in self.denied))
 
     def obeyed(self, reading: Reading) -> bool:
         """Whether all that was typed shows, and nothing else stands in the picture."""
-        return all(self.held(reading)) and (not self.mentions or self.shared_out(reading))
+        return all(self.fulfilled(reading)) and (not self.mentions or self.shared_out(reading))
 
     def shared_out(self, reading: Reading) -> bool:
         """Whether every thing can belong to one mention so that each mention has its things."""
@@ -148,31 +148,31 @@ def words_of(text: str) -> Iterator[str]:
 
 def split(words: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
     """What is said, and what is denied."""
-    kept: list[str] = []
+    remaining: list[str] = []
     denied: list[dict[str, str]] = []
     at = 0
     while at < len(words):
         if words[at] in DENIALS:
             at = deny(words, at + 1, denied)
         else:
-            kept.append(words[at])
+            remaining.append(words[at])
             at += 1
-    return kept, denied
+    return remaining, denied
 
 
 def deny(words: Sequence[str], at: int, denied: list[dict[str, str]]) -> int:
     """Add what the words from `at` on deny; returns where the denial ends."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     while at < len(words) and words[at] not in (*MARKS, *DENIALS):
         attribute, value = meaning("", words[at])
         at += 1
         if attribute in ("", "count"):
             continue
-        found[attribute] = value
+        attributes[attribute] = value
         if attribute != "colour":
-            denied.append(found)
+            denied.append(attributes)
             return deny(words, at + 1, denied) if goes_on(words[at : at + 2]) else at
-    denied += [found] if found else []
+    denied += [attributes] if attributes else []
     return at
 
 
@@ -184,21 +184,21 @@ def goes_on(words: Sequence[str]) -> bool:
 
 def numbered(words: Sequence[str]) -> tuple[list[str], list[int | None]]:
     """The words without numbers that stand before a noun, and a number or None for each noun."""
-    kept: list[str] = []
+    remaining: list[str] = []
     numbers: list[int | None] = []
     waiting: list[str] = []  # a number whose noun may still come
     for word in words:
         attribute, value = meaning("", word)
         if attribute == "count":
-            kept, waiting = [*kept, *waiting], [word]
+            remaining, waiting = [*remaining, *waiting], [word]
             continue
         if attribute == "kind":
             number = meaning("", waiting.pop())[1] if waiting else None
             numbers.append(COUNTS.index(number) + 1 if number else None)
         elif word in (*MARKS, "and"):
-            kept, waiting = [*kept, *waiting], []
-        kept.append(word)
-    return [*kept, *waiting], numbers
+            remaining, waiting = [*remaining, *waiting], []
+        remaining.append(word)
+    return [*remaining, *waiting], numbers
 
 
 # ---- what shows --------------------------------------------------------------------------------

@@ -32,9 +32,9 @@ def on_sheets(prompts: Sequence[Any]) -> list[Any]:
     return list(prompts[:: max(1, len(prompts) // SHOWN)])[:SHOWN]
 
 
-def write_sheets(backbone: Backbone, found: Sequence[Sequence[Any]]) -> None:
+def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]]) -> None:
     """everyday-1.jpg and so on; found: the pictures of all prompts, as typed and expanded."""
-    shown, each = list(zip(*map(on_sheets, found), strict=True)), SHOWN // SHEETS
+    shown, each = list(zip(*map(on_sheets, rows), strict=True)), SHOWN // SHEETS
     for n, first in enumerate(range(0, len(shown), each), 1):
         with written_whole(RESULTS / f"everyday-{n}.jpg") as temporary:
             sheet(backbone, shown[first : first + each]).save(temporary, format="JPEG", quality=80)
@@ -47,8 +47,8 @@ def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:
     draw = ImageDraw.Draw(page)
     for n, pictures in enumerate(shown):
         x, y = n % COLUMNS * wide, n // COLUMNS * tall
-        for m, one in enumerate(pictures):
-            page.paste(small(backbone, one), (x + m * (SIDE + BETWEEN), y))
+        for m, picture in enumerate(pictures):
+            page.paste(small(backbone, picture), (x + m * (SIDE + BETWEEN), y))
         text = legible(pictures[0].prompt.text)
         font = font_for(text, EM)
         for line, words in enumerate(wrapped(text, font, wide - 2 * GAP)[:3]):
@@ -64,8 +64,8 @@ def legible(prompt: str) -> str:
     return " ".join(words).replace(" ,", ",").rstrip(",")
 
 
-def small(backbone: Backbone, one: Any) -> Image.Image:
-    pixels = to_bytes(backbone.decode(torch.from_numpy(one.tokens)[None]))[0]
+def small(backbone: Backbone, picture: Any) -> Image.Image:
+    pixels = to_bytes(backbone.decode(torch.from_numpy(picture.tokens)[None]))[0]
     return Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
 
 
@@ -73,7 +73,7 @@ def eyes_table() -> str:
     """How many of the pictures on the sheets somebody would keep; empty before anybody looked."""
     if not EYES.is_file():
         return ""
-    kept = json.loads(EYES.read_text(encoding="utf-8"))
+    saved = json.loads(EYES.read_text(encoding="utf-8"))
     rows = [[name, f"{sum(verdicts.values())} of {len(verdicts)}"]
-            for name, verdicts in kept.items()]
+            for name, verdicts in saved.items()]
     return "Kept by eye, of the pictures on the sheets:\n\n" + table(["prompt", "kept"], rows)

@@ -36,22 +36,23 @@ class Drawn:
 
     @classmethod
     def at(cls, path: Path, prompt: Prompt, seed: int) -> Drawn:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        reading = Reading(**kept["reading"])
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        reading = Reading(**saved["reading"])
         things = {place: tuple(thing) for place, thing in reading.things.items()}
-        return cls(prompt, seed, kept["drawn"], kept["passes"],
-                   replace(reading, things=things), np.array(kept["tokens"]))
+        return cls(prompt, seed, saved["drawn"], saved["passes"],
+                   replace(reading, things=things), np.array(saved["tokens"]))
 
 
 def summary(pictures: Iterable[Drawn]) -> dict[str, float]:
     """Means and standard errors over prompts; a prompt counts as the mean of its seeds."""
     by_prompt: dict[Prompt, list[tuple[float, float, float]]] = {}
-    for one in pictures:
-        demand = Demand.of(one.prompt.means)
-        held = demand.held(one.reading)
-        by_prompt.setdefault(one.prompt, []).append(
-            (demand.obeyed(one.reading), mean(held) if held else 1.0, one.passes))
-    columns = zip(*(map(mean, zip(*one, strict=True)) for one in by_prompt.values()), strict=True)
+    for picture in pictures:
+        demand = Demand.of(picture.prompt.means)
+        fulfilled = demand.fulfilled(picture.reading)
+        by_prompt.setdefault(picture.prompt, []).append(
+            (demand.obeyed(picture.reading), mean(fulfilled) if fulfilled else 1.0, picture.passes))
+    means = (map(mean, zip(*scores, strict=True)) for scores in by_prompt.values())
+    columns = zip(*means, strict=True)
     return with_errors(dict(zip(("obeyed", "claims", "passes"), map(list, columns), strict=True)))
 
 
@@ -65,11 +66,12 @@ class Line:
     pictures: list[Drawn]
 
     def measured(self) -> dict:
-        names = dict.fromkeys(one.prompt.category for one in self.pictures)
+        names = dict.fromkeys(picture.prompt.category for picture in self.pictures)
         return {"spec": self.spec, "method": self.method, "expansion": self.expansion,
                 "pictures": len(self.pictures), **summary(self.pictures),
-                "by_category": {name: summary(one for one in self.pictures
-                                              if one.prompt.category == name) for name in names}}
+                "by_category": {name: summary(picture for picture in self.pictures
+                                              if picture.prompt.category == name)
+                                for name in names}}
 
 
 def main_table(rows: Sequence[Mapping]) -> str:
@@ -81,41 +83,41 @@ def main_table(rows: Sequence[Mapping]) -> str:
 
 def category_table(rows: Sequence[Mapping]) -> str:
     """Of AR, or of `exact` where AR was not drawn; empty if neither was."""
-    told = [row for row in rows if row["spec"] == AR]
-    told = told or [row for row in rows if row["spec"] == EXACT]
-    if not told:
+    shown = [row for row in rows if row["spec"] == AR]
+    shown = shown or [row for row in rows if row["spec"] == EXACT]
+    if not shown:
         return ""
-    head = ["category", *(row["expansion"] for row in told)]
-    return f"Obeyed fully by {told[0]['method']}, by category:\n\n" + table(
-        head, [[name, *(with_error(row["by_category"][name], "obeyed", 2) for row in told)]
-               for name in told[0]["by_category"]])
+    head = ["category", *(row["expansion"] for row in shown)]
+    return f"Obeyed fully by {shown[0]['method']}, by category:\n\n" + table(
+        head, [[name, *(with_error(row["by_category"][name], "obeyed", 2) for row in shown)]
+               for name in shown[0]["by_category"]])
 
 
-def same(ones: Iterable[Drawn], others: Iterable[Drawn]) -> str:
+def same(pictures: Iterable[Drawn], others: Iterable[Drawn]) -> str:
     """How many pictures are the same, token by token: "3 of 4"."""
-    found = [np.array_equal(one.tokens, other.tokens)
-             for one, other in zip(ones, others, strict=True)]
-    return f"{sum(found)} of {len(found)}"
+    equal = [np.array_equal(own.tokens, other.tokens)
+             for own, other in zip(pictures, others, strict=True)]
+    return f"{sum(equal)} of {len(equal)}"
 
 
 def comparisons(lines: Sequence[Line]) -> str:
     """Whether `exact` draws AR's pictures, and expansion leaves those alone that name everything.
     """
     of = {(line.spec, line.expansion): line.pictures for line in lines}
-    told = [f"`exact` drew AR's tokens in {same(pictures, of[AR, expansion])} pictures "
+    lines = [f"`exact` drew AR's tokens in {same(pictures, of[AR, expansion])} pictures "
             f"({expansion})."
             for (spec, expansion), pictures in of.items()
             if spec == EXACT and (AR, expansion) in of]
-    told += [f"Of the prompts that name everything, {spec} drew the same tokens as typed and "
+    lines += [f"Of the prompts that name everything, {spec} drew the same tokens as typed and "
              f"{expansion} in {same(whole(of[spec, TYPED]), whole(pictures))} pictures."
              for (spec, expansion), pictures in of.items()
              if expansion != TYPED and (spec, TYPED) in of]
-    return "\n".join(f"- {line}" for line in told) + "\n" if told else ""
+    return "\n".join(f"- {line}" for line in lines) + "\n" if lines else ""
 
 
 def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
     """Those whose prompt names everything."""
-    return [one for one in pictures if one.prompt.category == NAMES_ALL]
+    return [picture for picture in pictures if picture.prompt.category == NAMES_ALL]
 
 
 def write(name: str, lines: Sequence[Line], where: str) -> str:

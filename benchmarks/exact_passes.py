@@ -43,26 +43,26 @@ def drawn(backbone: Backbone, method: Method, heads: DraftHeads | None, captions
 
 def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[str, list[int]]:
     """Passes of every caption, by the key that plans look up."""
-    found = {}
+    passes_by_key = {}
     for window in WINDOWS:
         for drafter in ("heads", "none", *(["row"] if heads.row is not None else [])):
             own = None if drafter == "none" else heads
             method = Exact(window, "row" if drafter == "row" else "heads")
             key = key_of(method, backbone, own is not None, "cpu")
-            found[key] = [n for _, n in drawn(backbone, method, own, captions)]
-            print(key, statistics.mean(found[key]), flush=True)
+            passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
+            print(key, statistics.mean(passes_by_key[key]), flush=True)
         for kind in OTHERS:
             key = key_of(kind(window), backbone, False, "cpu")
-            found[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
+            passes_by_key[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
     for method in (Wave(cells=cells) for cells in CELLS):
         key = key_of(method, backbone, False, "cpu")
-        found[key] = [n for _, n in drawn(backbone, method, None, captions)]
+        passes_by_key[key] = [n for _, n in drawn(backbone, method, None, captions)]
     for method in (Rolling(window=window, fewer=fewer)
                    for fewer, each in BUDGETS.items() for window in each):
         for own in (heads, None):
             key = key_of(method, backbone, own is not None, "cpu")
-            found[key] = [n for _, n in drawn(backbone, method, own, captions)]
-    return found
+            passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
+    return passes_by_key
 
 
 def shares(dtype: str, captions: list[str]) -> list[float]:
@@ -70,18 +70,18 @@ def shares(dtype: str, captions: list[str]) -> list[float]:
     backbone = load_backbone("postcard", "cpu", dtype)
     heads = load_heads("postcard", backbone)
     both = [drawn(backbone, method, heads, captions) for method in (AR(), Exact())]
-    found = [identical_share(a, b) for (a, _), (b, _) in zip(*both, strict=True)]
-    print(dtype, found, flush=True)
-    return found
+    shares = [identical_share(a, b) for (a, _), (b, _) in zip(*both, strict=True)]
+    print(dtype, shares, flush=True)
+    return shares
 
 
 def asked(text: str, otherwise: int) -> dict[str, int]:
     """"bf16:4,fp32" -> how many captions to compare in each dtype."""
-    each = (one.partition(":") for one in text.split(","))
+    each = (part.partition(":") for part in text.split(","))
     return {dtype: int(count or otherwise) for dtype, _, count in each}
 
 
-def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
+def table(passes_by_key: dict[str, list[int]], equal: dict[str, list[float]], captions: int) -> str:
     backbone = load_backbone("postcard", dtype="fp32")
     lines = [
         "# `exact` on postcard", "",
@@ -92,7 +92,7 @@ def table(found: dict[str, list[int]], equal: dict[str, list[float]], captions: 
         "token above, `row`: by the row drafter, which also carries changes over.", "",
         "| window, drafter | mean | least | most |", "|---|---|---|---|",
         *(f"| {key.removeprefix('exact/')} | {statistics.mean(n):.0f} | {min(n)} | {max(n)} |"
-          for key, n in found.items() if key.startswith("exact/")), "",
+          for key, n in passes_by_key.items() if key.startswith("exact/")), "",
         "Tokens equal to AR's of the same seed and dtype, default window "
         f"({Exact().width(backbone.grid, 'cpu')}), with heads, of the first captions:", "",
         "| dtype | pictures identical | mean share of tokens | least |", "|---|---|---|---|",
@@ -120,12 +120,12 @@ def main() -> None:
     most = max(args.prompts, *compared.values())
     captions = [fresh_caption(PROMPT_SEED + i, 0) for i in range(most)]
     backbone = load_backbone("postcard", "cpu", "int8")
-    found = passes(backbone, load_heads("postcard", backbone), captions[: args.prompts])
-    kept = {"sha256": backbone.sha256,
-            "passes": {key: round(statistics.mean(n)) for key, n in found.items()}}
-    write(ASSETS / "postcard" / "usual.json", json.dumps(kept, indent=1) + "\n")
+    measured = passes(backbone, load_heads("postcard", backbone), captions[: args.prompts])
+    assets = {"sha256": backbone.sha256,
+            "passes": {key: round(statistics.mean(n)) for key, n in measured.items()}}
+    write(ASSETS / "postcard" / "usual.json", json.dumps(assets, indent=1) + "\n")
     equal = {dtype: shares(dtype, captions[:count]) for dtype, count in compared.items()}
-    write(ROOT / "benchmarks" / "results" / "exact.md", table(found, equal, args.prompts))
+    write(ROOT / "benchmarks" / "results" / "exact.md", table(measured, equal, args.prompts))
 
 
 if __name__ == "__main__":

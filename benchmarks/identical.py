@@ -39,16 +39,16 @@ def drawn(backbone, prompts: list[str], method: Method, seed: int, heads) -> tor
 def compared(backbone, heads, caption: str, seed: int, whole: bool) -> dict[str, list[int]]:
     """Pictures equal to AR's and pictures compared, by method; whole: by all of them."""
     alone = [drawn(backbone, [caption], AR(), seed + n, None) for n in range(BATCH if whole else 1)]
-    found = {}
+    counts = {}
     for label, method in METHODS.items():
         if isinstance(method, Exact) or whole:
             same = drawn(backbone, [caption], method, seed, heads).equal(alone[0])
-            found[label] = [int(same), 1]
+            counts[label] = [int(same), 1]
     if whole:
         batch = drawn(backbone, [caption] * BATCH, Exact(window=24), seed, None)
-        same = sum(one.equal(own[0]) for one, own in zip(batch, alone, strict=True))
-        found[f"exact, window 24, batches of {BATCH}"] = [same, BATCH]
-    return found
+        same = sum(picture.equal(own[0]) for picture, own in zip(batch, alone, strict=True))
+        counts[f"exact, window 24, batches of {BATCH}"] = [same, BATCH]
+    return counts
 
 
 def main() -> None:
@@ -73,16 +73,16 @@ def main() -> None:
 
 def write(done: dict, dtypes: list[str]) -> None:
     labels = [*METHODS, f"exact, window 24, batches of {BATCH}"]
-    rows = [[label, *(told(done, dtype, label) for dtype in dtypes)] for label in labels]
+    rows = [[label, *(cell(done, dtype, label) for dtype in dtypes)] for label in labels]
     write_page(RESULTS / "identical.md", "Pictures equal to AR's",
                "`postcard`, held-out captions, caption n with seed n, guidance 2. "
                f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/identical.py`.",
                table(["method", *dtypes], rows))
 
 
-def told(done: dict, dtype: str, label: str) -> str:
-    counts = [found[label] for key, found in done.items()
-              if key.startswith(f"{dtype}/") and label in found]
+def cell(done: dict, dtype: str, label: str) -> str:
+    counts = [result[label] for key, result in done.items()
+              if key.startswith(f"{dtype}/") and label in result]
     return f"{sum(c[0] for c in counts)} of {sum(c[1] for c in counts)}" if counts else ""
 
 

@@ -50,15 +50,15 @@ class Launches(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        found = operation(*args, **kwargs)
-        given = {one.untyped_storage().data_ptr() for one in tree_leaves((args, kwargs))
-                 if isinstance(one, torch.Tensor)}
-        made = [one for one in tree_leaves(found) if isinstance(one, torch.Tensor)]
+        result = operation(*args, **kwargs)
+        known = {tensor.untyped_storage().data_ptr() for tensor in tree_leaves((args, kwargs))
+                 if isinstance(tensor, torch.Tensor)}
+        made = [tensor for tensor in tree_leaves(result) if isinstance(tensor, torch.Tensor)]
         writes = any(argument.alias_info is not None and argument.alias_info.is_write
                      for argument in operation._schema.arguments)
-        new = writes or any(one.untyped_storage().data_ptr() not in given for one in made)
+        new = writes or any(tensor.untyped_storage().data_ptr() not in known for tensor in made)
         self.count += new and not self.replaying
-        return found
+        return result
 
 
 class Replays:
@@ -94,19 +94,19 @@ def counted(backbone: Backbone, heads: DraftHeads, method: Method,
         return counted_in(generate(backbone, "a house", method, heads, Sampling(cfg=2.0)), launches)
 
 
-def counted_in(told: Generator[Event, None, None], launches: Launches) -> dict[str, int]:
+def counted_in(run: Generator[Event, None, None], launches: Launches) -> dict[str, int]:
     """The same for the first events of a run."""
-    found, before = defaultdict(list), 0
-    events = iter(told)
+    counts, before = defaultdict(list), 0
+    events = iter(run)
     with launches:
         for number, event in enumerate(islice(events, EVENTS)):
             if isinstance(event, Pass):
                 stage = f"{event.stage}/{event.round}" if event.round else event.stage
                 if number >= FIRST:
-                    found[stage].append(launches.count - before)
+                    counts[stage].append(launches.count - before)
             before = launches.count
-    told.close()
-    return {stage: round(statistics.median(each)) for stage, each in found.items()}
+    run.close()
+    return {stage: round(statistics.median(each)) for stage, each in counts.items()}
 
 
 def subjects():
@@ -129,13 +129,13 @@ def main() -> None:
     for name, backbone, heads in subjects():
         for label, method in METHODS.items():
             ways = (counted(backbone, heads, method, graphs) for graphs in (False, True))
-            rows.append([name, label, *(", ".join(f"{k} {n}" for k, n in sorted(found.items()))
-                                        for found in ways)])
+            rows.append([name, label, *(", ".join(f"{k} {n}" for k, n in sorted(counts.items()))
+                                        for counts in ways)])
             print(*rows[-1], flush=True)
-    told = " ".join(__doc__.split("\n\n")[2].split())
+    about = " ".join(__doc__.split("\n\n")[2].split())
     head = ["backbone", "decoding", "launches by kind of pass", "with graphs"]
-    write_page(out, "Launches a pass", f"{told} {conditions(torch.device('cpu'))}. Made by `python "
-               "benchmarks/launches.py`.", table(head, rows))
+    write_page(out, "Launches a pass", f"{about} {conditions(torch.device('cpu'))}. Made by "
+               "`python benchmarks/launches.py`.", table(head, rows))
 
 
 if __name__ == "__main__":

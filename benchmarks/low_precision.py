@@ -69,7 +69,7 @@ def pass_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
 
 def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[str]]:
     """Lines of the table, and why a precision is left out."""
-    name, found, left_out = WIDTHS.get(device.type, WIDTHS["cpu"]), {}, []
+    name, results, left_out = WIDTHS.get(device.type, WIDTHS["cpu"]), {}, []
     for precision in PRECISIONS:
         try:
             decoder = layer(name, precision, device)
@@ -78,10 +78,10 @@ def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[st
             continue
         size = sum(stored_bytes(weight) for weight in decoder.parameters())
         row = known(name).grid.width
-        found[precision] = size, *(pass_seconds(decoder, cells, repeats) for cells in (1, row))
-    return [[precision, f"{size / 2**20:.0f}", f"{1000 * one:.2f}", f"{1000 * row:.2f}",
-             f"{found['bf16'][1] / one:.2f}", f"{found['bf16'][2] / row:.2f}"]
-            for precision, (size, one, row) in found.items()], left_out
+        results[precision] = size, *(pass_seconds(decoder, cells, repeats) for cells in (1, row))
+    return [[precision, f"{size / 2**20:.0f}", f"{1000 * single:.2f}", f"{1000 * row:.2f}",
+             f"{results['bf16'][1] / single:.2f}", f"{results['bf16'][2] / row:.2f}"]
+            for precision, (size, single, row) in results.items()], left_out
 
 
 def quality(device: torch.device, prompts: int, batch: int) -> list[list[str]]:

@@ -144,9 +144,9 @@ def measure(case: Case, device: torch.device) -> dict:
     peak.again()  # without what making random weights took: real ones come from files
     method = METHODS[case.method]
     draw(backbone, heads, method, case.batch)
-    told = fit(backbone, method, case.batch, device=str(device), heads=heads,
+    estimate = fit(backbone, method, case.batch, device=str(device), heads=heads,
                prompt_slots=len(backbone.tokenize(PROMPT)))
-    return {**asdict(case), **told.to_json(), "peak": peak.grown()}
+    return {**asdict(case), **estimate.to_json(), "peak": peak.grown()}
 
 
 def apart(case: Case, device: str = "cpu") -> dict:

@@ -125,38 +125,38 @@ def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeat
     """Seconds of every side at its best, and how far their greedy tokens agree with AR's."""
     backbone = random_backbone(row, device, dtype)
     everyone, name = sides(backbone, compiled), stored_dtype(backbone)
-    greedy = {one.label: one.greedy() for one in everyone if one.greedy}  # also warms up
+    greedy = {side.label: side.greedy() for side in everyone if side.greedy}  # also warms up
     own = greedy["this engine, AR"]
-    timed = {one.label: settings(one.label, name, thread_counts(device),
-                                 partial(work, one.sampled, device)) for one in everyone}
-    take_turns([one for every in timed.values() for one in every], repeats)
+    timed = {side.label: settings(side.label, name, thread_counts(device),
+                                 partial(work, side.sampled, device)) for side in everyone}
+    take_turns([setting for every in timed.values() for setting in every], repeats)
     best = {label: fastest(every) for label, every in timed.items()}
-    found = [{"label": one.label, "passes": one.passes, "seconds": best[one.label].seconds,
-              "threads": best[one.label].threads,
-              "same": (greedy[one.label] == own).float().mean().item() if one.greedy else None}
-             for one in everyone]
+    results = [{"label": side.label, "passes": side.passes, "seconds": best[side.label].seconds,
+              "threads": best[side.label].threads,
+              "same": (greedy[side.label] == own).float().mean().item() if side.greedy else None}
+             for side in everyone]
     s = row.shape
     return {"name": row.name, "grid": str(row.grid), "layers": s.layers, "hidden": s.hidden,
             "codes": row.codes, "parameters": sum(w.numel() for w in backbone.parameters()),
-            "dtype": name, "sides": found}
+            "dtype": name, "sides": results}
 
 
 def least(result: dict, label: str) -> float:
     """Median seconds of the fastest side whose label begins so."""
-    return min(statistics.median(one["seconds"]) for one in result["sides"]
-               if one["label"].startswith(label))
+    return min(statistics.median(side["seconds"]) for side in result["sides"]
+               if side["label"].startswith(label))
 
 
 def lines(result: dict) -> list[list[str]]:
     """Ratios are against whichever of transformers' caches, and of the plain loops, is faster."""
     theirs, plain = least(result, "transformers"), least(result, "plain loop")
     written = []
-    for one in result["sides"]:
-        seconds = statistics.median(one["seconds"])
-        same = "" if one["same"] is None else f"{100 * one['same']:.1f} %"
-        written.append([result["name"], one["label"], one["passes"], f"{seconds:.2f}",
-                        f"{min(one['seconds']):.2f} to {max(one['seconds']):.2f}",
-                        in_words(one["threads"]), f"{theirs / seconds:.2f}",
+    for side in result["sides"]:
+        seconds = statistics.median(side["seconds"])
+        same = "" if side["same"] is None else f"{100 * side['same']:.1f} %"
+        written.append([result["name"], side["label"], side["passes"], f"{seconds:.2f}",
+                        f"{min(side['seconds']):.2f} to {max(side['seconds']):.2f}",
+                        in_words(side["threads"]), f"{theirs / seconds:.2f}",
                         f"{plain / seconds:.2f}", same])
     return written
 

@@ -39,11 +39,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "self_distill.md")
     args = parser.parse_args()
     cpu = torch.device("cpu")
-    counts, (there, left_out) = thread_counts(cpu), loadable(args.backbone, args.dtypes)
+    counts, (backbones, left_out) = thread_counts(cpu), loadable(args.backbone, args.dtypes)
     rows = []
     for batch in map(int, args.batches.split(",")):
-        rows += measured(args, batch, list(there), counts)
-    about = (f"{conditions(cpu, ', '.join(there), counts)}. {args.pictures} pictures of "
+        rows += measured(args, batch, list(backbones), counts)
+    about = (f"{conditions(cpu, ', '.join(backbones), counts)}. {args.pictures} pictures of "
              f"`{args.backbone}` with its own guidance, seeds 0 and up, drawn by `train "
              f"self-distill`; seconds of the whole stage, loading included, medians of "
              f"{args.repeats} turns. Each method counts with its fastest number of threads; 'as "
@@ -70,20 +70,22 @@ def measured(args: argparse.Namespace, batch: int, dtypes: Sequence[str],
         timed = {(method, dtype): settings(method, dtype, counts, partial(
                      stage, Path(folder), numbers, args, batch, dtype, method))
                  for dtype in dtypes for method in self_distill.METHODS}
-        take_turns([one for own in timed.values() for one in own], args.repeats, warmup=0)
+        take_turns([setting for own in timed.values() for setting in own], args.repeats, warmup=0)
         tokens = {key: load_pictures(fastest(own).outcomes[-1]["out"], backbones[key[1]]).tokens
                   for key, own in timed.items()}
     best = {key: fastest(own) for key, own in timed.items()}
     ar = {dtype: best[AR.name, dtype] for dtype in dtypes}
-    return [[str(batch), *line(one, args.pictures, ar),
+    return [[str(batch), *line(setting, args.pictures, ar),
              "yes" if tokens[key].equal(tokens[AR.name, key[1]]) else "no"]
-            for key, one in best.items()]
+            for key, setting in best.items()]
 
 
-def line(one: Setting, pictures: int, ar: Mapping[str, Setting]) -> list[str]:
-    return [one.label, f"{one.outcomes[-1]['passes']:,}", f"{one.median / pictures:.2f}", one.dtype,
-            in_words(one.threads), f"{fastest(ar.values()).median / one.median:.2f}",
-            f"{ar[one.dtype].median / one.median:.2f}"]
+def line(setting: Setting, pictures: int, ar: Mapping[str, Setting]) -> list[str]:
+    seconds = setting.median
+    return [setting.label, f"{setting.outcomes[-1]['passes']:,}", f"{seconds / pictures:.2f}",
+            setting.dtype, in_words(setting.threads),
+            f"{fastest(ar.values()).median / seconds:.2f}",
+            f"{ar[setting.dtype].median / seconds:.2f}"]
 
 
 if __name__ == "__main__":

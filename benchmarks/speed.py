@@ -88,10 +88,10 @@ class Loaded:
 
 def single(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
     """All methods and both baselines in every dtype, in one interleaved run."""
-    plain = [one for loaded in everyone for one in loaded.plain(counts)]
-    rows = bench([one for loaded in everyone for one in loaded.entrants(METHODS)], repeats,
+    plain = [setting for loaded in everyone for setting in loaded.plain(counts)]
+    rows = bench([entrant for loaded in everyone for entrant in loaded.entrants(METHODS)], repeats,
                  beside=plain, counts=counts)
-    yard = fastest(one for one in plain if one.dtype == "fp32").median
+    yard = fastest(setting for setting in plain if setting.dtype == "fp32").median
     parts = [baselines(rows, plain, yard)]
     for loaded in everyone:
         own = [line(row, yard) for row in rows if row["dtype"] == loaded.dtype]
@@ -102,9 +102,10 @@ def single(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> s
 def baselines(rows: Sequence[dict], plain: Sequence[Setting], yard: float) -> str:
     """AR and the plain loop with one thread and with all."""
     lines = []
-    for dtype in dict.fromkeys(one.dtype for one in plain):
-        own = [one for one in plain if one.dtype == dtype]
-        lines.append(baseline(PLAIN, dtype, {one.threads: one.median for one in own}, yard))
+    for dtype in dict.fromkeys(setting.dtype for setting in plain):
+        seconds = {setting.threads: setting.median
+                   for setting in plain if setting.dtype == dtype}
+        lines.append(baseline(PLAIN, dtype, seconds, yard))
     lines += [baseline("AR", row["dtype"], row["seconds_by_threads"], yard)
               for row in rows if row["method"] == "AR"]
     return f"## Baselines\n\n{table(BASELINES, lines)}"
@@ -112,7 +113,7 @@ def baselines(rows: Sequence[dict], plain: Sequence[Setting], yard: float) -> st
 
 def baseline(name: str, dtype: str, seconds: Mapping[int, float], yard: float) -> list[str]:
     threads = min(seconds, key=lambda count: seconds[count])
-    every = ", ".join(f"{count}: {one:.3f}" for count, one in seconds.items())
+    every = ", ".join(f"{count}: {time:.3f}" for count, time in seconds.items())
     return [name, dtype, every, in_words(threads), f"{seconds[threads]:.3f}",
             f"{yard / seconds[threads]:.2f}"]
 
@@ -131,19 +132,19 @@ def line(row: dict, yard: float) -> list[str]:
 
 def batches(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
     """Seconds a picture of some methods, drawn alone and several at once."""
-    found: dict[tuple[str, str], list[str]] = {}
+    cells_of: dict[tuple[str, str], list[str]] = {}
     for pictures in BATCHES:
-        for row in bench([one for loaded in everyone
-                          for one in loaded.entrants(IN_BATCHES, pictures)], repeats,
+        for row in bench([entrant for loaded in everyone
+                          for entrant in loaded.entrants(IN_BATCHES, pictures)], repeats,
                          counts=counts):
             cell = (f"{row['median_seconds'] / pictures:.3f} ({in_words(row['threads'])}; "
                     f"{row['ratio_in_dtype']:.2f})")
-            found.setdefault((row["method"], row["dtype"]), []).append(cell)
+            cells_of.setdefault((row["method"], row["dtype"]), []).append(cell)
     head = ["decoding", "dtype", *(f"{n} at once" for n in BATCHES)]
     return ("## In batches\n\nSeconds a picture of the same prompt, seeds 7 and up (the best "
             f"setting; times as fast as AR at its best in this dtype and batch), medians of "
             f"{repeats} interleaved runs.\n\n"
-            f"{table(head, [[*key, *cells] for key, cells in found.items()])}")
+            f"{table(head, [[*key, *cells] for key, cells in cells_of.items()])}")
 
 
 # One pass
@@ -168,11 +169,11 @@ def widths(everyone: Sequence[Loaded], counts: Sequence[int]) -> str:
     """A pass by the cells it feeds, in every dtype, with the better number of threads."""
     lines = []
     for cells in (1, 6, 24, 48, 96):
-        best = [min((pass_seconds(one.backbone, cells, count), count) for count in counts)
-                for one in everyone]
+        best = [min((pass_seconds(loaded.backbone, cells, count), count) for count in counts)
+                for loaded in everyone]
         lines.append([str(cells), *(f"{1000 * seconds:.2f} ({in_words(count)})"
                                     for seconds, count in best)])
-    head = ["cells", *(f"ms in {one.dtype}" for one in everyone)]
+    head = ["cells", *(f"ms in {loaded.dtype}" for loaded in everyone)]
     return f"## One pass by the cells it feeds\n\nGuidance on.\n\n{table(head, lines)}"
 
 
@@ -224,14 +225,14 @@ def storage(repeats: int) -> str:
 
 
 def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
-    found, left_out = loadable("postcard", dtypes)
+    backbones, left_out = loadable("postcard", dtypes)
     everyone = [Loaded(dtype, backbone, load_heads("postcard", backbone))
-                for dtype, backbone in found.items()]
+                for dtype, backbone in backbones.items()]
     counts = thread_counts(CPU)
     parts = [single(everyone, repeats, counts), batches(everyone, batch_repeats, counts),
              widths(everyone, counts), storage(repeats)]
-    about = (f"{conditions(CPU, ', '.join(found), counts)}; one picture, guidance on, medians of "
-             f"{repeats} interleaved runs, pixels not included. All were timed with every number "
+    about = (f"{conditions(CPU, ', '.join(backbones), counts)}; one picture, guidance on, medians "
+             f"of {repeats} interleaved runs, pixels not included. All were timed with every number "
              "of threads and count with the fastest; seconds and ratios are of that setting. "
              "The plain loop is `benchmarks/plain_loop.py`. Made by `python benchmarks/speed.py`.")
     gone = "".join(f"\n{line}\n" for line in left_out)

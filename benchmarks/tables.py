@@ -159,20 +159,20 @@ class Outcome:
 
 def measured(rows: Sequence[Row], trial: Trial,
              heads: Callable[[Recipe], DraftHeads | None], runs: Path) -> Outcome:
-    found: dict[Row, tuple[dict, torch.Tensor]] = {}
+    results: dict[Row, tuple[dict, torch.Tensor]] = {}
     left_out = []
     for recipe in dict.fromkeys(row.recipe for row in rows):
         shards = Shards.of(trial, heads(recipe), runs)
         own = [row for row in rows if row.recipe == recipe]
         reasons = {row: shards.refused(row.entry) for row in own}
         left_out += [f"{shards.label(row.entry)}: {why}" for row, why in reasons.items() if why]
-        kept = [row for row in own if reasons[row] is None]
-        baselines = [Entry(AR(), False, row.entry.temperature) for row in kept]
-        drawn = shards.all(list(dict.fromkeys([*baselines, *(row.entry for row in kept)])))
-        told = dict(zip(drawn, shards.measured(drawn), strict=True))
-        found |= {row: ({**told[row.entry], "method": row.label or told[row.entry]["method"]},
-                        drawn[row.entry].tokens[:SHOWN]) for row in kept}
-    every = [found[row] for row in rows if row in found]
+        runnable = [row for row in own if reasons[row] is None]
+        baselines = [Entry(AR(), False, row.entry.temperature) for row in runnable]
+        drawn = shards.all(list(dict.fromkeys([*baselines, *(row.entry for row in runnable)])))
+        stats = dict(zip(drawn, shards.measured(drawn), strict=True))
+        results |= {row: ({**stats[row.entry], "method": row.label or stats[row.entry]["method"]},
+                        drawn[row.entry].tokens[:SHOWN]) for row in runnable}
+    every = [results[row] for row in rows if row in results]
     return Outcome([row for row, _ in every], [tokens for _, tokens in every], left_out)
 
 
@@ -205,17 +205,17 @@ SPEED = ("Speed is in [speed.md](speed.md), where every method and AR count with
 def page(name: str, title: str, trial: Trial, outcome: Outcome, pictures: Sequence[str]) -> str:
     columns = METHODS_COLUMNS if name == ALL_METHODS else PAPER_COLUMNS
     lines = [[cell(row) for cell in columns.values()] for row in outcome.rows]
-    gone = "".join(f"\nLeft out: {one}.\n" for one in outcome.left_out)
+    gone = "".join(f"\nLeft out: {reason}.\n" for reason in outcome.left_out)
     where = conditions(trial.backbone.device, stored_dtype(trial.backbone))
     return (f"# {title}\n\n{where}; {len(trial.captions)} held-out captions, guidance "
             f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "
             f"{trial.sampling.seed}, batches of {trial.batch}, ± one standard error. "
             f"{SPEED * (name == ALL_METHODS)}Columns: [README.md](README.md).\n\n"
-            f"{table(list(columns), lines)}{gone}\n" + "".join(f"{one}\n\n" for one in pictures)
-            ).rstrip("\n") + "\n"
+            f"{table(list(columns), lines)}{gone}\n"
+            + "".join(f"{picture}\n\n" for picture in pictures)).rstrip("\n") + "\n"
 
 
-def told(row: dict, name: str) -> str:
+def caption(row: dict, name: str) -> str:
     """Its label beside a strip of pictures."""
     more = f", {row['verdict']}, {row['passes']:.0f} passes" if name == ALL_METHODS else ""
     return row["method"] + more
@@ -225,7 +225,7 @@ def write(name: str, title: str, trial: Trial, outcome: Outcome, plots: bool) ->
     """Write table, rows, pictures and plots; return the text."""
     backbone, pictures = trial.backbone, []
     if name in SHEETS:
-        save_sheet(backbone, [(told(row, name), tokens.to(backbone.device)) for row, tokens
+        save_sheet(backbone, [(caption(row, name), tokens.to(backbone.device)) for row, tokens
                               in zip(outcome.rows, outcome.tokens, strict=True)],
                    RESULTS / f"{name}.jpg")
         pictures.append(f"![{SHOWN} of the captions]({name}.jpg)")
@@ -244,7 +244,7 @@ def run(name: str, args: argparse.Namespace) -> str:
     plots = name == ALL_METHODS and not args.no_plots
     if plots:
         require_matplotlib()  # before hours of decoding
-    warm = [float(one) for one in args.temperatures.split(",") if one]
+    warm = [float(value) for value in args.temperatures.split(",") if value]
     rows = all_methods(warm) if name == ALL_METHODS else spec.rows
     backbone = load_backbone(args.backbone, dtype=args.dtype)
     trial = Trial(backbone, args.prompts or spec.prompts, args.batch, Sampling(seed=args.seed))

@@ -79,13 +79,13 @@ def main() -> None:
         idle = [apart(method, pictures, name) for method in METHODS]
         with other_work():
             busy = [apart(method, pictures, name) for method in METHODS]
-        rows.append([name, *(f"{one:.1f}" for one in (*idle, *busy))])
+        rows.append([name, *(f"{seconds:.1f}" for seconds in (*idle, *busy))])
         print(rows[-1], flush=True)
     head = ["threads", *(f"{method}, {state}" for state in ("idle", "busy") for method in METHODS)]
-    told = (f"Seconds a picture of `postcard` in fp32, median of {pictures}; busy: as many other "
+    about = (f"Seconds a picture of `postcard` in fp32, median of {pictures}; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
             f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/threads.py`.")
-    write_page(RESULTS / "threads.md", "OpenMP's threads while they wait", told, table(head, rows))
+    write_page(RESULTS / "threads.md", "OpenMP's threads while they wait", about, table(head, rows))
 
 
 if __name__ == "__main__":

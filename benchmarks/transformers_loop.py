@@ -123,7 +123,7 @@ def janus_loop(backbone: Janus, model: torch.nn.Module, branches: list[list[int]
     """generate(generation_mode="image"); cache: "static", or "dynamic"."""
     ids = torch.tensor(branches[:1], device=backbone.device)
     begin, boi, pad = backbone.begin, backbone.image, backbone.pad
-    told = transformers.GenerationConfig(
+    config = transformers.GenerationConfig(
         bos_token_id=begin, eos_token_id=0, pad_token_id=pad, do_sample=not greedy,
         guidance_scale=cfg, top_k=0, generation_kwargs={"boi_token_id": boi},
         max_length=ids.shape[1] + backbone.grid.cells)
@@ -132,8 +132,8 @@ def janus_loop(backbone: Janus, model: torch.nn.Module, branches: list[list[int]
         own = {} if cache == "static" else {
             "past_key_values": transformers.DynamicCache(config=model.config.text_config)}
         with torch.inference_mode():
-            return model.generate(ids, attention_mask=torch.ones_like(ids), generation_config=told,
-                                  generation_mode="image", **own)[0]
+            return model.generate(ids, attention_mask=torch.ones_like(ids),
+                                  generation_config=config, generation_mode="image", **own)[0]
 
     return draw
 
@@ -149,14 +149,14 @@ def emu3_loop(backbone: Emu3, model: torch.nn.Module, branches: list[list[int]],
         slot = len(sofar) - ids.shape[1]
         return [ROW_END] if (slot + 1) % grid.width == 0 else picture
 
-    told = transformers.GenerationConfig(
+    config = transformers.GenerationConfig(
         do_sample=not greedy, top_k=0, guidance_scale=cfg, pad_token_id=0, eos_token_id=0,
         max_new_tokens=grid.slots, cache_implementation=cache)
 
     def draw() -> torch.Tensor:
         with torch.inference_mode():
             drawn = model.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=told,
+                ids, attention_mask=torch.ones_like(ids), generation_config=config,
                 negative_prompt_ids=negative,
                 negative_prompt_attention_mask=torch.ones_like(negative),
                 prefix_allowed_tokens_fn=allowed)[0, ids.shape[1] :]

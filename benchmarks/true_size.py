@@ -147,27 +147,27 @@ class Held(Peak):
         self.start()
 
 
-def whole_run(backbone: Backbone, held: Held, method: Method,
+def whole_run(backbone: Backbone, memory: Held, method: Method,
               heads: DraftHeads | None = None) -> Run:
-    held.again()
+    memory.again()
     passes, seconds = decode(backbone, method, heads)
-    return Run(1 + passes, seconds, held.grown())
+    return Run(1 + passes, seconds, memory.grown())
 
 
-def ar_run(backbone: Backbone, held: Held, limit: float) -> Run:
+def ar_run(backbone: Backbone, memory: Held, limit: float) -> Run:
     """AR whole where that takes at most `limit` seconds, else from its first and last rows.
 
     A pass takes longer the more slots it looks back on, in proportion: the mean of both ends is
     that of the picture.
     """
     decode(backbone, AR(), last=1)  # warm-up
-    held.again()
+    memory.again()
     passes, top = backbone.grid.cells - 1, decode(backbone, AR(), last=SAMPLE_ROWS)
     if top[1] / top[0] * passes <= limit:
-        return whole_run(backbone, held, AR())
+        return whole_run(backbone, memory, AR())
     bottom = decode(backbone, AR(), first=backbone.grid.rows - SAMPLE_ROWS)
     mean = (top[1] / top[0] + bottom[1] / bottom[0]) / 2
-    return Run(1 + passes, mean * passes, held.grown(), whole=False)
+    return Run(1 + passes, mean * passes, memory.grown(), whole=False)
 
 
 def pixel_seconds(backbone: Backbone) -> float:
@@ -188,19 +188,19 @@ def best_run(run: Callable[[], Run], device: torch.device) -> Run:
     for threads in thread_counts(device):
         with using_threads(threads):
             tried.append(replace(run(), threads=threads))
-    return min(tried, key=lambda one: one.seconds)
+    return min(tried, key=lambda run: run.seconds)
 
 
 def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, copied: float,
             args: argparse.Namespace) -> dict:
     """Everything about one row of the catalogue; AR and SSD each with its best threads."""
-    held = Held(device)
+    memory = Held(device)
     backbone = random_backbone(row, device, dtype)
     preset = backbone.preset
-    ar = best_run(partial(ar_run, backbone, held, args.seconds), device)
+    ar = best_run(partial(ar_run, backbone, memory, args.seconds), device)
     heads = random_heads(backbone, preset.k_h, preset.k_v)
     decode(backbone, SSD(), heads, last=2)  # warm-up
-    ssd = best_run(partial(whole_run, backbone, held, SSD(), heads), device)
+    ssd = best_run(partial(whole_run, backbone, memory, SSD(), heads), device)
     with using_threads(1 if device.type == "cpu" else None):
         widths = pass_by_width(backbone, args.repeats, copied)
     return {
@@ -234,9 +234,9 @@ def lines(row: dict) -> list[list[str]]:
 
 
 def width_lines(row: dict) -> list[list[str]]:
-    one = row["widths"][0]["seconds"]
+    narrow = row["widths"][0]["seconds"]
     return [[row["name"], str(w["cells"]), f"{1000 * w['seconds']:.2f}",
-             f"{w['seconds'] / one:.2f}", f"{w['bytes_per_second'] / 1e9:.1f}",
+             f"{w['seconds'] / narrow:.2f}", f"{w['bytes_per_second'] / 1e9:.1f}",
              f"{100 * w['of_copy']:.0f} %"] for w in row["widths"]]
 
 

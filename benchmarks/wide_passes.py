@@ -43,15 +43,15 @@ def backbone_in(precision: str) -> Backbone:
 @torch.inference_mode()
 def pass_ms(backbone: Backbone, cells: int, threads: int, repeats: int) -> float:
     """The fastest of a few passes over so many cells, after one that does not count."""
-    cache, found = backbone.new_cache(2, SLOTS), []
+    cache, times = backbone.new_cache(2, SLOTS), []
     x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
     with using_threads(threads):
         for _ in range(repeats + 1):
             begun = time.perf_counter()
             cache.seek(START, cells)
             backbone.logits(backbone(x, cache))
-            found.append(1000 * (time.perf_counter() - begun))
-    return min(found[1:])
+            times.append(1000 * (time.perf_counter() - begun))
+    return min(times[1:])
 
 
 def measured(repeats: int) -> Iterator[tuple[str, int, float]]:
@@ -67,29 +67,29 @@ def measured(repeats: int) -> Iterator[tuple[str, int, float]]:
 def faithful(ms: dict[int, float]) -> tuple[int, float]:
     """The window of `exact` that costs least with the passes of `postcard`, and its seconds."""
     passes = bundled()["passes"]
-    found = {cells: ms[cells] * passes[f"exact/{cells}/none"] / 1000
+    seconds = {cells: ms[cells] * passes[f"exact/{cells}/none"] / 1000
              for cells in CELLS if f"exact/{cells}/none" in passes}
-    window = min(found, key=found.__getitem__)
-    return window, found[window]
+    window = min(seconds, key=seconds.__getitem__)
+    return window, seconds[window]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     ms: dict[str, dict[int, float]] = defaultdict(dict)
-    for precision, cells, one in measured(parser.parse_args().repeats):
-        ms[precision][cells] = one
+    for precision, cells, milliseconds in measured(parser.parse_args().repeats):
+        ms[precision][cells] = milliseconds
     slowest, rows = AR_PASSES * ms["fp32"][1] / 1000, []
     for precision, own in ms.items():
         ar, (window, seconds) = AR_PASSES * own[1] / 1000, faithful(own)
         rows.append([precision, *(f"{own[cells]:.0f}" for cells in CELLS), f"{ar:.0f}", str(window),
                      f"{seconds:.0f}", f"{ar / seconds:.1f}", f"{slowest / seconds:.1f}"])
-    told = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes ")[0]
+    about = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes ")[0]
     widths = [f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS]
     head = ["dtype", *widths, "AR, s (computed)", "window of exact", "exact, s (computed)",
             "against AR, same dtype", "against AR, fp32"]
     write_page(RESULTS / "wide_passes.md", "Passes of a decoder of Janus-Pro-1B's size",
-               f"{told} Made by `python benchmarks/wide_passes.py`. "
+               f"{about} Made by `python benchmarks/wide_passes.py`. "
                f"{conditions(CPU, threads=thread_counts(CPU))}.", table(head, rows))
 
 

@@ -67,25 +67,25 @@ def main() -> None:
     for n in map(int, args.workers.split(",")):
         threads = int(asked) if asked else max(1, cores // n)  # as Ray sets it
         rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(n), threads
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
+    timings: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
     for _ in range(args.repeats):
         for name, (wanted, _) in rows.items():
-            found[name].append(seconds(wanted, args.pictures, args.batch))
-            print(name, found[name][-1], flush=True)
+            timings[name].append(seconds(wanted, args.pictures, args.batch))
+            print(name, timings[name][-1], flush=True)
     median = {name: [statistics.median(part) for part in zip(*runs, strict=True)]
-              for name, runs in found.items()}
+              for name, runs in timings.items()}
     alone = median["this process"][1]
     lines = [[name, str(threads), f"{median[name][0]:.1f}", f"{median[name][1]:.1f}",
               f"{60 * args.pictures / median[name][1]:.0f}", f"{alone / median[name][1]:.2f}x"]
              for name, (_, threads) in rows.items()]
-    load = " ".join(f"{one:.1f}" for one in os.getloadavg())
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     busy = BUSY if os.getloadavg()[2] > 2 * cores else ""
-    told = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
+    about = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
             f"{args.batch}, PNGs with recipes; median of {args.repeats} runs in turns. {cores} "
             f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
             f"{busy}{conditions(torch.device('cpu'), alone=False)}. Made by `python "
             "benchmarks/workers.py`.")
-    write_page(RESULTS / "workers.md", "Workers on one machine", told, table(HEAD, lines))
+    write_page(RESULTS / "workers.md", "Workers on one machine", about, table(HEAD, lines))
 
 
 if __name__ == "__main__":

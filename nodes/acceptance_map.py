@@ -5,8 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.heatmap import acceptance_sheet
-from .errors import noted
-from .newer import found_by
+from .errors import readable_errors
+from .newer import search_aliases
 from .types import CATEGORY, RunStats, StatsType, image_of
 
 
@@ -21,10 +21,10 @@ class AcceptanceMap(io.ComfyNode):
             outputs=[io.Image.Output(display_name="images",
                                      tooltip="One sheet for each picture: bright cells were "
                                              "accepted at once, dark ones were repaired.")],
-            **found_by("heatmap"))
+            **search_aliases("heatmap"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, stats: RunStats) -> io.NodeOutput:
         acceptance = stats.stats["acceptance"]
         return io.NodeOutput(image_of(acceptance_sheet(share, acceptance, picture, stats.label)

@@ -8,13 +8,13 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.front.guarantees import method_help
 from ..ssd_core.front.knobs import all_knobs
 from . import inputs, schedules, weights
-from .errors import noted
-from .language import said
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
 from .schedule import plan_outputs
-from .telling import tell
+from .telling import show_text
 from .types import CATEGORY
-from .widgets import first, later, name_of
+from .widgets import added_widgets, name_of, original_widgets
 
 
 class BaselineMethod(io.ComfyNode):
@@ -31,10 +31,10 @@ class BaselineMethod(io.ComfyNode):
                 *knob_inputs()],
             outputs=plan_outputs(),
             hidden=[io.Hidden.unique_id],
-            **found_by("ar", "jacobi", "zipar", "rolling", "exact"))
+            **search_aliases("ar", "jacobi", "zipar", "rolling", "exact"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, method: str, backbone: weights.LoadedBackbone | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         chosen = schedules.baseline(method, widgets)
@@ -42,16 +42,16 @@ class BaselineMethod(io.ComfyNode):
                                         mm.get_torch_device())
         if note := schedules.without_effect(method, widgets):
             text = f"{text}\nnote: {note}"
-        tell(cls.hidden.unique_id, text)
-        return io.NodeOutput(chosen, plan.passes or plan.passes_max, said(text))
+        show_text(cls.hidden.unique_id, text)
+        return io.NodeOutput(chosen, plan.passes or plan.passes_max, localized(text))
 
 
 def knob_inputs() -> list[io.Input]:
     """One widget for every knob of any baseline; the page shows those of the chosen method."""
     knobs = list(all_knobs(schedules.BASELINES).values())
-    about = {one.name: {"about": f"{', '.join(one.methods)}:"} for one in knobs}
-    methods = {name_of(one): list(one.methods) for one in knobs}
-    made = [*first(knobs, **about), *later(knobs, **about)]
-    for one in made:
-        one.extra_dict = {"methods": methods[one.id]}  # read by web/advanced.js
+    about = {knob.name: {"about": f"{', '.join(knob.methods)}:"} for knob in knobs}
+    methods = {name_of(knob): list(knob.methods) for knob in knobs}
+    made = [*original_widgets(knobs, **about), *added_widgets(knobs, **about)]
+    for widget in made:
+        widget.extra_dict = {"methods": methods[widget.id]}  # read by web/comfy/advanced.js
     return made

@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.comparison import Comparison, runnable
 from ..ssd_core.front.guarantees import method_help
-from ..ssd_core.front.recipe import to_bytes
-from . import inputs, previews, requests, running, weights
-from .errors import noted
-from .language import said
-from .newer import RESENT, found_by
-from .types import CATEGORY, MethodType, image_of
+from . import inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
+from .types import MethodType
 
 NONE = "none"
 PLACES = range(1, 7)
 USUAL = dict(enumerate((AR.name, default_method().name, SSD.name), 1))
 
 
-class CompareMethods(io.ComfyNode):
+class CompareMethods(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_CompareMethods", display_name="Compare Methods (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_CompareMethods", display_name="Compare Methods (SSD)",
             description="Up to six methods draw the same prompt with the same seed, one after the "
                         "other. Makes one labelled sheet, and a table of what was measured. It "
                         "leaves out a method that cannot run here, and says why.",
@@ -49,15 +48,10 @@ class CompareMethods(io.ComfyNode):
                 io.String.Output(display_name="table", tooltip="What was measured, as text."),
                 io.Image.Output(display_name="images", tooltip="The pictures as a batch, in "
                                                                "order.")],
-            hidden=previews.HIDDEN, **RESENT,
-            **found_by("grid", "xy plot", "benchmark"))
+            **search_aliases("grid", "xy plot", "benchmark"))
 
     @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        return inputs.complaint_about_prompt(prompt) or True
-
-    @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
                 expand: bool = False, **widgets: Any) -> io.NodeOutput:
@@ -67,18 +61,13 @@ class CompareMethods(io.ComfyNode):
             expand=expand))
         if not fitting:
             raise SSDError("; ".join(left_out))
-        runs = [running.Run(request, backbone, heads) for request in fitting.values()]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
-        results = [run.result for run in runs]
+        runs = [running.NodeRun(request, backbone, heads) for request in fitting.values()]
+        ui = cls.draw(runs, preview, together=False)
         notes = [*left_out, *dict.fromkeys(note for run in runs
-                                           for note in (*run.told, *run.notes))]
-        table = Comparison.of(results, map(said, notes)).table()
-        missing = next((run.output for run in runs if run.images is None), None)
-        if missing is not None:
-            return io.NodeOutput(missing, table, missing, ui=ui)
-        images = [run.images for run in runs if run.images is not None]
-        sheet = Comparison.of(results, notes).sheet([to_bytes(image[0]) for image in images])
-        return io.NodeOutput(image_of([sheet]), table, torch.cat(images), ui=ui)
+                                           for note in (*run.word_notes, *run.notes))]
+        table = Comparison.of((run.result for run in runs), map(localized, notes)).table()
+        return io.NodeOutput(outcome.sheet_output(runs, notes), table,
+                             outcome.image_output(runs), ui=ui)
 
 
 def chosen(widgets: Mapping[str, Any]) -> dict[str, Method]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from . import inputs, running, weights
-from .errors import noted
-from .newer import found_by
+from .errors import readable_errors
+from .newer import search_aliases
 from .types import CATEGORY, TokenPictures, TokensType
 
 
@@ -21,10 +21,10 @@ class DecodeTokens(io.ComfyNode):
                     TokensType.Input("tokens", tooltip="From SSD Sampler or Encode Image.")],
             outputs=[io.Image.Output(display_name="images",
                                      tooltip="One picture for each entry of the batch.")],
-            **found_by("vae decode"))
+            **search_aliases("vae decode"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, tokens: TokenPictures) -> io.NodeOutput:
         codes = tokens.for_backbone(backbone.module)
         with weights.codec_resident(backbone, running.pixel_room(backbone.module, codes)):

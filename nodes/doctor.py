@@ -5,8 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from . import report
-from .newer import found_by
-from .telling import tell
+from .newer import search_aliases
+from .telling import show_text
 from .types import CATEGORY
 
 
@@ -22,7 +22,7 @@ class Doctor(io.ComfyNode):
             outputs=[io.String.Output(display_name="report",
                                       tooltip="The same text, for a node that saves or shows it.")],
             hidden=[io.Hidden.unique_id],
-            **found_by("system info", "debug", "bug report"))
+            **search_aliases("system info", "debug", "bug report"))
 
     @classmethod
     def fingerprint_inputs(cls) -> float:
@@ -31,5 +31,5 @@ class Doctor(io.ComfyNode):
     @classmethod
     def execute(cls) -> io.NodeOutput:
         text = report.doctor()
-        tell(cls.hidden.unique_id, text)
+        show_text(cls.hidden.unique_id, text)
         return io.NodeOutput(text, ui={"text": [text]})

@@ -10,9 +10,9 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.figures import figures_of
 from ..ssd_core.weights.memory import pixel_bytes
 from . import inputs, weights
-from .errors import noted
-from .language import said
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
 from .requests import asked_size
 from .types import CATEGORY, TokenPictures, TokensType
 
@@ -40,7 +40,7 @@ class EncodeImage(io.ComfyNode):
                                        "scale it to the right width; the sampler draws missing "
                                        "rows, and rows too many are cut off at the bottom."),
                 inputs.size("the picture's own if the backbone draws it, else the backbone's",
-                            optional=True),  # workflows of before do not have it
+                            optional=True),  # older workflows lack it
             ],
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' and Decode "
                                                                       "Tokens."),
@@ -48,59 +48,63 @@ class EncodeImage(io.ComfyNode):
                                                                 "picture fills; connect it to "
                                                                 "keep_rows."),
                      io.String.Output(display_name="report", tooltip="What was done.")],
-            **found_by("img2img", "vae encode", "outpaint"))
+            **search_aliases("img2img", "vae encode", "outpaint"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, image: torch.Tensor,
                 fit: str, size: str = inputs.AUTO_SIZE) -> io.NodeOutput:
-        there = size_of(image)
-        drawn = there if there in backbone.module.sizes else None
+        picture_size = size_of(image)
+        drawn = picture_size if picture_size in backbone.module.sizes else None
         module = backbone.module.resized(asked_size(size) or drawn)
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
         with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
-            tokens = torch.cat([module.encode(one[None]).cpu() for one in fitted])
-        return io.NodeOutput(TokenPictures.of(module, tokens), rows, said(
+            tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
+        return io.NodeOutput(TokenPictures.of(module, tokens), rows, localized(
             f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"))
 
 
 def fitted_to(image: torch.Tensor, size: tuple[int, int], rows: int,
               fit: str) -> tuple[torch.Tensor, int, str]:
-    """Pictures [B, H, W, 3] of `size` (width, height), the rows they fill, and what was done."""
-    there = size_of(image)
-    if there == size:
-        return image, rows, f"encoded {named(there)} as it is"
+    """Fit pictures to `size` (width, height).
+
+    Returns the pictures [B, H, W, 3], the rows of tokens that they fill, and a note on what was
+    done. Raises SSDError if `fit` does not suit their size.
+    """
+    picture_size = size_of(image)
+    if picture_size == size:
+        return image, rows, f"encoded {named(picture_size)} as it is"
     if fit == FILL or fit == FIT_WIDTH:
-        image, told = scaled(image, size, fit)
+        image, note = scaled(image, size, fit)
         fitted, rows, done = fitted_to(image, size, rows, CROP if fit == FILL else EXTEND)
-        return fitted, rows, f"{told}, {done}"
-    (width, height), (there_width, there_height) = size, there
-    if fit == CROP and there_width >= width and there_height >= height:
-        left, top = (there_width - width) // 2, (there_height - height) // 2
+        return fitted, rows, f"{note}, {done}"
+    (width, height), (picture_width, picture_height) = size, picture_size
+    if fit == CROP and picture_width >= width and picture_height >= height:
+        left, top = (picture_width - width) // 2, (picture_height - height) // 2
         return (image[:, top : top + height, left : left + width], rows,
-                f"cut the middle {named(size)} out of {named(there)}")
-    if fit == EXTEND and there_width == width and there_height < height:
-        below = image[:, -1:].expand(-1, height - there_height, -1, -1)
-        return (torch.cat((image, below), 1), there_height * rows // height,
-                f"encoded {named(there)}, the last line repeated below it")
-    raise SSDError(f"the picture is {named(there)}, the backbone takes {named(size)}: choose fit "
-                   f"'{FILL}' or '{FIT_WIDTH}'; '{CROP}' suits a larger picture, '{EXTEND}' one "
-                   f"of width {width} and less height")
+                f"cut the middle {named(size)} out of {named(picture_size)}")
+    if fit == EXTEND and picture_width == width and picture_height < height:
+        below = image[:, -1:].expand(-1, height - picture_height, -1, -1)
+        return (torch.cat((image, below), 1), picture_height * rows // height,
+                f"encoded {named(picture_size)}, the last line repeated below it")
+    raise SSDError(f"the picture is {named(picture_size)}, the backbone takes {named(size)}: "
+                   f"choose fit '{FILL}' or '{FIT_WIDTH}'; '{CROP}' suits a larger picture, "
+                   f"'{EXTEND}' one of width {width} and less height")
 
 
 def scaled(image: torch.Tensor, size: tuple[int, int], fit: str) -> tuple[torch.Tensor, str]:
-    """Pictures that fill `size`, or that have its width and at most its height; what was done."""
-    (width, height), (there_width, there_height) = size, size_of(image)
-    factor = width / there_width
+    """Scale pictures to fill `size`, or to its width and at most its height; also return a note."""
+    (width, height), (picture_width, picture_height) = size, size_of(image)
+    factor = width / picture_width
     if fit == FILL:
-        factor = max(factor, height / there_height)
-    to = max(width, round(there_width * factor)), max(1, round(there_height * factor))
+        factor = max(factor, height / picture_height)
+    to = max(width, round(picture_width * factor)), max(1, round(picture_height * factor))
     if fit == FILL:
         to = to[0], max(height, to[1])
     pixels = interpolate(image.movedim(-1, 1), to[::-1], mode="bicubic", antialias=True)
     image = pixels.movedim(1, -1).clamp(0, 1)
-    told = f"scaled {named((there_width, there_height))} to {named(to)}"
-    return (image[:, :height], told) if fit == FIT_WIDTH else (image, told)
+    note = f"scaled {named((picture_width, picture_height))} to {named(to)}"
+    return (image[:, :height], note) if fit == FIT_WIDTH else (image, note)
 
 
 def size_of(image: torch.Tensor) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from functools import wraps
 import comfy.model_management as mm
 
 from ..ssd_core.errors import SSDError
-from .language import said
+from .language import localized
 
 last_error: list[str] = []  # at most one
 
@@ -27,8 +27,11 @@ def note(error: BaseException | str) -> None:
     last_error[:] = [error if isinstance(error, str) else f"{type(error).__name__}: {error}"]
 
 
-def noted(execute: Callable) -> Callable:
-    """Wrap a node's `execute`: errors are readable and known to Doctor; interrupts pass through."""
+def readable_errors(execute: Callable) -> Callable:
+    """Wrap a node's `execute` to make errors readable and store the last one for Doctor.
+
+    Interrupts pass through. An explicit decorator, because ComfyUI clones node classes.
+    """
     @wraps(execute)
     def wrapper(*args, **inputs):
         try:
@@ -37,7 +40,7 @@ def noted(execute: Callable) -> Callable:
             if not isinstance(error, mm.InterruptProcessingException):
                 note(error)
             if isinstance(error, SSDError):
-                raise Refusal(said(str(error))) from error
+                raise Refusal(localized(str(error))) from error
             raise
 
     return wrapper

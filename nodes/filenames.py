@@ -1,8 +1,9 @@
 """File names with the patterns of ComfyUI's own save nodes.
 
-ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run (web/filenames.js), and
-its server %width%, %height% and %year% to %second%. The page's patterns come here unfilled from
-programs that have no page, and in names that another node gives.
+ComfyUI's page fills in %date:...% and %Node.widget% before it queues a run
+(web/comfy/filenames.js). Its server fills in %width%, %height% and %year% to %second%. The page's
+patterns arrive here unfilled if a program without a page queued the run, or if another node gives
+the name.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ MOST_BYTES = 200  # of a name without its number and suffix; file systems take 2
 
 def place_for(prefix: str, width: int, height: int,
               prompt: Mapping[str, Any] | None) -> tuple[str, str, int, str]:
-    """The folder, the name, the next number and the subfolder for a new file of the output folder.
+    """The folder, name, next number and subfolder of a new file in the output folder.
 
-    prompt: the run's nodes in API form, whose widgets the prefix may name.
+    prompt: the run's nodes in API form; the prefix may name their widgets.
     """
     folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(
         filled_in(prefix, prompt or {}, datetime.now()), folder_paths.get_output_directory(),
@@ -45,7 +46,7 @@ def filled_in(prefix: str, prompt: Mapping[str, Any], now: datetime) -> str:
 
 
 def value_of(pattern: str, prompt: Mapping[str, Any], now: datetime) -> str | None:
-    """What a pattern stands for; None for the server's own and for unknown ones."""
+    """The value of a pattern; None for the server's own patterns and for unknown ones."""
     if pattern.startswith("date:"):
         return DATE.sub(lambda match: dated(match[0], now), pattern.removeprefix("date:"))
     node, dot, widget = pattern.partition(".")
@@ -59,13 +60,14 @@ def dated(part: str, now: datetime) -> str:
 
 
 def widget_of(prompt: Mapping[str, Any], node: str, widget: str) -> str | None:
-    """The value of a widget, as part of a name; None if there is none or if it is linked.
+    """The value of a widget, fit for a file name; None if the widget is missing or linked.
 
-    node: a type, or else a title, as the page looks for it.
+    node: a node's type or title, in this order, as on ComfyUI's page.
     """
-    named = ([one for one in prompt.values() if one.get("class_type") == node]
-             or [one for one in prompt.values() if one.get("_meta", {}).get("title") == node])
-    value = named[0]["inputs"].get(widget) if named else None
+    entries = ([entry for entry in prompt.values() if entry.get("class_type") == node]
+               or [entry for entry in prompt.values()
+                   if entry.get("_meta", {}).get("title") == node])
+    value = entries[0]["inputs"].get(widget) if entries else None
     if value is None or isinstance(value, list):
         return None
     return SEPARATORS.sub("_", str(value).lower() if isinstance(value, bool) else str(value))

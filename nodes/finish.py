@@ -9,17 +9,18 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.request import Request
-from . import finished, inputs, outcome, previews, requests, running, weights
-from .errors import noted
-from .newer import RESENT, found_by
-from .types import CATEGORY, StartedPictures, StartedType
+from . import finished, inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
+from .errors import readable_errors
+from .newer import search_aliases
+from .types import PartialPictures, StartedType
 
 
-class Finish(io.ComfyNode):
+class Finish(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_Finish", display_name="Finish (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_Finish", display_name="Finish (SSD)",
             description="Draws the rest of pictures that Start Seeds has begun or that were "
                         "interrupted, with the prompt, seed and settings they were begun with.",
             inputs=[inputs.backbone(tooltip="The backbone that began them."), inputs.heads(),
@@ -27,27 +28,27 @@ class Finish(io.ComfyNode):
                                                          "Run."),
                     inputs.preview()],
             outputs=outcome.outputs(),
-            hidden=previews.HIDDEN, **RESENT, **found_by("resume", "continue"))
+            **search_aliases("resume", "continue"))
 
     @classmethod
-    @noted
-    def execute(cls, backbone: weights.LoadedBackbone, started: StartedPictures, preview: str,
+    @readable_errors
+    def execute(cls, backbone: weights.LoadedBackbone, started: PartialPictures, preview: str,
                 heads: weights.LoadedHeads | None = None) -> io.NodeOutput:
         requests.check_pairing(backbone, heads)
         keys = [finished.key_of(recipe, backbone) for recipe in started.recipes]
-        runs = [running.Run(rest_of(recipe, backbone, heads), backbone, heads,
-                            title=f"seed {recipe['seed']}", earlier=finished.found(key))
+        runs = [running.NodeRun(rest_of(recipe, backbone, heads), backbone, heads,
+                            title=f"seed {recipe['seed']}", earlier=finished.lookup(key))
                 for recipe, key in zip(started.recipes, keys, strict=True)]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview, together=False)
+        ui = cls.draw(runs, preview, together=False)
         keep(keys, runs)
         return io.NodeOutput(*outcome.of(runs), ui=ui)
 
 
-def keep(keys: Sequence[str], runs: Sequence[running.Run]) -> None:
-    """Keep what was drawn now; what was drawn before keeps its own story."""
+def keep(keys: Sequence[str], runs: Sequence[running.NodeRun]) -> None:
+    """Cache the pictures drawn in this run; earlier ones get their first messages back."""
     for panel, (key, run) in enumerate(zip(keys, runs, strict=True)):
         if run.earlier is not None:
-            run.story = run.earlier.shown_in(panel)
+            run.messages = run.earlier.shown_in(panel)
         elif (drawn := run.outcome) is not None:
             finished.keep(key, drawn)
 

@@ -1,7 +1,7 @@
-"""Pictures that Finish has drawn, so that one more picked does not draw the others again.
+"""A cache of the pictures that Finish has drawn, so that picking another redraws none of them.
 
-ComfyUI's own cache knows only the whole list of pictures. Nothing here refers to a backbone, whose
-memory would otherwise stay taken.
+ComfyUI's own cache knows only the whole list of pictures. No entry refers to a backbone, so that
+its memory can be freed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..ssd_core.front.request import Result
 from ..ssd_core.weights.figures import stored_dtype
 from .weights import LoadedBackbone
 
-KEPT = 16  # pictures, as many as Start Seeds begins at most
+MAX_PICTURES = 16  # the most that Start Seeds begins
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The outcome of a run of one picture, as `Run` has it."""
+    """The outcome of a `NodeRun` of one picture."""
 
     tokens: torch.Tensor
     stats: Mapping
@@ -33,19 +33,19 @@ class Finished:
     seconds: float
     share: np.ndarray
     images: torch.Tensor
-    story: Sequence[dict]
+    messages: Sequence[dict]
 
     def events(self, plan: Plan) -> Iterator[Event]:
-        """What a preview shows of it: all of its rows at once."""
+        """Events for a preview: all rows at once."""
         yield Started(plan)
         yield Rows(0, self.tokens.shape[1], self.tokens)
 
     def shown_in(self, panel: int) -> list[dict]:
-        """Its story, told of another panel."""
-        return [{**message, "panel": panel} for message in self.story]
+        """Its messages with another panel's number."""
+        return [{**message, "panel": panel} for message in self.messages]
 
     def restore(self, result: Result) -> None:
-        """Complete a result that took these events; nothing is counted a second time."""
+        """Complete a result that received these events with the statistics of the first run."""
         result.stats, result.passes, result.seconds = self.stats, self.passes, self.seconds
 
 
@@ -53,17 +53,17 @@ FINISHED: OrderedDict[str, Finished] = OrderedDict()
 
 
 def key_of(recipe: Mapping, backbone: LoadedBackbone) -> str:
-    """What decides a picture that was begun: its recipe and how the weights are stored."""
+    """The cache key of a begun picture: its recipe and the dtype of the stored weights."""
     return json.dumps([recipe, stored_dtype(backbone.module)], sort_keys=True)
 
 
-def found(key: str) -> Finished | None:
+def lookup(key: str) -> Finished | None:
     if key in FINISHED:
         FINISHED.move_to_end(key)
     return FINISHED.get(key)
 
 
-def keep(key: str, one: Finished) -> None:
-    FINISHED[key] = one
-    while len(FINISHED) > KEPT:
+def keep(key: str, outcome: Finished) -> None:
+    FINISHED[key] = outcome
+    while len(FINISHED) > MAX_PICTURES:
         FINISHED.popitem(last=False)

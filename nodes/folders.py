@@ -1,4 +1,4 @@
-"""ComfyUI's model folders: the engine's shelf over ComfyUI's own paths."""
+"""ComfyUI's model folders, and the backbones and draft heads in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def register_folders() -> None:
 
 
 def own_folder() -> Path:
-    """Where the nodes keep what they remember; ComfyUI serves no folder with such a name."""
+    """The folder of the nodes' own files; ComfyUI serves no folder whose name begins with "__"."""
     return Path(folder_paths.get_user_directory()) / "__ssd"
 
 
@@ -43,7 +43,7 @@ def command(name: str) -> str:
 
 
 def fingerprint(path: Path | None) -> str:
-    """A key that changes when the file does, so that a node that read it runs again."""
+    """A key that changes when the file does, so that nodes that read it run again."""
     return "" if path is None else f"{path}:{os.stat(path).st_mtime_ns}"
 
 
@@ -51,21 +51,21 @@ def fingerprint(path: Path | None) -> str:
 
 
 def complaint_about_backbone(name: str | None) -> str | None:
-    """Why a name cannot be chosen, or None; workflows may name backbones but not paths."""
-    there = shelf()
-    return None if name is None or name in there.choices() else there.how_to_get(name)
+    """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
+    models = shelf()
+    return None if name is None or name in models.choices() else models.how_to_get(name)
 
 
 def backbone_path(name: str) -> Path:
-    """The file for a name in the combo; SSDError says how to get it, or what is wrong."""
+    """The file for a name in the combo; raises SSDError if it is missing or broken."""
     if complaint := complaint_about_backbone(name):
         raise SSDError(complaint)
     return shelf().named(name).file
 
 
 def backbone_fingerprint(name: str | None) -> str:
-    found = shelf().backbones().get(name or "")
-    return fingerprint(found.path if found else None)
+    model = shelf().backbones().get(name or "")
+    return fingerprint(model.path if model else None)
 
 
 # Draft heads
@@ -81,13 +81,13 @@ def complaint_about_heads(name: str | None) -> str | None:
 
 def heads_fingerprint(name: str | None) -> str:
     """The fingerprint of the named file, or of all heads files if the backbone decides."""
-    there = shelf().heads()
-    wanted = there.values() if name == AUTO else [there.get(name or "")]
-    return " ".join(fingerprint(one.path if one else None) for one in wanted)
+    heads = shelf().heads()
+    wanted = heads.values() if name == AUTO else [heads.get(name or "")]
+    return " ".join(fingerprint(model.path if model else None) for model in wanted)
 
 
-def heads_path(wish: str, backbone: Path, sha256: str) -> Path | None:
-    """The file for a choice in the combo and a loaded backbone; None for no heads."""
-    if complaint := complaint_about_heads(wish):
+def heads_path(selection: str, backbone: Path, sha256: str) -> Path | None:
+    """The file for a selection in the combo and a loaded backbone; None for no heads."""
+    if complaint := complaint_about_heads(selection):
         raise SSDError(complaint)
-    return shelf().heads_for(backbone, wish, sha256)
+    return shelf().heads_for(backbone, selection, sha256)

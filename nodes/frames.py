@@ -1,8 +1,8 @@
-"""Frames of the picture so far, as ComfyUI's own samplers send them.
+"""Frames of the partial picture in the form that ComfyUI's own samplers send.
 
-Programs that use ComfyUI without its page know only these. The page has our preview on the node
-itself; it shows frames where that is out of sight: on the subgraph node around it, in app mode and
-in the queue.
+Programs that use ComfyUI without its page know only these. The page shows our preview on the node
+itself, and frames where the node is hidden: on the subgraph node around it, in app mode and in the
+queue.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from protocol import BinaryEventTypes
 from server import PromptServer
 
 from ..ssd_core.front.replay import Screen, seen, take
-from .previews import Place
+from .previews import NodeRef
 
 LEAST_SECONDS = 0.5  # between two frames
 NOWHERE = "ssd-preview"  # the id of no node: the page then shows the frame for the whole run
-Frame = tuple[str, Image.Image, int | None]  # as ComfyUI takes it: format, picture, largest side
+Frame = tuple[str, Image.Image, int | None]  # ComfyUI's: format, picture, largest side
 
 
 class Frames:
-    """Paints the messages of a node's previews, and sends the picture now and then.
+    """Paints the messages of a node's previews and sends the picture every LEAST_SECONDS at most.
 
-    to_programs: sends a frame the way ComfyUI's samplers do, for runs that no page queued.
+    to_programs: sends a frame as ComfyUI's samplers do, for runs that no page queued.
     """
 
-    def __init__(self, place: Place, to_programs: Callable[[Frame], None]) -> None:
-        self.place, self.to_programs, self.sent = place, to_programs, -math.inf
+    def __init__(self, node_ref: NodeRef, to_programs: Callable[[Frame], None]) -> None:
+        self.node_ref, self.to_programs, self.sent = node_ref, to_programs, -math.inf
         self.screens: dict[int, Screen] = {}
 
     def __call__(self, message: dict) -> None:
@@ -48,17 +48,17 @@ class Frames:
         picture = Image.fromarray(seen(self.screens, overlay=False))
         picture.thumbnail((args.preview_size, args.preview_size))
         frame = ("JPEG", picture, None)
-        if self.place.page:
-            send_to_page(frame, self.place)
+        if self.node_ref.page:
+            send_to_page(frame, self.node_ref)
         else:
             self.to_programs(frame)
 
 
-def send_to_page(frame: Frame, place: Place) -> None:
-    """To a node inside a subgraph, whose frame shows around it; else to no node."""
-    inside = place.node if ":" in (place.node or "") else NOWHERE
+def send_to_page(frame: Frame, node_ref: NodeRef) -> None:
+    """Send a frame to a node inside a subgraph, which the subgraph node shows; else to no node."""
+    inside = node_ref.node if ":" in (node_ref.node or "") else NOWHERE
     server, context = PromptServer.instance, get_executing_context()
-    about = {"node_id": place.node, "display_node_id": inside, "parent_node_id": None,
-             "real_node_id": place.node, "prompt_id": context and context.prompt_id}
+    about = {"node_id": node_ref.node, "display_node_id": inside, "parent_node_id": None,
+             "real_node_id": node_ref.node, "prompt_id": context and context.prompt_id}
     server.send_sync(BinaryEventTypes.PREVIEW_IMAGE_WITH_METADATA, (frame, about),
                      server.client_id)

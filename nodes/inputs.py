@@ -1,7 +1,7 @@
 """Inputs that several nodes share, each defined once.
 
 The order of a node's widgets is part of every saved workflow: append, never insert. Nodes that draw
-ask in reading order: prompt, negative, seed, size, how; everything else is advanced.
+have prompt, negative, seed, size and method first, in this order; all other inputs are advanced.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..ssd_core.front.knobs import MOST_PICTURES, described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
 from ..ssd_core.weights.catalogue import CATALOGUE
-from .language import said_to_all
+from .language import localized_for_all
 from .newer import ADVANCED
 from .schedules import CUSTOM, FAITHFUL, FASTER, OWN, PRESETS, QUALITIES
 from .types import BackboneType, HeadsType, MethodType, TokensType
-from .widgets import first, later
+from .widgets import added_widgets, original_widgets
 
 AUTO_SIZE = "auto"
 SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
@@ -48,17 +48,17 @@ def method(node: str = "quality, k_h, k_v, r and i") -> io.Input:
 
 
 def quality() -> io.Input:
-    """The few ways to draw that suit every backbone, and `custom`."""
-    told = "; ".join(f"{title} = {speed.promise}" for title, speed in FASTER.items())
+    """The presets that suit every backbone, and `custom`."""
+    promises = "; ".join(f"{title} = {speed.promise}" for title, speed in FASTER.items())
     return io.Combo.Input("quality", options=QUALITIES, default=FAITHFUL,
-                          tooltip=f"{told}. {CUSTOM} = SSD with k_h, k_v, r and i below, in the "
-                                  "advanced inputs.")
+                          tooltip=f"{promises}. {CUSTOM} = SSD with k_h, k_v, r and i below, in "
+                                  "the advanced inputs.")
 
 
 def schedule() -> list[io.Input]:
     """k_h, k_v, r, i for the quality `custom`."""
-    known = [one for one in described(SSD) if one.name in SCHEDULE]
-    return first(known, **{name: {**CUSTOMS_OWN, **ADVANCED} for name in SCHEDULE})
+    known = [knob for knob in described(SSD) if knob.name in SCHEDULE]
+    return original_widgets(known, **{name: {**CUSTOMS_OWN, **ADVANCED} for name in SCHEDULE})
 
 
 def preset() -> io.Input:
@@ -72,8 +72,8 @@ def preset() -> io.Input:
 
 def ssd() -> list[io.Input]:
     """preset, then every knob of SSD."""
-    return [preset(), *first(described(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
-            *later(described(SSD))]
+    return [preset(), *original_widgets(described(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
+            *added_widgets(described(SSD))]
 
 
 def prompts() -> list[io.Input]:
@@ -91,32 +91,32 @@ def prompts() -> list[io.Input]:
 
 
 def seed() -> list[io.Input]:
-    return [one for one in first(sampling_knobs(), seed={"default": 7,
+    return [widget for widget in original_widgets(sampling_knobs(), seed={"default": 7,
                                                          "control_after_generate": True})
-            if one.id == "seed"]
+            if widget.id == "seed"]
 
 
 def sampling(*own: io.Input) -> list[io.Input]:
-    """The sampling knobs, all advanced, in the order in which they came; among them `expand`.
+    """The sampling knobs and `expand`, all advanced, in the order in which they were added.
 
-    own: widgets of the node alone that came after `expand`.
+    own: widgets that only this node has; they were added after `expand`.
     """
-    known = [one for one in sampling_knobs() if one.name != "seed"]
-    folded = {one.name: ADVANCED for one in known}
-    min_p, *newer = later(known, **folded)
-    return [*first(known, **folded), min_p, numerics(), expand(), *own, *newer]
+    known = [knob for knob in sampling_knobs() if knob.name != "seed"]
+    folded = {knob.name: ADVANCED for knob in known}
+    min_p, *newer = added_widgets(known, **folded)
+    return [*original_widgets(known, **folded), min_p, numerics(), expand(), *own, *newer]
 
 
 def numerics() -> io.Input:
-    """A widget of earlier versions, which saved workflows and prompts still have."""
+    """A widget of earlier versions that saved workflows and prompts still contain."""
     made = io.Combo.Input("numerics", options=list(NUMERICS), default=NUMERICS[0], optional=True,
                           tooltip="Has no effect any more; older workflows have it.", **ADVANCED)
-    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 takes it here alone
+    made.extra_dict = {"hidden": True}  # ComfyUI 0.3.64 accepts it only here
     return made
 
 
 def expand() -> io.Input:
-    """Optional: saved prompts and workflows that lack it draw what was typed."""
+    """Optional: saved prompts and workflows without it draw the typed words only."""
     return io.Boolean.Input("expand", display_name="fill in what the prompt leaves open",
                             default=True, optional=True,
                             tooltip="Says in words what the prompt leaves open: where things "
@@ -127,7 +127,7 @@ def expand() -> io.Input:
 
 
 def subject() -> list[io.Input]:
-    """What every node that draws asks first: prompt, negative, seed, size."""
+    """The first inputs of every node that draws: prompt, negative, seed, size."""
     return [*prompts(), *seed(), size()]
 
 
@@ -160,7 +160,7 @@ def preview() -> io.Input:
 
 
 def keep() -> list[io.Input]:
-    """keep (a link) belongs among the links, keep_rows among the widgets."""
+    """keep, which belongs among the links, and keep_rows, which belongs among the widgets."""
     return [
         TokensType.Input("keep", optional=True,
                          tooltip="Tokens whose top rows are kept, from a sampler or Encode Image."),
@@ -179,15 +179,15 @@ def keep_picture() -> io.Input:
 
 
 def complaint_about_prompt(prompt: object) -> str | None:
-    """What is wrong with a prompt; None if nothing is, or if it is linked.
+    """What is wrong with a prompt; None if it is fine or linked.
 
-    validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget it
-    takes. ComfyUI checks ranges and lists; combinations are checked when the node runs. Programs
-    may send anything.
+    validate_inputs takes only the prompt, because ComfyUI repeats a complaint for every widget that
+    it takes. ComfyUI checks ranges and lists, and the run checks combinations. A program may send
+    a value of any type.
     """
     if prompt is not None and not isinstance(prompt, str):
-        return said_to_all(f"it is of type {type(prompt).__name__}, not text: send one text, and a "
-                           "request for each prompt of a list")
+        return localized_for_all(f"it is of type {type(prompt).__name__}, not text: send one text, "
+                                 "and a request for each prompt of a list")
     if prompt is not None and not prompt.strip():
-        return said_to_all("it is empty: say what the picture should show")
+        return localized_for_all("it is empty: say what the picture should show")
     return None

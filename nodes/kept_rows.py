@@ -5,8 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front import kept_rows
-from .errors import noted
-from .newer import found_by
+from .errors import readable_errors
+from .newer import search_aliases
 from .types import CATEGORY, TokenPictures, TokensType
 
 
@@ -24,11 +24,11 @@ class KeptRows(io.ComfyNode):
             outputs=[TokensType.Output(display_name="tokens", tooltip="For 'keep' of SSD Sampler."),
                      io.Int.Output(display_name="keep_rows",
                                    tooltip="How many rows there are; connect it to keep_rows.")],
-            **found_by("keep", "tokens"))
+            **search_aliases("keep", "tokens"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, text: str) -> io.NodeOutput:
-        found = kept_rows.read(text)
-        tokens = TokenPictures(found.tokens[None], found.backbone, found.sha256)
-        return io.NodeOutput(tokens, found.rows)
+        rows = kept_rows.read(text)
+        tokens = TokenPictures(rows.tokens[None], rows.backbone, rows.sha256)
+        return io.NodeOutput(tokens, rows.rows)

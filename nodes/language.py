@@ -1,6 +1,6 @@
-"""The language of ComfyUI's page, in which the nodes say what they have to say.
+"""The language of ComfyUI's page, in which the nodes show their texts.
 
-The page tells it, since ComfyUI's server does not know it. Programs that use ComfyUI without its
+The page sends it, because ComfyUI's server does not know it. Programs that use ComfyUI without its
 page get English.
 """
 
@@ -13,18 +13,17 @@ from server import PromptServer
 from ..ssd_core.front.chinese import report_in_chinese
 
 ROUTE = "/ssd/language"
-KEPT = 64  # pages
+MAX_PAGES = 64
 PAGES: OrderedDict[str, str] = OrderedDict()  # languages by the ids of pages, the latest last
 
 
-def said(text: str) -> str:
-    """A text in the language of the page whose run this is."""
+def localized(text: str) -> str:
+    """Translate a text to the language of the page that queued the run."""
     return translated(text, PAGES.get(PromptServer.instance.client_id or "", ""))
 
 
-def said_to_all(text: str) -> str:
-    """The same before a run, when ComfyUI does not say whose it will be: as the latest page has it.
-    """
+def localized_for_all(text: str) -> str:
+    """Translate a text before a run, when its page is not known: the latest page's language."""
     return translated(text, next(reversed(PAGES.values()), ""))
 
 
@@ -32,18 +31,18 @@ def translated(text: str, language: str) -> str:
     return report_in_chinese(text) if language.lower().startswith("zh") else text
 
 
-def learn(page: str, language: str) -> None:
+def remember(page: str, language: str) -> None:
     PAGES[page] = language
     PAGES.move_to_end(page)
-    while len(PAGES) > KEPT:
+    while len(PAGES) > MAX_PAGES:
         PAGES.popitem(last=False)
 
 
 def register_route() -> None:
-    """Add the route by which a page tells its language."""
+    """Add the route to which pages send their language."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests
 
-        learn(request.query.get("page", ""), request.query.get("language", ""))
+        remember(request.query.get("page", ""), request.query.get("language", ""))
         return web.json_response({})

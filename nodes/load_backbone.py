@@ -6,10 +6,10 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
-from .errors import noted
-from .language import said_to_all
-from .newer import ADVANCED, found_by
-from .telling import tell
+from .errors import readable_errors
+from .language import localized_for_all
+from .newer import ADVANCED, search_aliases
+from .telling import show_text
 from .types import CATEGORY, BackboneType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "
@@ -48,21 +48,21 @@ class LoadBackbone(io.ComfyNode):
                                          tooltip="For the sampler, the schedules and the other "
                                                  "nodes of this pack.")],
             hidden=[io.Hidden.unique_id],
-            **found_by("checkpoint", "model loader", "janus", "emu3", "lumina", "llamagen"))
+            **search_aliases("checkpoint", "model loader", "janus", "emu3", "lumina", "llamagen"))
 
     @classmethod
     def validate_inputs(cls, backbone: str | None = None) -> bool | str:
-        return said_to_all(folders.complaint_about_backbone(backbone) or "") or True
+        return localized_for_all(folders.complaint_about_backbone(backbone) or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, backbone: str | None = None, **_) -> str:
         return folders.backbone_fingerprint(backbone)
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: str, dtype: str, offload: bool = False,
                 graphs: str = MODES[0]) -> io.NodeOutput:
         if offload and not weights.may_offload():
-            tell(cls.hidden.unique_id, NO_CARD)
+            show_text(cls.hidden.unique_id, NO_CARD)
         path = folders.backbone_path(backbone)
         return io.NodeOutput(weights.backbone(path, dtype, offload, graphs))

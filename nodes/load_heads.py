@@ -8,11 +8,11 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.front.shelf import named
 from . import folders, inputs, weights
-from .errors import noted
-from .language import said_to_all
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized_for_all
+from .newer import search_aliases
 from .schedules import FAITHFUL
-from .telling import tell
+from .telling import show_text
 from .types import CATEGORY, HeadsType
 
 
@@ -36,27 +36,27 @@ class LoadHeads(io.ComfyNode):
             outputs=[HeadsType.Output(display_name="heads",
                                       tooltip="For SSD Sampler and Race.")],
             hidden=[io.Hidden.unique_id],
-            **found_by("draft model", "speculative"))
+            **search_aliases("draft model", "speculative"))
 
     @classmethod
     def validate_inputs(cls, heads: str | None = None) -> bool | str:
-        return said_to_all(folders.complaint_about_heads(heads) or "") or True
+        return localized_for_all(folders.complaint_about_heads(heads) or "") or True
 
     @classmethod
     def fingerprint_inputs(cls, heads: str | None = None, **_) -> str:
         return folders.heads_fingerprint(heads)
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, heads: str) -> io.NodeOutput:
         path = folders.heads_path(heads, backbone.path, backbone.module.sha256)
         if heads == folders.AUTO:
-            tell(cls.hidden.unique_id, told(path, backbone))
+            show_text(cls.hidden.unique_id, auto_choice(path, backbone))
         return io.NodeOutput(path and weights.heads(path, backbone))
 
 
-def told(path: Path | None, backbone: weights.LoadedBackbone) -> str:
-    """What 'auto' chose, or why it chose nothing."""
+def auto_choice(path: Path | None, backbone: weights.LoadedBackbone) -> str:
+    """A sentence on which heads 'auto' chose, or on why it chose none."""
     name = backbone.module.name
     if path is not None:
         return f"Draft heads: {named(path)}, made for {name}."

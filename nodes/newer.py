@@ -1,6 +1,6 @@
-"""What newer versions of ComfyUI take and 0.3.64, the oldest supported one, does not.
+"""Arguments that newer versions of ComfyUI accept and 0.3.64, the oldest supported one, does not.
 
-Each name is a mapping of arguments to pass on; it is empty where ComfyUI does not know them.
+Each name is a mapping of arguments; it is empty if this ComfyUI does not know them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from comfy_api.v0_0_2 import io
 
 _SCHEMA = {field.name for field in fields(io.Schema)}
 
-# A widget that is folded away until the user asks for the advanced inputs.
+# Hides a widget until the user asks for the advanced inputs.
 ADVANCED = ({"advanced": True}
             if "advanced" in inspect.signature(io.Int.Input.__init__).parameters else {})
 # Sends a cached node's `ui` again.
 RESENT = {"has_intermediate_output": True} if "has_intermediate_output" in _SCHEMA else {}
 
 
-def found_by(*words: str) -> dict[str, list[str]]:
-    """Further words by which the search finds a node."""
+def search_aliases(*words: str) -> dict[str, list[str]]:
+    """Further words that find a node in the search."""
     return {"search_aliases": list(words)} if "search_aliases" in _SCHEMA else {}

@@ -8,10 +8,10 @@ from comfy_api.v0_0_2 import io
 from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.errors import SSDError
-from .errors import noted
-from .newer import found_by
-from .telling import tell
-from .types import CATEGORY, StartedPictures, StartedType
+from .errors import readable_errors
+from .newer import search_aliases
+from .telling import show_text
+from .types import CATEGORY, PartialPictures, StartedType
 
 NOTHING_YET = ("Nothing is picked yet: write the numbers of the pictures you like, for example "
                "1, 3, and run again. What is drawn already is not drawn again.")
@@ -31,29 +31,29 @@ class Pick(io.ComfyNode):
                                         "Empty = none yet."),
             ],
             outputs=[StartedType.Output(display_name="picked", tooltip="For Finish.")],
-            hidden=[io.Hidden.unique_id], **found_by("choose", "select seeds"))
+            hidden=[io.Hidden.unique_id], **search_aliases("choose", "select seeds"))
 
     @classmethod
-    @noted
-    def execute(cls, started: StartedPictures, pictures: str) -> io.NodeOutput:
+    @readable_errors
+    def execute(cls, started: PartialPictures, pictures: str) -> io.NodeOutput:
         wanted = numbers(pictures, len(started.recipes))
         if not wanted:
-            tell(cls.hidden.unique_id, NOTHING_YET)
+            show_text(cls.hidden.unique_id, NOTHING_YET)
             return io.NodeOutput(ExecutionBlocker(None))
-        return io.NodeOutput(StartedPictures(tuple(started.recipes[n - 1] for n in wanted)))
+        return io.NodeOutput(PartialPictures(tuple(started.recipes[n - 1] for n in wanted)))
 
 
 def numbers(text: str, count: int) -> list[int]:
-    """The numbers from 1 to `count` in a text such as "1, 3-5", each once and in its order.
+    """The numbers from 1 to `count` in a text such as "1, 3-5", in its order, without repeats.
 
-    Raises SSDError for anything else.
+    Raises SSDError for any other text.
     """
-    found: list[int] = []
+    picked: list[int] = []
     for part in re.split(r"[\s,，、;]+", re.sub(r"\s*[-–]\s*", "-", text.strip())):
         match = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part)
         ends = [int(end) for end in match.groups() if end] if match else []
         if part and not (ends and 1 <= ends[0] <= ends[-1] <= count):
             raise SSDError(f"pictures {part!r}: write numbers from 1 to {count}, such as 1, 3 or "
                            "2-4")
-        found += range(ends[0], ends[-1] + 1) if ends else []
-    return list(dict.fromkeys(found))
+        picked += range(ends[0], ends[-1] + 1) if ends else []
+    return list(dict.fromkeys(picked))

@@ -1,4 +1,4 @@
-"""What a schedule takes, for the text on its node before anything runs."""
+"""The cost of a schedule, which its node shows before anything runs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..ssd_core import load_backbone
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.errors import SSDError
 from . import folders, schedules
-from .language import said_to_all
+from .language import localized_for_all
 
 ROUTE = "/ssd/plan"
 
 
 def plan_of(widgets: Mapping[str, Any], name: str) -> str:
-    """Passes, what was chosen for this machine, and the paper's count, for a schedule's widgets.
+    """A text with the passes, the choice for this machine and the paper's count of a schedule.
 
-    name: of the connected backbone, empty if there is none; what is wrong with either is said too.
+    name: the connected backbone, empty if there is none. If an input is wrong, the text says so.
     """
     try:
         preset = str(widgets.get("preset"))
@@ -33,23 +33,23 @@ def plan_of(widgets: Mapping[str, Any], name: str) -> str:
         lines = text.split("\n")[1:]  # the first one repeats the widgets
     except SSDError as error:
         lines = [str(error)]
-    return said_to_all("\n".join(lines))
+    return localized_for_all("\n".join(lines))
 
 
 def described(name: str) -> Backbone | None:
-    """A backbone on the shelf without its values; None for none, and for one that is not here."""
-    found = folders.shelf().backbones().get(name)
-    return _described(found.path, folders.fingerprint(found.path)) if found else None
+    """A local backbone without its weights' values; None if no such backbone is installed."""
+    model = folders.shelf().backbones().get(name)
+    return _described(model.path, folders.fingerprint(model.path)) if model else None
 
 
 @lru_cache(maxsize=4)
 def _described(path: Path, fingerprint: str) -> Backbone:
-    """The fingerprint changes when the file does."""
+    """Load a description; the fingerprint, a cache key, changes when the file does."""
     return load_backbone(path, "meta")
 
 
 def register_route() -> None:
-    """Add the route by which the page asks."""
+    """Add the route from which the page fetches plans."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests

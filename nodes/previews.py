@@ -1,8 +1,8 @@
-"""The latest preview messages of every node, kept for pages that missed them.
+"""Logs of the latest preview messages of every node, for pages that missed them.
 
-Every message is sent to the page with its workflow and a serial number, and stored in a journal
-here. A reloaded page reads the journal. A page that gets a result from ComfyUI's cache finds the
-finished pictures in the node's `ui` outputs, as files in ComfyUI's temporary folder.
+Every message goes to the page with its workflow and a serial number, and into a log. A reloaded
+page reads the log. A page that gets a result from ComfyUI's cache finds the finished pictures in
+the node's `ui` outputs, as files in ComfyUI's temporary folder.
 """
 
 from __future__ import annotations
@@ -25,71 +25,71 @@ from ..ssd_core.front.preview import Preview
 EVENT = "ssd.preview"
 ROUTE = "/ssd/preview"
 UI = "ssd_preview"  # a key that ComfyUI ignores: it must not show the picture a second time
-KEPT = 32  # nodes whose latest run is kept
-# Starts at the clock, so that after a restart of the server serials are still larger.
+MAX_LOGS = 32
+# Starts at the clock, so that serials still grow after a restart of the server.
 SERIAL = count(time.time_ns() // 1000)
 
 HIDDEN = [io.Hidden.unique_id, io.Hidden.extra_pnginfo]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a run is shown: the ids of a node and of its workflow; whether a page queued it."""
+class NodeRef:
+    """The node that shows a run, its workflow's id, and whether a page queued the run."""
 
     node: str | None
     graph: str = ""
     page: bool = field(default=False, compare=False)
 
     @classmethod
-    def of(cls, hidden) -> Place:
+    def of(cls, hidden) -> NodeRef:
         """From a node's hidden inputs; prompts that no page queued have no workflow."""
         workflow = (hidden.extra_pnginfo or {}).get("workflow")
         known = workflow.get("id") if isinstance(workflow, dict) else None
         return cls(hidden.unique_id, str(known or ""), workflow is not None)
 
 
-class Journal:
-    """The messages of a node's latest run, except those that later messages painted over.
+class PreviewLog:
+    """The preview messages of a node's latest run.
 
-    story: all of them, for a replay.
+    messages: all of them, for a replay. latest: without those that later messages painted over.
     """
 
-    def __init__(self, place: Place, send: Callable[[dict], None]) -> None:
-        self.place, self.send = place, send
+    def __init__(self, node_ref: NodeRef, send: Callable[[dict], None]) -> None:
+        self.node_ref, self.send = node_ref, send
+        self.latest: list[dict] = []
         self.messages: list[dict] = []
-        self.story: list[dict] = []
 
     def __call__(self, message: dict) -> None:
         """Store a message and send it."""
-        message = {**message, "graph": self.place.graph, "serial": next(SERIAL)}
+        message = {**message, "graph": self.node_ref.graph, "serial": next(SERIAL)}
         if message["kind"] in ("rows", "cells"):
-            # A new list, as the server's thread may be reading the old one.
-            self.messages = [old for old in self.messages if not painted_over(old, message)]
+            # A new list, because the server's thread may be reading the old one.
+            self.latest = [old for old in self.latest if not painted_over(old, message)]
+        self.latest.append(message)
         self.messages.append(message)
-        self.story.append(message)
         self.send(message)
 
     def settle(self, screens: list[Preview]) -> list[dict]:
-        """Reduce the finished run to few messages, with its pictures as files.
+        """Reduce the finished run to a few messages with its pictures as files; return them.
 
-        The caller takes the story: the journal outlives the run.
+        The caller takes `messages` first: the log outlives the run and drops them.
         """
-        self.messages = [message for panel, screen in enumerate(screens)
+        self.latest = [message for panel, screen in enumerate(screens)
                          for message in self._settled(panel, screen)]
-        self.story = []
-        return self.messages
+        self.messages = []
+        return self.latest
 
     def _settled(self, panel: int, screen: Preview) -> list[dict]:
-        told = [message for message in self.messages if message["panel"] == panel]
-        last_pass = [message for message in told if message["kind"] == "pass"][-1:]
-        return [*(m for m in told if m["kind"] == "started"),
+        messages = [message for message in self.latest if message["panel"] == panel]
+        last_pass = [message for message in messages if message["kind"] == "pass"][-1:]
+        return [*(m for m in messages if m["kind"] == "started"),
                 *({**m, **screen.marks.whole()} for m in last_pass),
-                *(filed(m) for m in told if m["kind"] == "rows"),
-                *(m for m in told if m["kind"] not in ("started", "pass", "rows", "cells"))]
+                *(filed(m) for m in messages if m["kind"] == "rows"),
+                *(m for m in messages if m["kind"] not in ("started", "pass", "rows", "cells"))]
 
 
 def painted_over(old: dict, new: dict) -> bool:
-    """Whether old pixels are gone. The newest message of cells has all that are in flight."""
+    """Whether `new` replaces all pixels of `old`; a "cells" message has all current drafts."""
     if (old["kind"], old["panel"]) != (new["kind"], new["panel"]):
         return False
     return new["kind"] == "cells" or new["first"] <= old["first"] and old["last"] <= new["last"]
@@ -111,29 +111,30 @@ def filed(rows: dict) -> dict:
     return {**rows, "strips": [], "files": files}
 
 
-_journals: OrderedDict[Place, Journal] = OrderedDict()
+_logs: OrderedDict[NodeRef, PreviewLog] = OrderedDict()
 
 
-def opened(place: Place, send: Callable[[dict], None]) -> Journal:
-    """Start a new journal for a node; it replaces the last one."""
-    _journals.pop(place, None)
-    _journals[place] = Journal(place, send)
-    while len(_journals) > KEPT:
-        _journals.popitem(last=False)
-    return _journals[place]
+def open_log(node_ref: NodeRef, send: Callable[[dict], None]) -> PreviewLog:
+    """Start a new log for a node; it replaces the last one."""
+    _logs.pop(node_ref, None)
+    _logs[node_ref] = PreviewLog(node_ref, send)
+    while len(_logs) > MAX_LOGS:
+        _logs.popitem(last=False)
+    return _logs[node_ref]
 
 
-def told(graph: str, node: str | None = None) -> list[dict]:
+def messages_for(graph: str, node: str | None = None) -> list[dict]:
     """The latest messages of a workflow's nodes, or of one of them."""
-    return [message for place, journal in list(_journals.items())
-            if place.graph == graph and node in (None, place.node)
-            for message in list(journal.messages)]
+    return [message for node_ref, log in list(_logs.items())
+            if node_ref.graph == graph and node in (None, node_ref.node)
+            for message in list(log.latest)]
 
 
 def register_route() -> None:
-    """Add the route by which pages ask for messages they missed."""
+    """Add the route from which pages fetch messages that they missed."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests
 
-        return web.json_response(told(request.query.get("graph", ""), request.query.get("node")))
+        query = request.query
+        return web.json_response(messages_for(query.get("graph", ""), query.get("node")))

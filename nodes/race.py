@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, Method
-from ..ssd_core.front.comparison import Comparison
-from ..ssd_core.front.recipe import to_bytes
-from . import inputs, outcome, previews, report, requests, running, schedules, weights
-from .errors import noted
-from .language import said
-from .newer import RESENT, found_by
-from .types import CATEGORY, MethodType, image_of
+from . import inputs, outcome, report, requests, running, schedules, weights
+from .drawing import DrawingNode
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
+from .types import MethodType
 
 
-class Race(io.ComfyNode):
+class Race(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_Race", display_name="Race (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_Race", display_name="Race (SSD)",
             description="Two methods draw the same prompt with the same seed and are timed "
                         "separately. Shows which was faster in this run, and whether the "
                         "picture is the same.",
@@ -39,36 +35,21 @@ class Race(io.ComfyNode):
                                 tooltip="Both, labelled with seconds, passes and verdict."),
                 io.String.Output(display_name="report", tooltip="What was measured."),
                 *outcome.typed()],
-            hidden=previews.HIDDEN, **RESENT,
-            **found_by("compare", "benchmark", "speed"))
+            **search_aliases("compare", "benchmark", "speed"))
 
     @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        return inputs.complaint_about_prompt(prompt) or True
-
-    @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 preview: str, heads: weights.LoadedHeads | None = None,
                 method_a: Method | None = None, method_b: Method | None = None,
                 expand: bool = False, **widgets: int | float | str | bool) -> io.NodeOutput:
         sampling = requests.sampling_of(widgets)
         racing = (method_a or AR(), method_b or schedules.method_of(schedules.FAITHFUL))
-        runs = [running.Run(requests.request_of(backbone, heads, method, sampling, prompt,
+        runs = [running.NodeRun(requests.request_of(backbone, heads, method, sampling, prompt,
                                                 negative, size, named=True, expand=expand),
                             backbone, heads)
                 for method in racing]
-        ui = running.run_all(runs, previews.Place.of(cls.hidden), preview)
+        ui = cls.draw(runs, preview)
         texts = [*map(report.sampled, runs), report.compared(runs)]
-        return io.NodeOutput(*(run.output for run in runs), sheet(runs), said("\n\n".join(texts)),
-                             *outcome.typed_of(runs[0]), ui=ui)
-
-
-def sheet(runs: Sequence[running.Run]) -> torch.Tensor | object:
-    """IMAGE [1, H, W, 3] of both pictures; if one is missing, its placeholder."""
-    missing = next((run.output for run in runs if run.images is None), None)
-    if missing is not None:
-        return missing
-    image = Comparison.of(run.result for run in runs).sheet(
-        [to_bytes(run.images[0]) for run in runs if run.images is not None])
-    return image_of([image])
+        return io.NodeOutput(*(run.output for run in runs), outcome.sheet_output(runs),
+                             localized("\n\n".join(texts)), *outcome.typed_of(runs[0]), ui=ui)

@@ -11,9 +11,9 @@ from ..ssd_core.errors import SSDError
 from ..ssd_core.files import written_whole
 from ..ssd_core.front.film import FILMS
 from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
-from .errors import noted
+from .errors import readable_errors
 from .filenames import place_for
-from .newer import found_by
+from .newer import search_aliases
 from .types import CATEGORY, RunStats, StatsType, image_of
 
 NO_FILE = "frames only"
@@ -49,15 +49,15 @@ class Replay(io.ComfyNode):
                 io.Float.Output(display_name="fps",
                                 tooltip="Frames a second at which the batch takes as long as the "
                                         "film.")],
-            is_output_node=True, **found_by("timelapse", "animation", "video", "gif"))
+            is_output_node=True, **search_aliases("timelapse", "animation", "video", "gif"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, stats: RunStats, overlay: bool, seconds: float, format: str,
                 filename_prefix: str) -> io.NodeOutput:
         film = list(film_of(stats, overlay, seconds or None))
-        frames = image_of(one.picture for one in film)
-        fps = len(film) / sum(one.seconds for one in film)
+        frames = image_of(frame.picture for frame in film)
+        fps = len(film) / sum(frame.seconds for frame in film)
         if format == NO_FILE:
             return io.NodeOutput(frames, fps)
         height, width = frames.shape[1:3]
@@ -67,23 +67,23 @@ class Replay(io.ComfyNode):
 
 
 def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[Moment]:
-    """The run's moments from its preview; without one, the finished pictures row by row."""
-    if stats.story:
-        return moments(stats.story, overlay, seconds)
+    """The frames of the run from its preview; without one, the finished pictures row by row."""
+    if stats.messages:
+        return moments(stats.messages, overlay, seconds)
     if stats.pictures is None:
         raise SSDError("there is nothing to replay: the tokens could not be decoded, and the "
                        "sampler's preview was off")
     rows = stats.acceptance.shape[1]
     first = stats.recipes[0]["keep_rows"]
-    films = [grown(one, rows, first, **({"length": seconds} if seconds else {}))
-             for one in stats.pictures]
-    return (Moment(side_by_side([one.picture for one in shown]), shown[0].seconds)
+    films = [grown(picture, rows, first, **({"length": seconds} if seconds else {}))
+             for picture in stats.pictures]
+    return (Moment(side_by_side([frame.picture for frame in shown]), shown[0].seconds)
             for shown in zip(*films, strict=True))
 
 
 def save(film: bytes, suffix: str, folder: str, name: str, counter: int,
          subfolder: str) -> dict[str, str]:
-    """Write the film to the output folder; its entry as ComfyUI's page shows it."""
+    """Write the film to the output folder; return its entry for ComfyUI's page."""
     file = f"{name}_{counter:05}_.{suffix}"
     with written_whole(Path(folder, file)) as temporary:
         temporary.write_bytes(film)

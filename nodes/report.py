@@ -1,4 +1,4 @@
-"""Texts that nodes output: the report of a run, and of Doctor."""
+"""Reports that nodes output: of a run, and of Doctor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..ssd_core.weights.figures import stored_dtype
 from . import errors, folders, running
 
 
-def sampled(run: running.Run) -> str:
+def sampled(run: running.NodeRun) -> str:
     """Lines about one finished run."""
     request, stats = run.request, run.result.measured
     module = request.backbone
@@ -32,7 +32,7 @@ def sampled(run: running.Run) -> str:
         f"heads: {named(run.heads.path)}" if run.heads else None,
         f"seeds: {', '.join(map(str, request.seeds))}",
         "drawn in an earlier run, not again" if run.earlier else None,
-        *run.told,
+        *run.word_notes,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
         f"verdict: {run.result.claim}",
         *(f"note: {note}" for note in run.notes),
@@ -40,7 +40,7 @@ def sampled(run: running.Run) -> str:
     return "\n".join(filter(None, lines))
 
 
-def compared(runs: Sequence[running.Run]) -> str:
+def compared(runs: Sequence[running.NodeRun]) -> str:
     """One line that compares two finished runs."""
     a, b = (run.result.measured for run in runs)
     seconds = a["seconds"]["total"] / max(b["seconds"]["total"], 1e-9)

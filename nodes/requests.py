@@ -61,9 +61,9 @@ def asked_size(text: str) -> tuple[int, int] | None:
     return None if text == AUTO_SIZE else size_of(text)
 
 
-def kept(keep: TokenPictures | None, rows: int,
-         model: LoadedBackbone) -> tuple[torch.Tensor | None, int, list[str]]:
-    """The tokens to keep, how many of their rows, and a note if only one of the two was given."""
+def tokens_to_keep(keep: TokenPictures | None, rows: int,
+                   model: LoadedBackbone) -> tuple[torch.Tensor | None, int, list[str]]:
+    """The tokens to keep, the number of their rows to keep, and a note if either is missing."""
     if keep is None:
         note = f"keep_rows {rows} is not used: nothing is connected to keep"
         return None, 0, [note] if rows else []
@@ -74,13 +74,16 @@ def kept(keep: TokenPictures | None, rows: int,
 
 def words_of_kept(keep: TokenPictures | None, rows: int, typed: Words,
                   pictures: int) -> tuple[tuple[Words, ...], list[str]]:
-    """What the kept pictures were drawn from, if the same was typed for them, and a note."""
+    """The words of the kept pictures, if their typed prompt is the same, and a note.
+
+    () if they cannot be used: then the prompt is expanded anew.
+    """
     recipes = keep.recipes if keep is not None and rows else ()
-    words = tuple(one for recipe in recipes for one in inherited(recipe, typed))
+    words = tuple(drawn for recipe in recipes for drawn in inherited(recipe, typed))
     if len(words) != len(recipes) or len(words) not in (1, pictures):
         return (), []
     note = "the prompt is that of the kept picture: it is drawn with the words of that one"
-    return words, [note] if any(one != typed for one in words) else []
+    return words, [note] if any(drawn != typed for drawn in words) else []
 
 
 def chosen_method(method: Method | None, quality: str,

@@ -26,9 +26,9 @@ from ..ssd_core.weights.memory import pixel_bytes
 from . import errors, previews, unfinished
 from .finished import Finished
 from .frames import Frame
-from .language import said
+from .language import localized
 from .screens import Screens
-from .telling import tell
+from .telling import show_text
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
 Order = Callable[[Sequence[Generator[Event, None, None]]],
@@ -38,13 +38,13 @@ REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or o
 
 
 @dataclass
-class Run:
+class NodeRun:
     """A request, the weights that ComfyUI moves for it, and its outcome.
 
     heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
-    title: what its preview is called, instead of its method. images: [B, H, W, 3], None if memory
-    was too small for the pixels; `problem` then says so. story: its preview's messages. earlier:
-    the outcome, if the same was drawn before.
+    title: the preview's heading, if not the method. images: [B, H, W, 3], None if memory was too
+    small for the pixels; `problem` then says so. messages: those of its preview. earlier: the
+    outcome of the same picture, if it was drawn before.
     """
 
     request: Request
@@ -57,7 +57,7 @@ class Run:
     count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
     problem: str | None = None
-    story: Sequence[dict] = ()
+    messages: Sequence[dict] = ()
 
     def __post_init__(self) -> None:
         self.heads = self.heads if self.request.heads is not None else None
@@ -66,7 +66,7 @@ class Run:
 
     @property
     def weights(self) -> list[LoadedWeights]:
-        return [one for one in (self.model, self.heads) if one is not None]
+        return [loaded for loaded in (self.model, self.heads) if loaded is not None]
 
     @property
     def notes(self) -> list[str]:
@@ -78,32 +78,34 @@ class Run:
         return Words(self.request.prompt, self.request.negative)
 
     @property
-    def told(self) -> list[str]:
-        """Lines about the words that are drawn, if they are not those that were typed."""
+    def word_notes(self) -> list[str]:
+        """Lines about the words that are drawn, if they differ from the typed ones."""
         return told(self.typed, self.request.words, self.request.seeds)
 
     @property
     def words(self) -> list[list[Piece]]:
-        """The same for the node: each picture's prompt, the added words marked."""
+        """Each picture's prompt with the added words marked, for the preview."""
         return shown(self.typed, self.request.words)
 
     @property
     def outcome(self) -> Finished | None:
-        """What to keep of a finished run of one picture, for `earlier`; None without its pixels."""
+        """The outcome of a finished run of one picture, for `earlier`; None without its pixels."""
         if self.images is None or not self.result.finished:
             return None
         return Finished(self.result.tokens, self.result.measured, self.result.passes,
-                        self.result.seconds, self.share, self.images, self.story)
+                        self.result.seconds, self.share, self.images, self.messages)
 
     @property
     def share(self) -> np.ndarray:
-        """[B, R, C]: how often each cell's draft stood."""
+        """[B, R, C]: the share of verifications that accepted each cell."""
         return self.count.share() if self.earlier is None else self.earlier.share
 
     @property
     def output(self) -> torch.Tensor | ExecutionBlocker:
-        """The IMAGE output; if there are no images, it blocks only the nodes connected to it."""
-        return ExecutionBlocker(said(self.problem or "")) if self.images is None else self.images
+        """The IMAGE output; without images, a blocker of the nodes that are connected to it."""
+        if self.images is None:
+            return ExecutionBlocker(localized(self.problem or ""))
+        return self.images
 
     def events(self) -> Generator[Event, None, None]:
         if self.earlier is None:
@@ -118,7 +120,7 @@ class Run:
         self.count(event)
 
     def draw(self) -> None:
-        """Decode tokens to pixels; if memory runs out, the tokens are kept."""
+        """Decode tokens to pixels; if memory runs out, set `problem` instead."""
         if self.images is not None:
             return
         try:
@@ -133,24 +135,24 @@ class Run:
 
 
 @contextmanager
-def kept_if_stopped(runs: Sequence[Run], node: str | None) -> Iterator[None]:
-    """If the block raises, keep the rows that the runs have finished, and say so on the node."""
+def save_rows_if_stopped(runs: Sequence[NodeRun], node: str | None) -> Iterator[None]:
+    """If the block raises, save the rows that the runs have finished, and say so on the node."""
     try:
         yield
     except BaseException:
-        if told := unfinished.keep([run.result for run in runs]):
-            tell(node, told)
+        if message := unfinished.keep([run.result for run in runs]):
+            show_text(node, message)
         raise
 
 
 class Bar:
-    """ComfyUI's progress bar, one step per pass; it also checks for interrupts."""
+    """ComfyUI's progress bar with one step per pass; it also checks for interrupts."""
 
     def __init__(self, node: str | None) -> None:
         self.bar, self.value, self.total = ProgressBar(1, node_id=node), 0, 0
 
     def __call__(self, event: Event) -> None:
-        # ComfyUI's bar checks too, but skips the check when it is throttled.
+        # ComfyUI's bar checks too, but not when it is throttled.
         mm.throw_exception_if_processing_interrupted()
         if isinstance(event, Started):
             self.total += event.plan.passes or event.plan.passes_max
@@ -165,32 +167,32 @@ class Bar:
         self.bar.update_absolute(self.total, self.total)
 
 
-def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
+def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
             together: bool = True, until: int | None = None) -> dict | None:
     """Run requests, show them on the node, and decode their tokens to pixels.
 
-    wish: the value of the preview widget. together: side by side, else one after the other, which
-    needs the memory of one. until: stop when that many rows of the one run are final. Returns the
-    node's `ui`, None without a preview.
+    preview: the value of the preview widget. together: interleave the runs; else run them one after
+    the other, in the memory of the largest. until: stop when that many rows of a run are final.
+    Returns the node's `ui`, None without a preview.
     """
     fresh = [run for run in runs if run.earlier is None]
     needed = [run.request.bytes_needed for run in fresh] or [0]
-    weights = list(dict.fromkeys(one for run in runs for one in run.weights))
+    weights = list(dict.fromkeys(loaded for run in runs for loaded in run.weights))
     for run in fresh:
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
-        bar = Bar(place.node)
-        screens = Screens.of(runs, wish, place, bar.show)
+        bar = Bar(node_ref.node)
+        screens = Screens.of(runs, preview, node_ref, bar.show)
         if not screens.panels and (
-                lines := [line for run in runs for line in (*run.told, *run.notes)]):
-            tell(place.node, "\n".join(dict.fromkeys(lines)))
+                lines := [line for run in runs for line in (*run.word_notes, *run.notes)]):
+            show_text(node_ref.node, "\n".join(dict.fromkeys(lines)))
         stack.enter_context(screens.cancelled_early())
-        for run in runs:  # a preview may have moved the codec to the device
+        for run in runs:  # an earlier preview may have moved the codec to the device
             run.model.module.awake(run.model.module.decoder)
         for run in fresh:
-            run.request.learn()  # on a card the weights are not there sooner
-        with kept_if_stopped(runs, place.node):
+            run.request.learn()  # it times passes, so the weights must be on the device
+        with save_rows_if_stopped(runs, node_ref.node):
             follow(runs, race if together else in_turn, screens, bar, until)
             for run in runs:
                 run.draw()
@@ -198,9 +200,9 @@ def run_all(runs: Sequence[Run], place: previews.Place, wish: str,
         return screens.finish(runs)
 
 
-def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar,
+def follow(runs: Sequence[NodeRun], order: Order, screens: Screens, bar: Bar,
            until: int | None = None) -> None:
-    """Send every event to bar, screens and runs; at the end close the runs to free memory.
+    """Send every event to the bar, the previews and its run; then close the runs to free memory.
 
     order: `race` or `in_turn`. until: see `run_all`.
     """
@@ -219,13 +221,13 @@ def follow(runs: Sequence[Run], order: Order, screens: Screens, bar: Bar,
 
 
 def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -> torch.Tensor:
-    """Tokens [B, R, C] -> IMAGE [B, H, W, 3] on the CPU; can be interrupted between pictures.
+    """Decode tokens [B, R, C] to an IMAGE [B, H, W, 3] on the CPU; interruptible between pictures.
 
-    rows: how many are drawn, if not all.
+    rows: the number of rows that are drawn, if not all.
     """
     images = []
-    some = rows if rows != tokens.shape[1] else None
-    for picture in pixels(module, tokens) if some is None else tops(module, tokens, some):
+    partial = rows if rows != tokens.shape[1] else None
+    for picture in pixels(module, tokens) if partial is None else tops(module, tokens, partial):
         mm.throw_exception_if_processing_interrupted()
         images.append(picture)
     return torch.stack(images)

@@ -12,9 +12,9 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
 from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
-from .errors import noted
+from .errors import readable_errors
 from .filenames import place_for
-from .newer import found_by
+from .newer import search_aliases
 from .types import CATEGORY, RunStats, StatsType, TokenPictures, TokensType
 
 
@@ -41,10 +41,10 @@ class SaveImage(io.ComfyNode):
             ],
             outputs=[io.Image.Output(display_name="images", tooltip="The same pictures, for the "
                                                                     "nodes that follow.")],
-            is_output_node=True, **found_by("save", "export png"))
+            is_output_node=True, **search_aliases("save", "export png"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, images: torch.Tensor, filename_prefix: str,
                 tokens: TokenPictures | None = None, stats: RunStats | None = None
                 ) -> io.NodeOutput:
@@ -64,13 +64,13 @@ class SaveImage(io.ComfyNode):
 
 def check_match(images: torch.Tensor, tokens: TokenPictures | None,
                 stats: RunStats | None) -> None:
-    """Raise SSDError for parts of different runs, whose recipe would be wrong."""
+    """Raise SSDError if the inputs are of different runs: the recipe would be wrong."""
     if stats is None:
         return
     if len(stats.recipes) != len(images):
         raise SSDError(f"{len(images)} pictures, but statistics of {len(stats.recipes)}: connect "
                        "images and stats of the same sampler")
-    if tokens is not None and [pack(one) for one in tokens.tokens] != [
+    if tokens is not None and [pack(picture_tokens) for picture_tokens in tokens.tokens] != [
             recipe["tokens"] for recipe in stats.recipes]:
         raise SSDError("tokens and statistics are of different runs: connect both to the same "
                        "sampler")
@@ -80,8 +80,8 @@ def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
            n: int) -> tuple[dict | None, dict[str, str]]:
     """Recipe n, and further text chunks of a PNG.
 
-    If the picture was changed after it was decoded, the recipe keeps the hash of the decoded
-    pixels, so that its tokens are not mistaken for those of the changed picture.
+    If another node changed the picture, the recipe has the hash of the decoded pixels, so that its
+    tokens are not mistaken for those of the changed picture.
     """
     extra = {key: json.dumps(value) for key, value in (hidden.extra_pnginfo or {}).items()}
     if hidden.prompt:
@@ -91,5 +91,5 @@ def chunks(hidden, picture: torch.Tensor, stats: RunStats | None,
     recipe, decoded = stats.recipes[n], stats.pictures
     if decoded is not None and np.array_equal(decoded[n], to_bytes(picture)):
         return recipe, extra
-    told = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded[n])}
-    return None, {**extra, "parameters": parameters(told), CHUNK: json.dumps(told)}
+    changed = {**recipe, "pixels_sha256": "" if decoded is None else pixels_sha256(decoded[n])}
+    return None, {**extra, "parameters": parameters(changed), CHUNK: json.dumps(changed)}

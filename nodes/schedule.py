@@ -6,9 +6,9 @@ import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
 from . import inputs, schedules, weights
-from .errors import noted
-from .language import said
-from .newer import found_by
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
 from .types import CATEGORY, MethodType
 
 
@@ -24,10 +24,10 @@ class Schedule(io.ComfyNode):
                                       "grid."),
                 *inputs.ssd()],
             outputs=plan_outputs(),
-            **found_by("rounds", "steps", "plan"))
+            **search_aliases("rounds", "steps", "plan"))
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls, preset: str, backbone: weights.LoadedBackbone | None = None,
                 **widgets: int | float | str | bool) -> io.NodeOutput:
         method = schedules.method_of(preset, widgets)
@@ -35,7 +35,7 @@ class Schedule(io.ComfyNode):
                                         mm.get_torch_device())
         idle = schedules.idle_knobs(preset, widgets)
         return io.NodeOutput(method, plan.passes or plan.passes_max,
-                             said(f"{text}\nnote: {idle}" if idle else text))
+                             localized(f"{text}\nnote: {idle}" if idle else text))
 
 
 def plan_outputs() -> list[io.Output]:

@@ -34,9 +34,9 @@ BASELINES = [name for name in METHODS if name != SSD.name]
 
 
 def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) -> Method:
-    """The method of a preset and widgets. -1 stands for the preset's own value.
+    """The method of a preset and widgets; -1 means the preset's own value.
 
-    `custom` has no own values: the backbone's preset fills in what is left None. With other presets
+    `custom` has no values of its own: the backbone's preset replaces each None. With other presets
     r and i of 0 also mean the preset's own, as in workflows saved before -1 was introduced.
     """
     if preset not in PRESETS:
@@ -45,24 +45,24 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
         return FASTER[preset].method
     knobs = values_of(described(SSD), widgets, zero_is_own=preset != CUSTOM)
     own = {f.name: getattr(NAMED.get(preset), f.name, None) for f in fields(Preset)}
-    return SSD(**{**{one.name: own[one.name] for one in described(SSD) if one.name in own},
+    return SSD(**{**{knob.name: own[knob.name] for knob in described(SSD) if knob.name in own},
                   **{name: value for name, value in knobs.items() if value is not None}})
 
 
 def touched(quality: str, widgets: Mapping[str, Any]) -> list[str]:
-    """The sampler's own settings of the method that are not as they are on a new node."""
-    given = values_of(described(SSD), widgets, zero_is_own=True)
-    usual = {one.name: one.default for one in described(SSD)}
+    """The sampler's own method settings that differ from those of a new node."""
+    values = values_of(described(SSD), widgets, zero_is_own=True)
+    usual = {knob.name: knob.default for knob in described(SSD)}
     return [f"quality {quality}"] * (quality != FAITHFUL) + [
-        f"{WIDGETS.get(name, name)} {value}" for name, value in given.items()
+        f"{WIDGETS.get(name, name)} {value}" for name, value in values.items()
         if value != usual[name]]
 
 
 def idle_knobs(preset: str, widgets: Mapping[str, Any], kind: str = "preset",
                using: str = f"'{OWN}' or '{CUSTOM}'") -> str | None:
-    """A note on numbers that were set although the preset does not use them, or None.
+    """A note on changed numbers that the preset does not use, or None.
 
-    kind: what the node calls a preset; using: its presets that use the numbers.
+    kind: the node's word for a preset; using: its presets that use the numbers.
     """
     idle = touched(FAITHFUL, widgets)
     if preset not in FASTER or not idle:
@@ -71,7 +71,7 @@ def idle_knobs(preset: str, widgets: Mapping[str, Any], kind: str = "preset",
 
 
 def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
-    """The method with those widgets that are its knobs; -1 is the method's own value."""
+    """The method with the widgets that are its knobs; -1 is the method's own value."""
     if name not in METHODS:
         raise SSDError(f"method {name!r}: choose one of {', '.join(BASELINES)}")
     knobs = values_of(all_knobs(BASELINES).values(), widgets)
@@ -81,12 +81,12 @@ def baseline(name: str, widgets: Mapping[str, Any]) -> Method:
 
 
 def without_effect(name: str, widgets: Mapping[str, Any]) -> str | None:
-    """A note on widgets of a baseline that were set and are no knobs of it, or None."""
+    """A note on changed widgets that are no knobs of this baseline, or None."""
     own = {f.name for f in fields(METHODS[name])}
-    others = [one for knob, one in all_knobs(BASELINES).items() if knob not in own]
-    given = values_of(others, widgets)
-    idle = [f"{name_of(one)} {shown(given[one.name])}" for one in others
-            if one.name in given and given[one.name] != one.default]
+    others = [knob for name, knob in all_knobs(BASELINES).items() if name not in own]
+    values = values_of(others, widgets)
+    idle = [f"{name_of(knob)} {shown(values[knob.name])}" for knob in others
+            if knob.name in values and values[knob.name] != knob.default]
     return f"{name} does not use {', '.join(idle)}" if idle else None
 
 
@@ -96,9 +96,9 @@ def shown(value: Any) -> str:
 
 def plan_for(method: Method, preset: str, backbone: Backbone | None,
              device: torch.device = CPU) -> tuple[Plan, str]:
-    """The plan on the grid of the backbone, or else of the preset; and the plan in words.
+    """The plan on the grid of the backbone, or else of the preset, and the plan in words.
 
-    device: the one that will draw; a backbone may be elsewhere until then.
+    device: the device of the run, to which the backbone may not have been moved yet.
     """
     paper = PAPER[preset].grid if preset in PAPER else GRID
     grid = paper if backbone is None else backbone.grid
@@ -109,8 +109,8 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     usual, choice = None, resolved.choice(grid, device.type)
     if backbone is not None:
         machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
-        known = chosen(machine, resolved, named=True)
-        usual = usual_passes(backbone, known.method, True, device.type)
-        choice = known.text or choice
+        selection = chosen(machine, resolved, named=True)
+        usual = usual_passes(backbone, selection.method, True, device.type)
+        choice = selection.text or choice
     plan = replace(resolved.plan(grid), choice=choice, usual=usual)
     return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))

@@ -1,4 +1,4 @@
-"""The live previews of a node's runs: our own messages, and frames for all other viewers."""
+"""The live previews of a node's runs: messages for our preview, and frames for other viewers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..ssd_core.front.preview import Preview
 from ..ssd_core.front.request import Request, Result
 from . import previews
 from .frames import Frame, Frames
-from .language import said
+from .language import localized
 
 
 class Shown(Protocol):
-    """What is shown of a run."""
+    """The part of a run that previews show."""
 
     request: Request
     result: Result
     title: str
     images: torch.Tensor | None
-    story: Sequence[dict]
+    messages: Sequence[dict]
 
     @property
     def notes(self) -> list[str]: ...
@@ -41,25 +41,25 @@ class Screens:
     """The previews of a node's runs; empty if no preview is wanted."""
 
     panels: list[Preview] = field(default_factory=list)
-    journal: previews.Journal | None = None
+    log: previews.PreviewLog | None = None
 
     @classmethod
-    def of(cls, runs: Sequence[Shown], wish: str, place: previews.Place,
+    def of(cls, runs: Sequence[Shown], preview: str, node_ref: previews.NodeRef,
            to_programs: Callable[[Frame], None]) -> Screens:
-        """wish: the value of the preview widget. to_programs: see `Frames`."""
-        if (send := sender(wish)) is None:
+        """preview: the value of the preview widget. to_programs: see `Frames`."""
+        if (send := sender(preview)) is None:
             return cls()
-        frames = Frames(place, to_programs)
+        frames = Frames(node_ref, to_programs)
 
         def to_page_and_programs(message: dict) -> None:
             send(message)
             frames(message)
 
-        journal = previews.opened(place, to_page_and_programs)
-        screens = cls([], journal)
+        log = previews.open_log(node_ref, to_page_and_programs)
+        screens = cls([], log)
         for panel, run in enumerate(runs):
-            screen = run.request.preview(journal, node=place.node, panel=panel,
-                                         notes=[said(note) for note in run.notes])
+            screen = run.request.preview(log, node=node_ref.node, panel=panel,
+                                         notes=[localized(note) for note in run.notes])
             screen.label = run.title or screen.label
             screen.words = run.words
             screens.panels.append(screen)
@@ -72,18 +72,18 @@ class Screens:
     def finish(self, runs: Sequence[Shown]) -> dict | None:
         """Show the outcome of the runs on the previews.
 
-        Returns the node's `ui`: the previews' content, for pages that get the result from a cache.
+        Returns the node's `ui` with the previews' content, for pages that get a cached result.
         """
         for screen, run in zip(self.panels, runs, strict=False):
             if run.result.finished:
                 screen.finish(run.result.measured, run.images, run.result.share)
             else:
                 screen.pause()
-        if self.journal is None or not self.panels:
+        if self.log is None or not self.panels:
             return None
         for panel, run in enumerate(runs):
-            run.story = [message for message in self.journal.story if message["panel"] == panel]
-        return {previews.UI: [{"messages": self.journal.settle(self.panels)}]}
+            run.messages = [message for message in self.log.messages if message["panel"] == panel]
+        return {previews.UI: [{"messages": self.log.settle(self.panels)}]}
 
     @contextmanager
     def cancelled_early(self) -> Iterator[None]:
@@ -97,10 +97,10 @@ class Screens:
             raise
 
 
-def sender(wish: str) -> Callable[[dict], None] | None:
+def sender(preview: str) -> Callable[[dict], None] | None:
     """A function that sends preview messages to the tab that queued the run, or None."""
     server = PromptServer.instance
     client = server.client_id
-    if wish == "off" or (wish == "auto" and client is None):
+    if preview == "off" or (preview == "auto" and client is None):
         return None
     return lambda message: server.send_sync(previews.EVENT, message, client)

@@ -17,10 +17,10 @@ ROUTE = "/ssd/sizes"
 
 
 def sizes_of(name: str) -> list[str]:
-    """ "384x384" ... of a backbone on the shelf or a known one; [] where they are not known."""
-    found = folders.shelf().backbones().get(name)
+    """Sizes such as "384x384" of a local or a known backbone; [] for any other name."""
+    model = folders.shelf().backbones().get(name)
     try:
-        sizes = (_stored(found.path, folders.fingerprint(found.path)) if found
+        sizes = (_stored(model.path, folders.fingerprint(model.path)) if model
                  else (CATALOGUE[name].size,) if name in CATALOGUE else ())
     except SSDError:  # Load Backbone says what is wrong with it
         sizes = ()
@@ -29,12 +29,12 @@ def sizes_of(name: str) -> list[str]:
 
 @lru_cache
 def _stored(path: Path, fingerprint: str) -> tuple[tuple[int, int], ...]:
-    """Sizes of a backbone's file; the fingerprint changes when the file does."""
+    """The sizes of a backbone's file; the fingerprint changes when the file does."""
     return load_backbone(path, "meta").sizes
 
 
 def register_route() -> None:
-    """Add the route by which the page asks."""
+    """Add the route from which the page fetches sizes."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests

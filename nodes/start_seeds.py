@@ -10,17 +10,18 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.methods import Method
 from ..ssd_core.front.recipe import to_bytes
 from ..ssd_core.front.sheet import Tile, contact_sheet
-from . import inputs, previews, requests, running, weights
-from .errors import noted
-from .newer import RESENT, found_by
-from .types import CATEGORY, StartedPictures, StartedType, image_of
+from . import inputs, outcome, requests, running, weights
+from .drawing import DrawingNode
+from .errors import readable_errors
+from .newer import search_aliases
+from .types import PartialPictures, StartedType, image_of
 
 
-class StartSeeds(io.ComfyNode):
+class StartSeeds(DrawingNode):
     @classmethod
     def define_schema(cls) -> io.Schema:
-        return io.Schema(
-            node_id="SSD_StartSeeds", display_name="Start Seeds (SSD)", category=CATEGORY,
+        return cls.drawing_schema(
+            node_id="SSD_StartSeeds", display_name="Start Seeds (SSD)",
             description="Draws only the top of several pictures, one for each seed, so that you "
                         "can choose before you wait. Pick takes those you like, and Finish draws "
                         "the rest of them.",
@@ -39,14 +40,10 @@ class StartSeeds(io.ComfyNode):
                                 tooltip="All tops in one picture, with their numbers for Pick."),
                 io.Image.Output(display_name="images",
                                 tooltip="The pictures as a batch; what is not drawn yet is grey.")],
-            hidden=previews.HIDDEN, **RESENT, **found_by("contact sheet", "batch", "variations"))
+            **search_aliases("contact sheet", "batch", "variations"))
 
     @classmethod
-    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
-        return inputs.complaint_about_prompt(prompt) or True
-
-    @classmethod
-    @noted
+    @readable_errors
     def execute(cls, backbone: weights.LoadedBackbone, prompt: str, negative: str, size: str,
                 quality: str, count: int, part: float, preview: str,
                 heads: weights.LoadedHeads | None = None, method: Method | None = None,
@@ -55,16 +52,15 @@ class StartSeeds(io.ComfyNode):
         request = requests.request_of(backbone, heads, chosen, requests.sampling_of(widgets),
                                       prompt, negative, size, pictures=count,
                                       named=method is not None, expand=expand)
-        run = running.Run(request, backbone, heads, notes)
+        run = running.NodeRun(request, backbone, heads, notes)
         rows = min(math.ceil(part * request.grid.rows), request.grid.rows - 1)
-        ui = running.run_all([run], previews.Place.of(cls.hidden), preview, until=rows)
-        started = StartedPictures(tuple(run.result.recipes()))
-        if run.images is None:
-            return io.NodeOutput(started, run.output, run.output, ui=ui)
-        return io.NodeOutput(started, overview(run, run.images), run.images, ui=ui)
+        ui = cls.draw([run], preview, until=rows)
+        started = PartialPictures(tuple(run.result.recipes()))
+        overview = outcome.image_output([run], lambda images: overview_of(run, images[0]))
+        return io.NodeOutput(started, overview, run.output, ui=ui)
 
 
-def overview(run: running.Run, images: torch.Tensor) -> torch.Tensor:
+def overview_of(run: running.NodeRun, images: torch.Tensor) -> torch.Tensor:
     """IMAGE [1, H, W, 3] of all tops, each with its number and seed."""
     tiles = [Tile(to_bytes(image), str(n), f"seed {seed}")
              for n, (image, seed) in enumerate(zip(images, run.request.seeds, strict=True), 1)]

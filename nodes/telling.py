@@ -1,14 +1,14 @@
-"""Show a sentence on a node: the text below its widgets on ComfyUI's page."""
+"""Show a sentence on a node, below its widgets on ComfyUI's page."""
 
 from __future__ import annotations
 
 from server import PromptServer
 
-from .language import said
+from .language import localized
 
 
-def tell(node: str | None, text: str) -> None:
-    """Show text on the node in the tab that queued the run, if there is one, in its language."""
+def show_text(node: str | None, text: str) -> None:
+    """Show a text on the node in the tab that queued the run, in its language; no tab, no text."""
     server = PromptServer.instance
     if node is not None and server.client_id is not None:
-        server.send_progress_text(said(text), node, server.client_id)
+        server.send_progress_text(localized(text), node, server.client_id)

@@ -1,4 +1,4 @@
-"""The custom link types, and the objects that travel along them."""
+"""The custom link types and their values."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ StartedType = io.Custom("SSD_STARTED")
 
 
 def image_of(pictures: Iterable[np.ndarray | Image.Image]) -> torch.Tensor:
-    """IMAGE, float 0..1 [B, H, W, 3], of pictures of one size, uint8."""
-    return torch.from_numpy(np.stack([np.asarray(one) for one in pictures])).float() / 255
+    """Convert uint8 pictures of one size to an IMAGE: float 0..1 [B, H, W, 3]."""
+    return torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures])).float() / 255
 
 
 @dataclass(frozen=True)
 class TokenPictures:
     """SSD_TOKENS: tokens [B, R, C] int64 on the CPU, and the backbone they belong to.
 
-    recipes: one per picture if they were drawn here, else none.
+    recipes: one per picture if nodes of this pack drew them, else none.
     """
 
     tokens: torch.Tensor
@@ -45,17 +45,17 @@ class TokenPictures:
         return cls(tokens.cpu(), backbone.name, backbone.sha256, recipes)
 
     def picked(self, number: int) -> TokenPictures:
-        """One picture of them, by its number from 1; 0: all of them."""
+        """The picture with this number, counted from 1; all of them for 0."""
         if number > len(self.tokens):
             raise SSDError(f"keep_picture {number}: the batch of 'keep' ends at "
                            f"{len(self.tokens)}: choose a number up to that, or 0 for all")
         if number == 0:
             return self
-        one = slice(number - 1, number)
-        return replace(self, tokens=self.tokens[one], recipes=self.recipes[one])
+        index = slice(number - 1, number)
+        return replace(self, tokens=self.tokens[index], recipes=self.recipes[index])
 
     def for_backbone(self, backbone: Backbone) -> torch.Tensor:
-        """The tokens, or SSDError if they belong to another backbone."""
+        """The tokens; raises SSDError if they belong to another backbone."""
         if self.sha256 != backbone.sha256:
             raise SSDError(f"these tokens are of the backbone {self.backbone} "
                            f"({self.sha256[:10]}), the connected one is {backbone.name} "
@@ -69,9 +69,9 @@ class RunStats:
     """SSD_STATS: the statistics and pictures of a run.
 
     stats: as in docs/contract.md. recipes: one per picture. acceptance: [B, R, C], the share of
-    judgements that accepted each cell, NaN if never judged. pictures: uint8 [B, H, W, 3], None if
-    the tokens could not be decoded. story: the preview's messages, empty without a preview. Nothing
-    in it is on the device.
+    verifications that accepted each cell, NaN if it was never verified. pictures: uint8
+    [B, H, W, 3], None if the tokens could not be decoded. messages: those of the preview, empty
+    without one. All tensors are on the CPU.
     """
 
     label: str
@@ -79,7 +79,7 @@ class RunStats:
     recipes: tuple[dict, ...]
     acceptance: np.ndarray
     pictures: np.ndarray | None
-    story: tuple[Mapping, ...] = ()
+    messages: tuple[Mapping, ...] = ()
 
     def cells(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Each picture's acceptance [R, C] and its pixels."""
@@ -88,7 +88,7 @@ class RunStats:
 
 
 @dataclass(frozen=True)
-class StartedPictures:
+class PartialPictures:
     """SSD_STARTED: pictures whose first rows are drawn, as the recipes of stopped runs."""
 
     recipes: tuple[dict, ...]

@@ -1,6 +1,6 @@
-"""The rows of the latest interrupted run, kept in a file of ComfyUI's user folder.
+"""The rows of the latest interrupted run, saved in ComfyUI's user folder.
 
-They are recipes as a saved PNG has them, so a restart of ComfyUI loses nothing.
+The file holds recipes in the form that a saved PNG has, so a restart of ComfyUI loses nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..ssd_core.front.recipe import checked
 from ..ssd_core.front.request import Result
 from . import folders
 
-NONE_KEPT = ("no interrupted run is kept: it is kept when a run is stopped after at least one row "
-             "was drawn")
+NO_RUN = ("no interrupted run is kept: it is kept when a run is stopped after at least one row "
+          "was drawn")
 
 
 def file() -> Path:
@@ -25,36 +25,37 @@ def file() -> Path:
 
 
 def keep(results: Sequence[Result]) -> str | None:
-    """Keep what the runs of an interrupted node have drawn, in place of what was kept before.
+    """Save the rows that the runs of an interrupted node have drawn; earlier ones are replaced.
 
-    Runs that had finished are kept too, since the node has given their pictures to nobody, and so
-    are those that others had begun. Returns a sentence for the node, None if no row was drawn.
+    Finished runs are saved too, because an interrupted node returns no picture. Returns a sentence
+    for the node, None if nothing was saved.
     """
-    if not any(one.finished or one.stopped_rows for one in results):
+    if not any(result.finished or result.stopped_rows for result in results):
         return None
-    begun = [one for one in results if one.rows]
-    recipes = [recipe | {"stopped_rows": one.rows} for one in begun for recipe in one.recipes()]
+    begun = [result for result in results if result.rows]
+    recipes = [recipe | {"stopped_rows": result.rows}
+               for result in begun for recipe in result.recipes()]
     try:
         with written_whole(file()) as temporary:
             temporary.write_text(json.dumps({"recipes": recipes}), encoding="utf-8")
     except SSDError as error:
         logging.warning("SSD: the interrupted run is not kept: %s", error)
         return None
-    rows = "; ".join(f"{one.rows} of {one.request.grid.rows} rows" for one in begun)
+    rows = "; ".join(f"{result.rows} of {result.request.grid.rows} rows" for result in begun)
     return f"Stopped after {rows}. They are kept: Unfinished Run and Finish draw the rest."
 
 
-def kept() -> tuple[dict, ...]:
-    """The recipes of the latest interrupted run; SSDError if there is none."""
+def load() -> tuple[dict, ...]:
+    """The recipes of the latest interrupted run; raises SSDError if there is none."""
     try:
-        kept_recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
-        return tuple(checked(file(), recipe) for recipe in kept_recipes)
+        recipes = json.loads(file().read_text(encoding="utf-8"))["recipes"]
+        return tuple(checked(file(), recipe) for recipe in recipes)
     except FileNotFoundError as error:
-        raise SSDError(NONE_KEPT) from error
+        raise SSDError(NO_RUN) from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SSDError(f"{file()} cannot be read ({type(error).__name__}): delete it") from error
 
 
 def fingerprint() -> str:
-    """A key that changes with what is kept."""
+    """A key that changes when the saved rows do."""
     return folders.fingerprint(file() if file().is_file() else None)

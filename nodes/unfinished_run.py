@@ -5,10 +5,10 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from . import unfinished
-from .errors import noted
-from .language import said
-from .newer import found_by
-from .types import CATEGORY, StartedPictures, StartedType
+from .errors import readable_errors
+from .language import localized
+from .newer import search_aliases
+from .types import CATEGORY, PartialPictures, StartedType
 
 
 class UnfinishedRun(io.ComfyNode):
@@ -22,17 +22,17 @@ class UnfinishedRun(io.ComfyNode):
             outputs=[StartedType.Output(display_name="started", tooltip="For Finish, or for "
                                                                         "Pick."),
                      io.String.Output(display_name="report", tooltip="Which run it is.")],
-            **found_by("resume", "interrupted", "cancelled", "recover"))
+            **search_aliases("resume", "interrupted", "cancelled", "recover"))
 
     @classmethod
     def fingerprint_inputs(cls) -> str:
         return unfinished.fingerprint()
 
     @classmethod
-    @noted
+    @readable_errors
     def execute(cls) -> io.NodeOutput:
-        recipes = unfinished.kept()
-        lines = [f"{n}: {one['prompt']} (seed {one['seed']}, {one['method']} on "
-                 f"{one['backbone']['name']}, {one['stopped_rows']} of "
-                 f"{one['tokens']['shape'][0]} rows)" for n, one in enumerate(recipes, 1)]
-        return io.NodeOutput(StartedPictures(recipes), said("\n".join(lines)))
+        recipes = unfinished.load()
+        lines = [f"{n}: {recipe['prompt']} (seed {recipe['seed']}, {recipe['method']} on "
+                 f"{recipe['backbone']['name']}, {recipe['stopped_rows']} of "
+                 f"{recipe['tokens']['shape'][0]} rows)" for n, recipe in enumerate(recipes, 1)]
+        return io.NodeOutput(PartialPictures(recipes), localized("\n".join(lines)))

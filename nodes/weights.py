@@ -1,4 +1,4 @@
-"""Weights under ComfyUI's model management: loaded once, moved and freed by it."""
+"""Weights under ComfyUI's model management, which moves and frees them; each is loaded once."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
 _LOADED: WeakValueDictionary[tuple, LoadedWeights] = WeakValueDictionary()
 
-Kept = TypeVar("Kept", bound="LoadedWeights")
+Loaded = TypeVar("Loaded", bound="LoadedWeights")
 
 
 class SSDWeights(nn.Module):
-    """The module that a patcher moves: a module except one part, with its plain tensors.
+    """A wrapper that a patcher moves: a module without one part, and its plain tensors.
 
-    torch does not move plain tensors by itself. ComfyUI sets attributes of its own (`device` ...)
-    on what it moves; they stay on this wrapper.
+    torch does not move plain tensors by itself. ComfyUI sets attributes such as `device` on the
+    modules that it moves; they stay on this wrapper.
     """
 
     def __init__(self, module: nn.Module, without: nn.Module | None = None) -> None:
@@ -73,10 +73,10 @@ class SSDWeights(nn.Module):
 
 
 class WholePatcher(ModelPatcher):
-    """Loads all of the weights to the device, or none.
+    """Loads either all of the weights to the device or none.
 
-    ComfyUI can leave single layers on the CPU only if they are its own kind (comfy.ops). Ours would
-    meet tensors on another device.
+    ComfyUI can leave single layers on the CPU only if they are layers of comfy.ops. Ours would
+    compute with tensors of two devices.
     """
 
     def partially_load(self, device_to, extra_memory=0, **options):
@@ -87,9 +87,9 @@ class WholePatcher(ModelPatcher):
 
 
 def patcher_of(module: nn.Module, without: nn.Module | None = None,
-               rests_on: torch.device | None = None) -> WholePatcher:
+               idle_device: torch.device | None = None) -> WholePatcher:
     shell = SSDWeights(module, without)
-    return WholePatcher(shell, mm.get_torch_device(), rests_on or mm.unet_offload_device(),
+    return WholePatcher(shell, mm.get_torch_device(), idle_device or mm.unet_offload_device(),
                         size=shell.nbytes)
 
 
@@ -97,8 +97,8 @@ def patcher_of(module: nn.Module, without: nn.Module | None = None,
 class LoadedWeights:
     """Weights and their patcher; `path` is their file.
 
-    again: the call that loads them. It is all that is pickled: where ComfyUI runs nodes in
-    processes of their own, links carry a handle, and each process has one copy of the weights.
+    again: the call that loads them; only this call is pickled. Where ComfyUI runs nodes in separate
+    processes, links therefore carry a handle, and each process has one copy of the weights.
     """
 
     path: Path
@@ -111,7 +111,7 @@ class LoadedWeights:
 
     @property
     def patchers(self) -> list[WholePatcher]:
-        """What must be on the device during the whole run."""
+        """The patchers whose weights must be on the device during the whole run."""
         return [self.patcher]
 
 
@@ -121,7 +121,7 @@ class LoadedHeads(LoadedWeights):
 
 @dataclass(eq=False)
 class LoadedBackbone(LoadedWeights):
-    """`codec` moves the picture codec, `patcher` the rest: decoding pixels needs only the codec."""
+    """`codec` moves the picture codec, which alone decodes pixels; `patcher` moves the rest."""
 
     module: Backbone
     codec: WholePatcher
@@ -132,9 +132,9 @@ class LoadedBackbone(LoadedWeights):
 
 
 class ManagedTurns:
-    """The engine's `Turns` with ComfyUI: makes room for decoder or codec when one is needed.
+    """The engine's `Turns` for ComfyUI: loads the decoder or the codec when a run needs it.
 
-    It refers to the backbone weakly, because it is an attribute of it.
+    It refers to the backbone weakly, because the backbone refers to it.
     """
 
     def __init__(self, loaded: LoadedBackbone) -> None:
@@ -149,13 +149,13 @@ class ManagedTurns:
             self.present = module
 
     def begin(self, room: int) -> None:
-        """Start a run: ComfyUI may have moved anything since. `room`: bytes besides the weights."""
+        """Start a run, as ComfyUI may have moved the weights; room: bytes besides the weights."""
         self.present, self.room = None, room
 
 
 def backbone(path: Path, dtype: str, offload: bool = False,
              graphs: str = "auto") -> LoadedBackbone:
-    """Load a backbone from its file, or return the loaded one.
+    """Load a backbone from its file, or return it if it is loaded already.
 
     offload: decoder and picture codec take turns on the device; ignored on a CPU. graphs: see
     `load_backbone`. Raises SSDError if it cannot be read or is too large for the device.
@@ -163,62 +163,62 @@ def backbone(path: Path, dtype: str, offload: bool = False,
     offload = offload and may_offload()
 
     def make() -> LoadedBackbone:
-        rests_on = CPU if offload else mm.unet_offload_device()
-        module = load(path, dtype, offload, rests_on)
+        idle_device = CPU if offload else mm.unet_offload_device()
+        module = load(path, dtype, offload, idle_device)
         module.graphs = graphs
         codec = module.picture_codec
-        loaded = LoadedBackbone(path, module, patcher_of(module, codec, rests_on),
-                                patcher_of(codec, None, rests_on))
+        loaded = LoadedBackbone(path, module, patcher_of(module, codec, idle_device),
+                                patcher_of(codec, None, idle_device))
         if offload:
             module.turns = ManagedTurns(loaded)
         return loaded
 
-    how = (path, dtype, offload, graphs)
-    return _once(LoadedBackbone, how, make, (backbone, how))
+    args = (path, dtype, offload, graphs)
+    return _once(LoadedBackbone, args, make, (backbone, args))
 
 
 def may_offload() -> bool:
-    """Whether there is a graphics card whose memory offload would free."""
+    """Whether ComfyUI runs on a graphics card, whose memory offload frees."""
     return mm.get_torch_device().type != "cpu"
 
 
-def load(path: Path, dtype: str, offload: bool, rests_on: torch.device) -> Backbone:
-    """Load a module to where it waits for its runs.
+def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Backbone:
+    """Load a module to `idle_device`, where it stays between runs.
 
-    Quantised weights are made on the device, whose kernels determine their layout, then moved.
+    Quantised weights are made on the compute device, whose kernels determine their layout.
     """
     device = mm.get_torch_device()
     if dtype == "auto":
         dtype = auto_dtype(path, device)
     size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)
-    place = device if dtype in KINDS else rests_on
+    place = device if dtype in KINDS else idle_device
     if place.type != "cpu":
         mm.free_memory(size, place)
     module = load_backbone(path, str(place), dtype)
-    if place != rests_on:
-        SSDWeights(module).to(rests_on)
+    if place != idle_device:
+        SSDWeights(module).to(idle_device)
     return module
 
 
 def checked_size(described: Backbone, dtype: str, offload: bool) -> int:
-    """Bytes of the weights.
+    """The bytes of the weights.
 
-    Raises SSDError with advice if not even the smallest run fits on the empty device.
+    Raises SSDError with advice if even the smallest run does not fit on the empty device.
     """
     device = mm.get_torch_device()
     free = mm.get_free_memory(device) + sum(
-        one.model_loaded_memory() for one in mm.current_loaded_models
-        if one.device == device and device.type != "cpu" and one.model is not None)
-    told = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
+        model.model_loaded_memory() for model in mm.current_loaded_models
+        if model.device == device and device.type != "cpu" and model.model is not None)
+    memory = fit(described, AR(), dtype=dtype, guided=False, device=str(device), offload=offload,
                free=int(free))
-    if not told.fits and device.type != "privateuseone":  # DirectML's memory is not known
+    if not memory.fits and device.type != "privateuseone":  # DirectML's memory is not known
         raise SSDError(f"backbone {described.name} in {dtype} does not fit on {device}, not even "
-                       f"for one picture without guidance: {told.advice}")
-    return told.weights
+                       f"for one picture without guidance: {memory.advice}")
+    return memory.weights
 
 
 def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
-    """Heads of exactly this backbone; SSDError names both backbones if they do not match."""
+    """Load the heads of exactly this backbone; else raise SSDError, which names both backbones."""
     module = for_backbone.module
 
     def make() -> LoadedHeads:
@@ -229,15 +229,15 @@ def heads(path: Path, for_backbone: LoadedBackbone) -> LoadedHeads:
                  (heads, (path, for_backbone)))
 
 
-def _once(kind: type[Kept], key: tuple, make: Callable[[], Kept],
-          again: tuple[Callable, tuple]) -> Kept:
-    """The cached object for `key` (the file first), or a new one from `make`; again: its handle."""
+def _once(kind: type[Loaded], key: tuple, make: Callable[[], Loaded],
+          again: tuple[Callable, tuple]) -> Loaded:
+    """The cached object for `key` (the file first), or a new one from `make` with this `again`."""
     key = (*key, os.stat(key[0]).st_mtime_ns)
-    if not isinstance(there := _LOADED.get(key), kind):
+    if not isinstance(loaded := _LOADED.get(key), kind):
         with torch.inference_mode(False):  # ComfyUI also moves weights outside of inference mode
-            there = _LOADED[key] = make()
-            there.again = again
-    return there
+            loaded = _LOADED[key] = make()
+            loaded.again = again
+    return loaded
 
 
 @contextmanager
@@ -245,11 +245,11 @@ def resident(loaded: Sequence[LoadedWeights | None], extra_bytes: int,
              remedy: str = "use a smaller dtype or offload in Load Backbone") -> Iterator[None]:
     """Keep `loaded` on the device, with `extra_bytes` of room, while the block runs.
 
-    If memory runs out, SSDError says how much was needed and what to do (`remedy`).
+    If memory runs out, raises SSDError with the bytes needed and the `remedy`.
     """
-    there = [one for one in loaded if one is not None]
-    with moved([patcher for one in there for patcher in one.patchers], there, extra_bytes,
-               remedy):
+    present = [weights for weights in loaded if weights is not None]
+    patchers = [patcher for weights in present for patcher in weights.patchers]
+    with moved(patchers, present, extra_bytes, remedy):
         yield
 
 
@@ -265,8 +265,8 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
           remedy: str) -> Iterator[None]:
     needed = extra_bytes + sum(patcher.model_size() for patcher in patchers)
     try:
-        for one in loaded:
-            if isinstance(turns := getattr(one.module, "turns", None), ManagedTurns):
+        for weights in loaded:
+            if isinstance(turns := getattr(weights.module, "turns", None), ManagedTurns):
                 turns.begin(extra_bytes)
         move(patchers, extra_bytes)
         yield
@@ -280,14 +280,14 @@ def moved(patchers: Sequence[WholePatcher], loaded: Sequence[LoadedWeights], ext
 
 
 def move(patchers: Sequence[WholePatcher], room: int) -> None:
-    with torch.inference_mode(False):  # inference tensors could not be used outside
+    with torch.inference_mode(False):  # inference tensors could not be used outside of it
         mm.load_models_gpu(list(patchers), memory_required=room, force_full_load=True)
 
 
 def is_oom(error: BaseException) -> bool:
     """Whether memory ran out; ComfyUI's own check, if it has one, also clears CUDA's error."""
-    judge = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))  # 0.3.64 has none
-    return judge(error) or is_out_of_memory(error)
+    check = getattr(mm, "is_oom", lambda e: isinstance(e, mm.OOM_EXCEPTION))  # 0.3.64 has none
+    return check(error) or is_out_of_memory(error)
 
 
 def out_of_memory(needed: int, remedy: str) -> str:

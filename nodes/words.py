@@ -1,4 +1,4 @@
-"""The words that a backbone knows, for ComfyUI's page to offer on nodes that have a prompt."""
+"""The words that a backbone knows, which ComfyUI's page offers on nodes with a prompt."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROUTE = "/ssd/words"
 
 
 def kinds_of(name: str, chinese: bool = False) -> list[dict[str, Any]]:
-    """The words of a backbone by kind; [] if it takes any words, or is not here."""
-    found = folders.shelf().backbones().get(name)
+    """The words of a backbone by kind; [] if it takes any words or is not installed."""
+    model = folders.shelf().backbones().get(name)
     try:
-        kinds = _stored(found.path, folders.fingerprint(found.path)) if found else ()
+        kinds = _stored(model.path, folders.fingerprint(model.path)) if model else ()
     except SSDError:  # Load Backbone says what is wrong with it
         kinds = ()
     return offered(kinds, chinese)
@@ -30,12 +30,12 @@ def kinds_of(name: str, chinese: bool = False) -> list[dict[str, Any]]:
 
 @lru_cache
 def _stored(path: Path, fingerprint: str) -> tuple[Kind, ...]:
-    """Those of a backbone's file; the fingerprint changes when the file does."""
+    """The words of a backbone's file by kind; the fingerprint changes when the file does."""
     return load_backbone(path, "meta").word_kinds
 
 
 def register_route() -> None:
-    """Add the route by which the page asks."""
+    """Add the route from which the page fetches words."""
     @PromptServer.instance.routes.get(ROUTE)
     async def answer(request):
         from aiohttp import web  # installed with ComfyUI, but not for the tests

@@ -40,7 +40,7 @@ from .words import AUTO, language_of, run_title, translations
 HERE = Path(__file__).parent
 PREVIEW = HERE / "web" / "core"  # its place in a wheel; in the repository ComfyUI uses it too
 if not PREVIEW.is_dir():
-    PREVIEW = HERE.parent / "web"
+    PREVIEW = HERE.parent / "web" / "preview"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_UPLOAD = "40mb"
 FETCHED = re.compile(r"/gradio_api/(proxy=|file=/*[a-z]+:)", re.IGNORECASE)

@@ -153,7 +153,7 @@ def test_a_full_description_is_obeyed_by_its_scene_and_by_no_other_number_of_thi
     one = sample_scene(np.random.default_rng(seed))
     demand = rule.Demand.of(fresh_prompt(rng))
     reading = reading_of(one)
-    assert all(demand.held(reading)) and demand.obeyed(reading)
+    assert all(demand.fulfilled(reading)) and demand.obeyed(reading)
     fewer = dict(list(reading.things.items())[1:])
     assert not demand.obeyed(replace(reading, things=fewer))
     for place in set(PLACES_OF[3]) - set(reading.things):

@@ -96,7 +96,7 @@ def test_a_run_whose_start_was_not_kept_is_refused():
 
 
 def test_the_tints_are_those_of_the_live_preview():
-    source = (ROOT / "web" / "drawing.js").read_text()
+    source = (ROOT / "web" / "preview" / "drawing.js").read_text()
     for name in ("SKY", "ORANGE", "BLACK", "WHITE", "GREY", "NONE"):
         numbers = re.search(rf"const {name} = \[([\d, ]+)\]", source)[1]
         assert tuple(map(int, numbers.split(","))) == getattr(replay, name)

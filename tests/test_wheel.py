@@ -91,7 +91,7 @@ def test_the_wheel_holds_the_engine_the_app_and_nothing_else(wheel):
                 if path.is_file() and path.suffix != ".pyc"}
     expected.remove("ssd_core/assets/postcard/backbone.safetensors")
     assert "ssd_core/assets/postcard/int8/backbone.safetensors" in expected
-    for folder, place in (("studio", "ssd_studio"), ("web", "ssd_studio/web/core")):
+    for folder, place in (("studio", "ssd_studio"), ("web/preview", "ssd_studio/web/core")):
         expected |= {f"{place}/{path.relative_to(ROOT / folder).as_posix()}"
                      for path in (ROOT / folder).rglob("*")
                      if path.suffix in (".py", ".js", ".css", ".jpg")}
@@ -147,7 +147,7 @@ def test_the_installed_app_serves_its_page_and_its_modules(environment, tmp_path
         wait_until_it_listens(port, process)
         assert b"/studio/web/studio.js" in fetched(address)
         for path, file in (("studio.js", "studio/web/studio.js"), ("studio.css",
-                           "studio/web/studio.css"), ("core/preview.js", "web/preview.js")):
+                           "studio/web/studio.css"), ("core/preview.js", "web/preview/preview.js")):
             assert fetched(f"{address}/studio/web/{path}") == (ROOT / file).read_bytes()
         assert (tmp_path / "outputs").is_dir(), "the app keeps its pictures where it was started"
     finally:

@@ -87,10 +87,10 @@ BLUEPRINTS: dict[str, Callable[[], Blueprint]] = {
 def complaints(name: str, folder: Path) -> list[str]:
     """What a saved blueprint says otherwise than its graph, or lacks."""
     path, made = folder / f"{name}.json", BLUEPRINTS[name]()
-    wanted = [[one[0] for one in made.inputs], [one[0] for one in made.outputs]]
+    wanted = [[slot[0] for slot in made.inputs], [slot[0] for slot in made.outputs]]
     if path.exists():
         inside, = json.loads(path.read_text(encoding="utf-8"))["definitions"]["subgraphs"]
-        found = [[slot["name"] for slot in inside[kind]] for kind in ("inputs", "outputs")]
-        if found == wanted:
+        actual = [[slot["name"] for slot in inside[kind]] for kind in ("inputs", "outputs")]
+        if actual == wanted:
             return []
     return [f"{path.name} is missing or stale: run python tools/make.py blueprints"]

@@ -55,8 +55,8 @@ def tidy(workflow: dict, name: str, made: Blueprint) -> dict:
     workflow["extra"] = {"BlueprintDescription": made.description,
                          "BlueprintSearchAliases": made.aliases}
     text = json.dumps(workflow)
-    for n, one in enumerate(dict.fromkeys(UUID.findall(text))):
-        text = text.replace(one, str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {n}")))
+    for n, old_id in enumerate(dict.fromkeys(UUID.findall(text))):
+        text = text.replace(old_id, str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {n}")))
     return json.loads(text)
 
 

@@ -33,7 +33,8 @@ LINES = {"en": re.compile(r"^- \*\*(\w+)\*\*: .*$", re.MULTILINE),
          "zh": re.compile(r"^- \*\*[^*]+\*\*（`(\w+)`）：.*$", re.MULTILINE)}
 CHINESE_RANGE = {"on, off": "开、关", " or more": " 或以上", "above ": "大于 ", " to ": " 至 ",
                  ", ": "、"}
-KNOBS = {WIDGETS.get(one.name, one.name): one for one in [*all_knobs().values(), *sampling_knobs()]}
+KNOBS = {WIDGETS.get(knob.name, knob.name): knob
+         for knob in [*all_knobs().values(), *sampling_knobs()]}
 
 
 def locale_file(language: str) -> Path:
@@ -61,14 +62,14 @@ def schemas() -> dict:
 
 def chinese_locale(english: dict) -> dict:
     """The texts that there are, with those of the knobs made anew."""
-    told = read(locale_file("zh"))
-    for node, texts in told.items():
+    locale = read(locale_file("zh"))
+    for node, texts in locale.items():
         if node in NODES:
             known, slots = texts["inputs"], english[node]["inputs"]
             texts["inputs"] = {slot: chinese_knob(KNOBS[slot], slots[slot]["tooltip"])
                                if slot in KNOBS else promised(known[slot], slots[slot]["tooltip"])
                                for slot in slots if slot in KNOBS or slot in known}
-    return told
+    return locale
 
 
 def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
@@ -76,13 +77,13 @@ def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
     return {**known, "tooltip": PROMISES.get(tooltip, known["tooltip"])}
 
 
-def chinese_knob(one: Described, tooltip: str) -> dict[str, str]:
+def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
     """The Chinese name and tooltip of a widget, which says what its English tooltip says: perhaps
     whose knob it is, the help, and perhaps what -1 stands for."""
-    words = KNOB_WORDS.get(one.name)
+    words = KNOB_WORDS.get(knob.name)
     if words is None:
-        return {"name": one.name, "tooltip": tooltip}
-    owners, _, own = tooltip.partition(one.knob.help)
+        return {"name": knob.name, "tooltip": tooltip}
+    owners, _, own = tooltip.partition(knob.knob.help)
     owners = owners.strip().replace(", ", "、").replace(":", "：")
     own = own.removeprefix(f" {OWN_NUMBER} = ").removesuffix(".")
     own = f"{OWN_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
@@ -96,7 +97,7 @@ def page(language: str, node: str, texts: dict) -> str:
     """The help page of a node with the lines of its knobs as they should be, each in its place."""
     before, inputs, after = re.split("^(?=## )", page_file(language, node).read_text(
         encoding="utf-8"), maxsplit=2, flags=re.MULTILINE)
-    written = {found[1]: found[0] for found in LINES[language].finditer(inputs)}
+    written = {match[1]: match[0] for match in LINES[language].finditer(inputs)}
     written |= {slot: line(language, slot, KNOBS[slot], said)
                 for slot, said in texts.items() if slot in KNOBS}
     written |= {slot: list_line(language, slot, said) for slot, said in texts.items()
@@ -105,10 +106,10 @@ def page(language: str, node: str, texts: dict) -> str:
     return before + "\n".join([inputs.partition("\n")[0], *lines, "", after])
 
 
-def line(language: str, widget: str, one: Described, texts: dict) -> str:
+def line(language: str, widget: str, knob: Described, texts: dict) -> str:
     if language == "en":
-        return f"- **{widget}**: {texts['tooltip']} Legal values: {one.range}."
-    legal = one.range
+        return f"- **{widget}**: {texts['tooltip']} Legal values: {knob.range}."
+    legal = knob.range
     for english, chinese in CHINESE_RANGE.items():
         legal = legal.replace(english, chinese)
     return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}取值：{legal}。"
@@ -138,7 +139,7 @@ def golden_inputs(inputs: dict) -> dict:
 
 def require_words() -> None:
     """Two texts of a knob cannot be made: its label in the app, and the Chinese."""
-    for name in sorted({one.name for one in KNOBS.values()} - set(KNOB_WORDS)):
+    for name in sorted({knob.name for knob in KNOBS.values()} - set(KNOB_WORDS)):
         raise SystemExit(f"knob {name} has no words: add them at the end of KNOB_WORDS in "
                          "ssd_core/front/knob_words.py")
 
@@ -147,12 +148,12 @@ def pages() -> dict[Path, str]:
     """Every file that this writes, as it should be."""
     require_words()
     known = schemas()
-    told = {"en": known["texts"], "zh": chinese_locale(known["texts"])}
+    locales = {"en": known["texts"], "zh": chinese_locale(known["texts"])}
     rows = (f"  {json.dumps(node)}: {json.dumps(row)}"
             for node, row in golden_inputs(known["inputs"]).items())
     return {
         GOLDEN: "{\n" + ",\n".join(rows) + "\n}\n",
         **{locale_file(language): json.dumps(texts, indent=2, ensure_ascii=False) + "\n"
-           for language, texts in told.items()},
-        **{page_file(language, node): page(language, node, told[language][node]["inputs"])
+           for language, texts in locales.items()},
+        **{page_file(language, node): page(language, node, locales[language][node]["inputs"])
            for language in LINES for node in NODES}}

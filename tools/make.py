@@ -52,13 +52,13 @@ def name(path: Path) -> str:
 
 def texts(names: list[str], check: bool) -> list[str]:
     """Write what is stale; with `check` return its names."""
-    found = []
+    changed = []
     for maker in TEXTS:
         for path, text in stale(maker.pages()).items():
-            found.append(name(path))
+            changed.append(name(path))
             if not check:
                 write(path, text)
-    return [f"{one} is stale: run python tools/make.py texts" for one in found if check]
+    return [f"{path} is stale: run python tools/make.py texts" for path in changed if check]
 
 
 def write(path: Path, text: str) -> None:
@@ -71,7 +71,7 @@ def workflows(names: list[str], check: bool) -> list[str]:
     unknown(names, GRAPHS)
     chosen = names or list(GRAPHS)
     if check:
-        return [line for one in chosen for line in complaints(one, ROOT / "workflows")]
+        return [line for name in chosen for line in complaints(name, ROOT / "workflows")]
     import_module("workflows").make_all(chosen)
     return texts([], check=False)
 
@@ -81,7 +81,7 @@ def blueprints(names: list[str], check: bool) -> list[str]:
     chosen = names or list(all_blueprints.BLUEPRINTS)
     if check:
         folder = ROOT / "subgraphs"
-        return [line for one in chosen for line in all_blueprints.complaints(one, folder)]
+        return [line for name in chosen for line in all_blueprints.complaints(name, folder)]
     import_module("blueprints").make_all(chosen)
     return []
 
@@ -90,9 +90,9 @@ def pictures(names: list[str], check: bool) -> list[str]:
     unknown(names, all_pictures.PICTURES)
     chosen = names or list(all_pictures.PICTURES)
     if check:
-        return [line for one in chosen for line in all_pictures.complaints(one)]
-    for one in chosen:
-        all_pictures.PICTURES[one].make()
+        return [line for name in chosen for line in all_pictures.complaints(name)]
+    for name in chosen:
+        all_pictures.PICTURES[name].make()
     return []
 
 

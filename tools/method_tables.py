@@ -22,10 +22,10 @@ METHOD_HEAD, VERDICT_HEAD, KNOB_HEAD = "| method |", "| verdict |", "| name |"
 def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
     """A page up to the rows of the table with this head, its rows, and what follows."""
     lines = text.splitlines(keepends=True)
-    found = [n for n, line in enumerate(lines) if line.startswith(head)]
-    if not found:
+    matches = [n for n, line in enumerate(lines) if line.startswith(head)]
+    if not matches:
         raise SystemExit(f"no table whose head begins with {head!r}: a page has lost it")
-    start = 2 + found[0]
+    start = 2 + matches[0]
     stop = next((n for n in range(start, len(lines)) if not lines[n].startswith("|")), len(lines))
     return "".join(lines[:start]), lines[start:stop], "".join(lines[stop:])
 
@@ -78,9 +78,9 @@ def with_knobs(text: str) -> str:
     return before + "".join(map(knob_row, every)) + after
 
 
-def knob_row(one: Described) -> str:
-    owners = ", ".join(one.methods) or "sampling"
-    cells = (f"`{one.name}`", owners, one.knob.help, one.range, one.usual)
+def knob_row(knob: Described) -> str:
+    owners = ", ".join(knob.methods) or "sampling"
+    cells = (f"`{knob.name}`", owners, knob.knob.help, knob.range, knob.usual)
     return f"| {' | '.join(cells)} |\n"
 
 

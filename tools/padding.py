@@ -62,18 +62,18 @@ def text_of(content: dict) -> str:
 
 def pages() -> dict[Path, str]:
     """Every workflow with its API form, and every blueprint, as they should be."""
-    widgets, found = schemas()["widgets"], {}
+    widgets, padded = schemas()["widgets"], {}
     for path in sorted(WORKFLOWS.glob("*.json")):
         other = API_FORMS / path.name
         workflow, api = read(path), read(other)
         padded(workflow, api, widgets)
         if path.stem in GRAPHS:
             write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
-        found |= {path: text_of(workflow), other: text_of(api)}
+        padded |= {path: text_of(workflow), other: text_of(api)}
     for path in sorted(SUBGRAPHS.glob("*.json")):
         blueprint = read(path)
         for subgraph in blueprint["definitions"]["subgraphs"]:
             for node, widget in list(lacking(subgraph["nodes"], widgets)):
                 append(node, widget)
-        found[path] = text_of(blueprint)
-    return found
+        padded[path] = text_of(blueprint)
+    return padded

@@ -55,10 +55,10 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
     heads = load_heads(args.backbone, backbone)
     named = [(label, method.resolve(backbone.preset)) for label, method in args.methods]
     prompts, sampling = [args.prompt] * args.batch, Sampling(seed=args.seed)
-    clock, told = [0.0] * len(named), []
+    clock, messages = [0.0] * len(named), []
 
     def sender(panel: int) -> Any:
-        return lambda message: told.append(Told(clock[panel], message))
+        return lambda message: messages.append(Told(clock[panel], message))
 
     screens = [kind(backbone, method, sender(panel), label=label, pictures=args.batch,
                     node="1", panel=panel) for panel, (label, method) in enumerate(named)]
@@ -71,10 +71,10 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
         if isinstance(event, Rows) and args.stop_at_row and event.last >= args.stop_at_row:
             screens[panel].cancel("interrupted")
             break
-    return sorted(told, key=lambda one: one.seconds)
+    return sorted(messages, key=lambda timed: timed.seconds)
 
 
-def film(told: list[Told], args: argparse.Namespace) -> list[Image.Image]:
+def film(messages: list[Told], args: argparse.Namespace) -> list[Image.Image]:
     """Frames of the page, args.fps a second at args.speed of the real pace."""
     step, frames = args.speed / args.fps, []
     with served() as address, browser() as running:
@@ -84,9 +84,9 @@ def film(told: list[Told], args: argparse.Namespace) -> list[Image.Image]:
           window.preview = mount({}, `width: ${width}px`);
           preview.setOverlay(overlay);
         }""", [args.width, args.overlay])
-        for number in range(int(told[-1].seconds / step) + 2):
-            due = [one.message for one in told
-                   if (number - 1) * step < one.seconds <= number * step]
+        for number in range(int(messages[-1].seconds / step) + 2):
+            due = [timed.message for timed in messages
+                   if (number - 1) * step < timed.seconds <= number * step]
             page.evaluate(FEED, due)
             shot = page.locator(".ssd-preview").screenshot()
             frames.append(Image.open(io.BytesIO(shot)).convert("RGB"))
@@ -128,7 +128,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     if args.messages:
-        messages = [one.message for one in record(args, Preview)]
+        messages = [timed.message for timed in record(args, Preview)]
         args.messages.write_text(json.dumps(messages, separators=(",", ":")) + "\n")
         return
     frames = film(record(args, EveryPass), args)

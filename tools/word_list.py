@@ -30,10 +30,10 @@ def own(kind: dict, language: str) -> list[str]:
 
 def page(language: str) -> str:
     text = page_file(language, NODE).read_text(encoding="utf-8")
-    found = re.search(f"^{HEADS[language]}\n.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(f"^{HEADS[language]}\n.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    if match is None:
         raise SystemExit(f"the help of {NODE} has no heading {HEADS[language]!r}")
-    return text[: found.start()] + section(language) + text[found.end():]
+    return text[: match.start()] + section(language) + text[match.end():]
 
 
 def pages() -> dict[Path, str]:

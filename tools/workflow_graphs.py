@@ -311,11 +311,11 @@ GRAPHS = {name: partial(with_chinese, name, make) for name, make in GRAPHS.items
 def complaints(name: str, folder: Path) -> list[str]:
     """What a saved workflow says otherwise than its graph, or lacks."""
     path, graph = folder / f"{name}.json", GRAPHS[name]()
-    gone = [f"{one.name} is missing" for one in (path, path.with_suffix(".jpg"))
-            if not one.exists()]
-    saved = [] if gone else json.loads(path.read_text(encoding="utf-8"))["nodes"]
+    missing = [f"{file.name} is missing" for file in (path, path.with_suffix(".jpg"))
+            if not file.exists()]
+    saved = [] if missing else json.loads(path.read_text(encoding="utf-8"))["nodes"]
     every = [(node["type"], node.get("widgets_values_named", {})) for node in saved]
-    told = [f"{name}: no {kind} with {widgets}" for kind, _, widgets, _ in graph.nodes.values()
+    outdated = [f"{name}: no {kind} with {widgets}" for kind, _, widgets, _ in graph.nodes.values()
             if saved and not any(type_ == kind and widgets.items() <= own.items()
                                  for type_, own in every)]
-    return [f"{line}: run python tools/make.py workflows {name}" for line in gone + told]
+    return [f"{line}: run python tools/make.py workflows {name}" for line in missing + outdated]

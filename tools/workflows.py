@@ -106,7 +106,8 @@ def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], p
     """The run's pictures side by side, as tall as SIDE at most."""
     pictures = [still(client.image(entry))
                 for name in names for entry in run.output(ids[name])["images"]]
-    sheet = side_by_side(pictures) if len({one.size for one in pictures}) == 1 else inset(*pictures)
+    sizes = {picture.size for picture in pictures}
+    sheet = side_by_side(pictures) if len(sizes) == 1 else inset(*pictures)
     scale = max(1, SIDE // max(sheet.size))
     sheet = sheet.resize((sheet.width * scale, sheet.height * scale), Image.Resampling.NEAREST)
     sheet.thumbnail((2 * SIDE, SIDE))

@@ -25,7 +25,7 @@ SHORTEST, LONGEST = 3.0, 12.0  # s of a film; otherwise it is as long as the run
 HOLD = 2.0  # s that the finished picture is shown
 FPS = 12
 GROUND, PEN, GAP = 32, 255, 8  # grey of rows not drawn yet; grey of the pen; px
-TILE = 8  # px of the patterns below; a test compares them with web/drawing.js
+TILE = 8  # px of the patterns below; a test compares them with web/preview/drawing.js
 SKY, ORANGE = (86, 180, 233, 72), (230, 159, 0, 110)
 BLACK, WHITE, GREY, NONE = (40, 16, 0, 190), (255, 255, 255, 230), (128, 128, 128, 70), (0,) * 4
 

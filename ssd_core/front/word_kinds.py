@@ -1,4 +1,4 @@
-"""A backbone's words by kind, in the form that web/prompting.js reads."""
+"""A backbone's words by kind, in the form that web/preview/prompting.js reads."""
 
 from __future__ import annotations
 

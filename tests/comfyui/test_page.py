@@ -35,6 +35,18 @@ def test_a_workflow_opens_whole_and_queues_what_it_always_did(page, path):
     assert plain(page.api_form()) == plain(golden)
 
 
+def test_every_module_is_loaded_once_and_one_of_them_registers(whole_page):
+    """ComfyUI imports every script below WEB_DIRECTORY, and our modules import each other."""
+    page, loaded = whole_page.page, []
+    page.on("request", lambda request: loaded.append(request.url))
+    page.reload()
+    whole_page.ready()
+    modules = [path.relative_to(ROOT / "web").as_posix() for path in (ROOT / "web").rglob("*.js")]
+    assert sorted(url.split("/ssd-decoding/")[1] for url in loaded
+                  if "/ssd-decoding/" in url and url.endswith(".js")) == sorted(modules)
+    assert page.evaluate("() => app.extensions.filter((e) => e.name === 'ssd.preview').length") == 1
+
+
 # Boxes (x, y, width, height) of all nodes: Nodes 2.0's own elements, else what is drawn.
 BOXES = """() => app.graph._nodes.map((node) => {
     const element = document.querySelector(`[data-node-id="${node.id}"]`);

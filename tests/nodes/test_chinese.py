@@ -15,7 +15,7 @@ HAN = re.compile("[\u4e00-\u9fff]")
 def chinese(pack):
     """The page that queues the runs is Chinese."""
     language = pack.module("nodes.language")
-    language.learn(pack.server.client_id, "zh-CN")
+    language.remember(pack.server.client_id, "zh-CN")
     yield pack
     language.PAGES.clear()
 
@@ -63,5 +63,5 @@ def test_errors_before_and_in_a_run_and_sentences_on_nodes(chinese, backbone):
 def test_programs_and_other_pages_get_english(chinese, backbone):
     chinese.server.client_id = "a program"
     assert not HAN.search(chinese.run("SSD_Schedule", backbone=backbone)[2])
-    chinese.module("nodes.language").learn("a program", "en")
+    chinese.module("nodes.language").remember("a program", "en")
     assert "it is empty" in chinese.nodes["SSD_Sampler"].validate_inputs(prompt="")

@@ -34,7 +34,7 @@ def test_a_name_may_have_widgets_of_the_run_and_a_date(pack, node, monkeypatch):
     hidden = SimpleNamespace(prompt=PROMPT, extra_pnginfo={})
     monkeypatch.setattr(pack.nodes[node], "hidden", hidden)
     images = torch.zeros(1, 8, 8, 3)
-    stats = SimpleNamespace(story=(), pictures=images.mul(255).byte().numpy(),
+    stats = SimpleNamespace(messages=(), pictures=images.mul(255).byte().numpy(),
                             acceptance=torch.zeros(1, 2, 2).numpy(), recipes=({"keep_rows": 0},))
     values = {"SSD_SaveImage": {"images": images},
               "SSD_Replay": {"stats": stats, "overlay": False, "seconds": 3.0, "format": "webp"}}

@@ -13,7 +13,7 @@ HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 LAYERS = (("newer", "language"), ("errors", "telling", "previews", "filenames"),
           ("widgets", "folders", "types", "frames"), ("schedules", "screens", "unfinished"),
           ("inputs", "weights"), ("requests", "finished"), ("running",), ("report", "schedule"),
-          ("outcome",))
+          ("outcome", "drawing"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -1,4 +1,4 @@
-"""What previews told is kept: for pages that were reloaded, and for ComfyUI's cache."""
+"""Preview messages are stored, for pages that were reloaded and for ComfyUI's cache."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def picture(pack, message: dict, n: int = 0) -> np.ndarray:
 
 def test_every_message_names_its_workflow_and_has_a_number_of_its_own(pack, sampled):
     sampled()
-    told = pack.preview()
-    assert {message["graph"] for message in told} == {"flow"}
-    serials = [message["serial"] for message in told]
+    messages = pack.preview()
+    assert {message["graph"] for message in messages} == {"flow"}
+    serials = [message["serial"] for message in messages]
     assert serials == sorted(set(serials))
 
 
@@ -63,31 +63,33 @@ def test_a_race_keeps_both_panels(pack, sampled):
 
 
 def test_a_page_may_ask_for_what_it_missed(pack, sampled):
-    pack.module("nodes.previews")._journals.clear()  # what another file's tests have shown
-    told = pack.module("nodes.previews").told
+    pack.module("nodes.previews")._logs.clear()  # what another file's tests have shown
+    messages_for = pack.module("nodes.previews").messages_for
     output = sampled()
-    assert told("flow") == told("flow", "5") == output.ui["ssd_preview"][0]["messages"]
-    assert told("flow", "6") == told("another") == []
+    shown = output.ui["ssd_preview"][0]["messages"]
+    assert messages_for("flow") == messages_for("flow", "5") == shown
+    assert messages_for("flow", "6") == messages_for("another") == []
     sampled(graph="another")
-    assert len(told("another")) == len(told("flow")) == 4
+    assert len(messages_for("another")) == len(messages_for("flow")) == 4
 
 
 def test_a_stopped_run_is_there_as_far_as_it_came(pack, sampled):
     pack.manager.interrupt_at = 30
     with pytest.raises(comfyui_stub.InterruptProcessingException):
         sampled()
-    told = pack.module("nodes.previews").told("flow")
-    assert [m["kind"] for m in told][0] == "started" and told[-1]["kind"] == "cancelled"
-    painted = [(m["first"], m["last"]) for m in told if m["kind"] == "rows"]
+    messages = pack.module("nodes.previews").messages_for("flow")
+    assert [m["kind"] for m in messages][0] == "started" and messages[-1]["kind"] == "cancelled"
+    painted = [(m["first"], m["last"]) for m in messages if m["kind"] == "rows"]
     assert painted and len(set(painted)) == len(painted)
 
 
 def test_only_so_many_nodes_are_kept(pack, sampled, monkeypatch):
     previews = pack.module("nodes.previews")
-    monkeypatch.setattr(previews, "KEPT", 2)
+    monkeypatch.setattr(previews, "MAX_LOGS", 2)
     for graph in "abc":
         sampled(graph=graph)
-    assert not previews.told("a") and previews.told("b") and previews.told("c")
+    messages_for = previews.messages_for
+    assert not messages_for("a") and messages_for("b") and messages_for("c")
 
 
 def test_a_full_disk_costs_no_picture(pack, sampled, monkeypatch):
@@ -101,7 +103,7 @@ def test_a_full_disk_costs_no_picture(pack, sampled, monkeypatch):
 
 def test_without_a_preview_nothing_is_kept(pack, sampled):
     assert sampled(preview="off", graph="dark").ui is None
-    assert pack.module("nodes.previews").told("dark") == []
+    assert pack.module("nodes.previews").messages_for("dark") == []
 
 
 def test_the_ways_to_ask_are_registered(pack):
@@ -111,8 +113,9 @@ def test_the_ways_to_ask_are_registered(pack):
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):
-    place = pack.module("nodes.previews").Place
+    node_ref = pack.module("nodes.previews").NodeRef
     for extra in (None, {}, {"workflow": None}, {"workflow": {}}, {"workflow": []}):
         hidden = SimpleNamespace(unique_id="5", extra_pnginfo=extra)
-        told = place.of(hidden)
-        assert told == place("5", "") and told.page == bool(extra and extra["workflow"] is not None)
+        ref = node_ref.of(hidden)
+        assert ref == node_ref("5", "")
+        assert ref.page == bool(extra and extra["workflow"] is not None)

@@ -161,7 +161,7 @@ def test_importing_the_pack_asks_for_nothing(pack):
 
 
 def test_links_of_every_type_have_a_colour(pack):
-    colours = (ROOT / "web" / "link_colors.js").read_text(encoding="utf-8")
+    colours = (ROOT / "web" / "comfy" / "link_colors.js").read_text(encoding="utf-8")
     used = {slot.io_type for schema in pack.schemas.values()
             for slot in (*schema.inputs, *schema.outputs) if slot.io_type.startswith("SSD_")}
     assert set(re.findall(r"^  (SSD_\w+): ", colours, re.MULTILINE)) == used

@@ -62,7 +62,7 @@ def test_one_more_picked_leaves_the_finished_ones_alone(pack, backbone, started,
     assert drawn and all(seeds == [20] for seeds in drawn)
     assert torch.equal(both[0][1], images[0]) and torch.equal(both[1].tokens[1], tokens.tokens[0])
     assert both[2].recipes[1] == stats.recipes[0] and "drawn in an earlier run" in both[3]
-    assert {message["panel"] for message in both[2].story} == {0, 1}
+    assert {message["panel"] for message in both[2].messages} == {0, 1}
 
 
 def test_pictures_that_were_begun_with_heads_ask_for_them(pack, backbone, heads):

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { paragraphs } from "../../web/drawn_from.js";
-import { asPrompted, asSaved } from "../../web/expansion.js";
-import { IDLE, fold } from "../../web/protocol.js";
+import { paragraphs } from "../../web/preview/drawn_from.js";
+import { asPrompted, asSaved } from "../../web/comfy/expansion.js";
+import { IDLE, fold } from "../../web/preview/protocol.js";
 import { started } from "./messages.mjs";
 
 /** A node as ComfyUI's page makes and configures it: values are taken by position. */

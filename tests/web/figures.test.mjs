@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { aloud, figures, heading, problemText, secondsLeft } from "../../web/figures.js";
-import { IDLE, fold } from "../../web/protocol.js";
-import { LANGUAGES, say, stringsFor } from "../../web/strings.js";
+import { aloud, figures, heading, problemText, secondsLeft } from "../../web/preview/figures.js";
+import { IDLE, fold } from "../../web/preview/protocol.js";
+import { LANGUAGES, say, stringsFor } from "../../web/preview/strings.js";
 import { cancelled, finished, pass, rows, started } from "./messages.mjs";
 
 const words = stringsFor("en");

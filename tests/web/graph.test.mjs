@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { addFold, fit, fitLoaded, knobsOf } from "../../web/advanced.js";
-import { nameChoices } from "../../web/choices.js";
-import { sourceOf, targetsOf } from "../../web/graph.js";
-import { numbersIn, pickByClick, toggled } from "../../web/picking.js";
-import { queryOf } from "../../web/plan.js";
-import { idOf, nodeAt } from "../../web/routing.js";
-import { Sizes } from "../../web/sizes.js";
-import { stringsFor } from "../../web/strings.js";
+import { addFold, fit, fitLoaded, knobsOf } from "../../web/comfy/advanced.js";
+import { nameChoices } from "../../web/comfy/choices.js";
+import { sourceOf, targetsOf } from "../../web/comfy/graph.js";
+import { numbersIn, pickByClick, toggled } from "../../web/comfy/picking.js";
+import { queryOf } from "../../web/comfy/plan.js";
+import { idOf, nodeAt } from "../../web/comfy/routing.js";
+import { Sizes } from "../../web/comfy/sizes.js";
+import { stringsFor } from "../../web/preview/strings.js";
 
 /** A graph of nodes by id; links are [id, source, slot, target, slot]. */
 function graph(nodes, links) {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fillName } from "../../web/filenames.js";
-import { COLORS, colorLinks, styleOf } from "../../web/link_colors.js";
+import { fillName } from "../../web/comfy/filenames.js";
+import { COLORS, colorLinks, styleOf } from "../../web/comfy/link_colors.js";
 
 test("our types have colours of their own, which no palette takes away but may change", () => {
   assert.equal(new Set(Object.values(COLORS)).size, Object.keys(COLORS).length);

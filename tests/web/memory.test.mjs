@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Memory, NO_ID } from "../../web/memory.js";
+import { Memory, NO_ID } from "../../web/comfy/memory.js";
 import { cells, finished, pass, rows, started } from "./messages.mjs";
 
 let serial = 0;

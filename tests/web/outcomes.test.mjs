@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { refusals } from "../../web/failures.js";
-import { Outcomes } from "../../web/outcomes.js";
+import { refusals } from "../../web/comfy/failures.js";
+import { Outcomes } from "../../web/comfy/outcomes.js";
 
 const SENTENCE = "strict drafts with heads and none are loaded";
 const EMPTY = { type: "custom_validation_failed", details: "prompt - it is empty" };

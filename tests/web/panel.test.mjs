@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Panel } from "../../web/panel.js";
-import { IDLE, fold } from "../../web/protocol.js";
-import { stringsFor } from "../../web/strings.js";
+import { Panel } from "../../web/preview/panel.js";
+import { IDLE, fold } from "../../web/preview/protocol.js";
+import { stringsFor } from "../../web/preview/strings.js";
 import { cells, pass, rows, started } from "./messages.mjs";
 
 /** An element that takes everything; a canvas notes at which lines strips are drawn. */

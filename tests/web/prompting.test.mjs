@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { clicked, has, usable } from "../../web/prompting.js";
+import { clicked, has, usable } from "../../web/preview/prompting.js";
 
 const chip = (attribute, phrases, plural = false) => ({ attribute, phrases, plural });
 const KINDS = [

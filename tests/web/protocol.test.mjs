@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { IDLE, complaint, fold, meanAcceptance } from "../../web/protocol.js";
+import { IDLE, complaint, fold, meanAcceptance } from "../../web/preview/protocol.js";
 import { STRIP, cancelled, cells, finished, marksOf, pass, rows, started } from "./messages.mjs";
 
 const run = (...messages) => messages.reduce(fold, IDLE);

@@ -134,7 +134,7 @@ def test_slots_have_one_name_in_chinese_wherever_they_are(schemas):
 
 
 def test_qualities_have_the_chinese_names_that_they_have_elsewhere():
-    table = (ROOT / "web" / "choices.js").read_text(encoding="utf-8")
+    table = (ROOT / "web" / "comfy" / "choices.js").read_text(encoding="utf-8")
     faster = [speed for speed in SPEEDS.values() if speed.title in table]
     assert len(faster) == 3
     assert all(f'{speed.title}: "{speed.chinese}"' in table for speed in faster)

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { IDLE, fold } from "../../web/protocol.js";
+import { IDLE, fold } from "../../web/preview/protocol.js";
 
 const refused = [], ignored = [];
 let state = IDLE;

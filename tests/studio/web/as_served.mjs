@@ -2,7 +2,7 @@
 
 import { register } from "node:module";
 
-const core = new URL("../../../web/", import.meta.url);
+const core = new URL("../../../web/preview/", import.meta.url);
 register(`data:text/javascript,${encodeURIComponent(`
   export const resolve = (name, context, next) => name.startsWith("./core/")
     ? next(new URL(name.slice(7), ${JSON.stringify(core.href)}).href, context)

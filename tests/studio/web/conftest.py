@@ -14,7 +14,7 @@ from support.page_moments import COUNTING
 from support.preview_run import Run, preview_page, watched
 
 ROOT = Path(__file__).resolve().parents[3]
-WEB = {"/studio/web/core/": ROOT / "web", "/studio/web/": ROOT / "studio" / "web"}
+WEB = {"/studio/web/core/": ROOT / "web" / "preview", "/studio/web/": ROOT / "studio" / "web"}
 SHELL = """<!doctype html><html lang="en" %s><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/studio/web/studio.css">

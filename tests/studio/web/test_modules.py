@@ -32,7 +32,7 @@ def test_modules_import_what_is_served_beside_them():
 
 
 def is_served(name: str) -> bool:
-    folder = WEB.parents[1] / "web" if name.startswith("./core/") else WEB
+    folder = WEB.parents[1] / "web" / "preview" if name.startswith("./core/") else WEB
     return name.startswith("./") and (folder / name.split("/")[-1]).is_file()
 
 

@@ -2,7 +2,7 @@
  * Where a node's inputs come from. Pure: works on any object shaped like ComfyUI's graph.
  */
 
-const HOPS = 20; // no chain of reroutes is longer
+const HOPS = 20; // the longest chain of reroutes that is followed
 
 /** The node whose output reaches an input, past reroutes; null if there is none in this graph. */
 export function sourceOf(node, name) {

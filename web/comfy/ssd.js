@@ -1,11 +1,11 @@
-/** ComfyUI registration: a preview on the nodes that decode, fed by the server's messages. */
+/** Registers the extension: previews, word chips, plans and folded inputs on our nodes. */
 
-import { app } from "../../scripts/app.js";
-import { api } from "../../scripts/api.js";
+import { app } from "../../../scripts/app.js";
+import { api } from "../../../scripts/api.js";
 import { addFold, fit, fitLoaded, fold, knobsOf } from "./advanced.js";
 import { chain } from "./chain.js";
 import { nameChoices } from "./choices.js";
-import { make } from "./elements.js";
+import { make } from "../preview/elements.js";
 import { asPrompted, asSaved } from "./expansion.js";
 import { fillName } from "./filenames.js";
 import { widgetOf } from "./graph.js";
@@ -20,13 +20,13 @@ import { attachPlan } from "./plan.js";
 import { Places, claimRow, limitTexts } from "./room.js";
 import { idOf, nodeAt } from "./routing.js";
 import { Sizes } from "./sizes.js";
-import { stringsFor } from "./strings.js";
+import { stringsFor } from "../preview/strings.js";
 import { withStrips } from "./strips.js";
 import { WordChips } from "./word_chips.js";
 
 const EVENT = "ssd.preview";
 const ROUTE = "/ssd/preview";
-/** Least sizes in px: a postcard at native pixels and all of its text, twice on Race. */
+/** Smallest sizes in px: they fit a postcard at native pixels and its text, two of each on Race. */
 const NODES = {
   SSD_Sampler: { width: 300, height: 380 },
   SSD_StartSeeds: { width: 480, height: 470 },
@@ -47,18 +47,18 @@ const previews = new WeakMap();
 const plans = new WeakMap(); // texts of schedules by node
 const memory = new Memory();
 const places = new Places();
-const asked = new Set(); // workflows that the server was asked about
+const asked = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((backbone) => ask("/ssd/sizes", { backbone }));
 const kinds = new Known((backbone) => ask("/ssd/words", { backbone, language: language() }));
 const askPlan = async (query) => (await fetched("/ssd/plan", query))?.plan ?? "";
-const spoken = new Language((query) => fetched("/ssd/language", query));
-const tellLanguage = () => spoken.say(api.clientId, language());
+const pageLanguage = new Language((query) => fetched("/ssd/language", query));
+const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
   nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
   toasts: () => app.extensionManager?.toast, isForm,
 });
-let cached = new Set(); // nodes that the present prompt takes from ComfyUI's cache
+let cached = new Set(); // nodes whose results come from ComfyUI's cache in the current prompt
 
 app.registerExtension({
   name: "ssd.preview",
@@ -67,8 +67,8 @@ app.registerExtension({
     colorLinks(app.canvas.default_connection_color_byType, app.canvas.constructor.link_type_colors);
     document.head.append(make("style", "", {}, [styleOf()]));
     app.ui?.settings?.addEventListener?.(`${VUE_NODES}.change`, () => setTimeout(tidyInputs));
-    app.ui?.settings?.addEventListener?.("Comfy.Locale.change", () => setTimeout(tellLanguage));
-    api.addEventListener("status", tellLanguage); // the page has an id by then
+    app.ui?.settings?.addEventListener?.("Comfy.Locale.change", () => setTimeout(sendLanguage));
+    api.addEventListener("status", sendLanguage); // the page has an id by then
     api.addEventListener("execution_cached", ({ detail }) => {
       cached = new Set(detail.nodes.map(String));
     });
@@ -117,7 +117,7 @@ app.registerExtension({
 
 let queue = Promise.resolve();
 
-/** One thing after another, since some wait for the server. */
+/** Run tasks one after the other, since some wait for the server. */
 function inOrder(task) {
   queue = queue.then(task).catch((error) => console.warn("SSD preview:", error));
 }
@@ -125,8 +125,8 @@ function inOrder(task) {
 async function take(message) {
   if (message?.node == null) return;
   const { graph, node } = message;
-  // A run whose start this page did not see: it was reloaded.
-  if (message.kind !== "started" && !memory.knows(message)) await askStory({ graph, node });
+  // The page was reloaded after the run's start.
+  if (message.kind !== "started" && !memory.knows(message)) await fetchMessages({ graph, node });
   show(message);
 }
 
@@ -139,23 +139,23 @@ function show(message) {
     preview.follow(message);
     setTimeout(showPicked); // its pictures are new elements
   }
-  // A node that was made in mid-run has missed all that was told before.
+  // A node that was made during the run has missed the earlier messages.
   if (preview.follows(message)) preview.feed(message);
-  else preview.retell(memory.get(message.graph, message.node));
+  else preview.replay(memory.get(message.graph, message.node));
 }
 
 async function askOnce(graph) {
   if (graph === NO_ID || asked.has(graph)) return;
   asked.add(graph);
-  await askStory({ graph });
+  await fetchMessages({ graph });
 }
 
-/** Take in what the server still knows of runs. */
-async function askStory(query) {
+/** Fetch the runs' messages that the server still has, and show them. */
+async function fetchMessages(query) {
   (await Promise.all((await ask(ROUTE, query)).map(whole))).forEach(show);
 }
 
-/** What a route of the server answers; null if it refuses. */
+/** The JSON answer of a route of the server; null if it refuses. */
 async function fetched(route, query) {
   const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
   return answer.ok ? answer.json() : null;
@@ -169,29 +169,30 @@ const whole = (message) => withStrips(message, (url) => api.fetchApi(url));
 // Nodes
 
 const workflow = () => app.graph.id;
-/** Prompts of scripts, and graphs that were never loaded, have no id: they go by their nodes'. */
+/** Scripts' prompts and graphs that were never loaded have no id; their node ids must do. */
 const isHere = (graph) => !graph || graph === NO_ID || graph === workflow();
 
 function previewOf({ node }) {
   return previews.get(nodeAt(app.graph, node));
 }
 
-/** Show a record on the node that is there for it now. */
+/** Show a record on the node that has its id now. */
 function repaint(record) {
   const preview = previewOf(record);
   if (preview && !record.messages.every((message) => preview.follows(message))) {
-    preview.retell(record);
+    preview.replay(record);
   }
 }
 
 /**
- * A node's `ui` output. Its run was watched, unless the result comes from ComfyUI's cache: then
- * the picture may be an older one, or one that was drawn in another tab.
+ * Show a node's `ui` output. The page has seen the run, unless the result comes from ComfyUI's
+ * cache: then the picture may be older, or another tab may have drawn it.
  */
 async function restore(shown, output) {
   const messages = output?.ssd_preview?.at(-1)?.messages;
   if (!messages?.length) return;
-  // The result may be that of another node with the same inputs, as before it went into a subgraph.
+  // The result may be from another node with the same inputs, such as this one before it was moved
+  // into a subgraph.
   const node = idOf(app.graph, shown) ?? messages[0].node;
   const graph = workflow();
   if (memory.knows({ ...messages[0], graph, node })) repaint(memory.get(graph, node));
@@ -204,9 +205,9 @@ function attach(node) {
   const { width, height } = NODES[node.comfyClass];
   const preview = new NodePreview({ language: language(), fills: true });
   preview.element.style.minHeight = `${height}px`; // Nodes 2.0 does not ask getMinHeight
-  // Classic nodes keep the wheel from the canvas; Nodes 2.0 takes it before it comes here.
+  // Classic nodes keep wheel events from the canvas; Nodes 2.0 handles them before they get here.
   preview.element.addEventListener("wheel", (event) => app.canvas.processMouseWheel(event));
-  // The type "preview" lets a subgraph show the frames of this node; here they stay out of sight.
+  // The type "preview" lets a subgraph show the frames of this node; on the node they are hidden.
   const widget = node.addDOMWidget("ssd_preview", "preview", preview.element, {
     serialize: false,
     hideOnZoom: false,
@@ -246,7 +247,7 @@ function keepPlace(node, element) {
   chain(node, "onRemoved", () => places.left(node, element));
 }
 
-/** Let every node of a graph, and of those inside it, offer what it can take now. */
+/** Update the inputs of every node of a graph and of its subgraphs. */
 function tidyInputs(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) tidyInputs(node.subgraph);
@@ -257,13 +258,13 @@ function tidyInputs(graph = app.graph) {
   }
 }
 
-/** Let a node offer what its backbone can draw, and the words that it knows. */
+/** Update a node's sizes and words to those of its backbone. */
 async function refresh(node) {
   sizes.refresh(node);
   chips.get(node)?.offer(await kinds.of(node));
 }
 
-/** Mark on the previews what the Pick nodes name. */
+/** Mark the picked pictures on the previews. */
 function showPicked(graph = app.graph) {
   for (const node of graph?._nodes ?? []) {
     if (node.subgraph) showPicked(node.subgraph);
@@ -272,16 +273,16 @@ function showPicked(graph = app.graph) {
   }
 }
 
-/** A file name as the page's own function fills it in; it is no public part of every page. */
+/** A file name filled in by the page's own function, which not every frontend makes public. */
 const patternsFilled = (name) => globalThis.comfyAPI?.utils?.applyTextReplacements?.(app, name)
   ?? name;
 
 const words = () => stringsFor(language());
 
-/** Whether nodes are drawn on the canvas, not as elements of the page (Nodes 2.0). */
+/** Whether nodes are drawn on the canvas; in Nodes 2.0 they are elements of the page. */
 const isClassic = () => !app.extensionManager?.setting?.get(VUE_NODES);
 
-/** Whether a form is shown in place of the graph (app mode). */
+/** Whether the page shows a form instead of the graph (app mode). */
 function isForm() {
   const { activeMode, initialMode } = app.extensionManager?.workflow?.activeWorkflow ?? {};
   return (activeMode ?? initialMode) === "app";

@@ -15,15 +15,16 @@ export function makeCanvas(className, width, height) {
   return canvas;
 }
 
-/** Text that is only written where it changed, so that a live region speaks once. */
+/** Set a text only if it changed, so that a live region speaks once. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** A style sheet beside the modules, once a page. */
-export function addStyleSheet(name = "preview.css") {
-  const href = new URL(name, import.meta.url).href;
-  const there = [...document.head.querySelectorAll("link[rel=stylesheet]")];
-  if (there.some((link) => link.href === href)) return;
+const PREVIEW_CSS = new URL("preview.css", import.meta.url).href;
+
+/** Add a style sheet to the page, unless the page has it already. */
+export function addStyleSheet(href = PREVIEW_CSS) {
+  const links = [...document.head.querySelectorAll("link[rel=stylesheet]")];
+  if (links.some((link) => link.href === href)) return;
   document.head.append(make("link", "", { rel: "stylesheet", href }));
 }

@@ -1,5 +1,5 @@
 /**
- * What the preview says, in English and Chinese. Pure; `{name}` marks a value to fill in.
+ * The preview's texts in English and Chinese. Pure; `{name}` marks a value to fill in.
  */
 
 const TABLE = {
@@ -95,7 +95,7 @@ const TABLE = {
 
 export const LANGUAGES = Object.keys(TABLE);
 
-/** A host's language such as "zh-CN" in a table of texts; English where it is not there. */
+/** The texts of a host's language such as "zh-CN"; English if the table lacks it. */
 export function stringsFor(language, table = TABLE) {
   return table[String(language ?? "").toLowerCase().split(/[-_]/)[0]] ?? table.en;
 }

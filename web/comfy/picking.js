@@ -1,6 +1,6 @@
 /**
- * Pictures picked by a click in the preview of Start Seeds: their numbers go to the Pick nodes that
- * are connected.
+ * Picks pictures by a click in the preview of Start Seeds: writes their numbers to the connected
+ * Pick nodes.
  */
 
 import { targetsOf, widgetOf } from "./graph.js";
@@ -8,14 +8,14 @@ import { targetsOf, widgetOf } from "./graph.js";
 const PICKER = "SSD_Pick";
 const PICKED = "ssd-picked";
 
-/** "1, 3-5" with picture `number` put in, or taken out if it is there. */
+/** A text such as "1, 3-5" with picture `number` added, or removed if the text has it. */
 export function toggled(text, number) {
   const numbers = new Set(numbersIn(text));
   if (!numbers.delete(number)) numbers.add(number);
   return [...numbers].sort((a, b) => a - b).join(", ");
 }
 
-/** The numbers of a text such as "1, 3-5"; what is no number is left out. */
+/** The numbers of a text such as "1, 3-5"; anything else is ignored. */
 export function numbersIn(text) {
   const parts = String(text ?? "").replace(/\s*[-–]\s*/g, "-").split(/[\s,，、;]+/);
   return parts.flatMap((part) => {
@@ -25,7 +25,7 @@ export function numbersIn(text) {
   });
 }
 
-/** Let clicks on the pictures of a node's preview pick them; `output` goes to the Pick nodes. */
+/** Make clicks on a preview's pictures pick them; `output` is the one linked to the Pick nodes. */
 export function pickByClick(node, element, output, changed) {
   element.addEventListener("click", (event) => {
     const picture = event.target.closest?.(".ssd-picture");
@@ -41,10 +41,10 @@ export function pickByClick(node, element, output, changed) {
   });
 }
 
-/** Mark the pictures of a preview that the Pick nodes behind it name. */
+/** Mark the pictures of a preview that the connected Pick nodes name. */
 export function markPicked(node, element, output) {
   const pickers = targetsOf(node, output).filter(({ type }) => type === PICKER);
-  const numbers = new Set(pickers.flatMap((one) => numbersIn(widgetOf(one, "pictures")?.value)));
+  const numbers = new Set(pickers.flatMap((node) => numbersIn(widgetOf(node, "pictures")?.value)));
   element.classList.toggle("ssd-picks", pickers.length > 0);
   [...element.querySelectorAll(".ssd-picture")].forEach((picture, index) => {
     picture.classList.toggle(PICKED, numbers.has(index + 1));

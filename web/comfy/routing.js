@@ -18,10 +18,10 @@ export function nodeAt(graph, id) {
 
 /** The execution id of a node, "12:5" inside the subgraph node 12; null if it is in no graph. */
 export function idOf(graph, node, before = "") {
-  for (const one of graph?._nodes ?? []) {
-    const id = `${before}${one.id}`;
-    const found = one === node ? id : one.subgraph && idOf(one.subgraph, node, `${id}:`);
-    if (found) return found;
+  for (const other of graph?._nodes ?? []) {
+    const id = `${before}${other.id}`;
+    const match = other === node ? id : other.subgraph && idOf(other.subgraph, node, `${id}:`);
+    if (match) return match;
   }
   return null;
 }

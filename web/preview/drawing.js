@@ -1,15 +1,15 @@
 /**
- * Drawing: strips onto a canvas in the order they came, marks as patterned tints, sizes that fit.
+ * Draws strips onto a canvas in their order and marks as patterned tints; computes fitting sizes.
  *
  * Knows canvases and pixels, nothing about messages, text or hosts.
  */
 
-/** Pixels of overlay a cell, whatever the picture's own cells measure. */
+/** Overlay pixels per cell side, independent of the size of the picture's cells. */
 export const CELL = 8;
 export const GAP = 6;
-const FRACTIONAL = 1.25; // the screen's pixels a picture's, from which on any fraction will do
+const FRACTIONAL = 1.25; // screen pixels per picture pixel, from which any fraction looks fine
 
-// Tints differ in hue, in luminance and in pattern, so that no one of these is needed to tell them.
+// Tints differ in hue, luminance and pattern; each of these alone is enough to tell them apart.
 const SKY = [86, 180, 233, 72];
 const ORANGE = [230, 159, 0, 110];
 const BLACK = [40, 16, 0, 190];
@@ -39,8 +39,8 @@ const TILES = new Map(Object.keys(PATTERNS).map((mark) => [mark.charCodeAt(0), t
 const COMMITTED = "c".charCodeAt(0);
 
 /**
- * RGBA bytes of a whole overlay: marks are letter codes in raster order, `painted` the rows whose
- * pixels stand. A committed cell is tinted only as long as its pixels have not come.
+ * RGBA bytes of a whole overlay: marks are letter codes in raster order, `painted` the number of
+ * painted rows. A committed cell is tinted only until its pixels are painted.
  */
 export function overlayPixels(marks, columns, painted) {
   const pixels = new Uint8ClampedArray(marks.length * CELL * CELL * 4);
@@ -70,15 +70,15 @@ export function clear(canvas) {
   canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
 }
 
-/** A PNG in base64 -> ImageBitmap; rejects where it is none. */
+/** Decode a base64 PNG to an ImageBitmap; rejects if it is not one. */
 export function decodePng(base64) {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   return createImageBitmap(new Blob([bytes], { type: "image/png" }));
 }
 
 /**
- * Strips, painted strictly in the order they were added although decoding is asynchronous.
- * After `close` nothing is painted any more, not even what is already being decoded.
+ * Paints strips strictly in the order they were added, although decoding is asynchronous. After
+ * `close` it paints nothing more, not even strips that are being decoded.
  */
 export class StripQueue {
   #tail = Promise.resolve();
@@ -136,8 +136,8 @@ const WORDS = 140; // px of words above and below a panel's pictures
 /**
  * Columns for `count` panels in a box {width, height}; the last line is nearly full.
  *
- * A box of no given height (null) takes as many as stay legible, two at least; a given height
- * takes the arrangement whose pictures are largest.
+ * Without a height (null) it is as many as stay legible, at least two; with a height, the
+ * arrangement with the largest pictures.
  */
 export function panelColumns(count, { width, height }) {
   const columns = Array.from({ length: count }, (_, i) => Math.ceil(count / (count - i)));
@@ -156,9 +156,9 @@ export function panelColumns(count, { width, height }) {
 /**
  * Columns and scale for `count` pictures of width x height px in a box {width, height}.
  *
- * The scale is any number, except just above one screen pixel per picture pixel: there it is one,
- * because pixels of uneven width would show. `density`: screen pixels in a CSS px. A box of no
- * given height (null) takes a square arrangement and any height.
+ * The scale is any number, except just above one screen pixel per picture pixel: there it is 1,
+ * because pixels of uneven width would show. `density`: screen pixels per CSS px. Without a height
+ * (null) the arrangement is square and of any height.
  */
 export function fit(count, width, height, box, density = 1) {
   const square = Math.ceil(Math.sqrt(count));

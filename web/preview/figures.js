@@ -1,12 +1,12 @@
 /**
- * The line of figures under a picture, and what a screen reader is told. Pure: state to text.
+ * The line of figures under a picture, and the text for screen readers. Pure: state to text.
  */
 
 import { VERSION, meanAcceptance } from "./protocol.js";
 import { say } from "./strings.js";
 
 const EARLY = 2; // s until the time left can be estimated
-const LONG = 100; // s, above which minutes are told
+const LONG = 100; // s, above which the time is given in minutes
 
 /** Rounded down, so that 100% means all. */
 const percent = (share) => `${Math.floor(share * 100 + 1e-9)}%`;
@@ -23,7 +23,7 @@ function runningFigures(panel, words) {
     speedFigure(panel, words), acceptanceFigure(meanAcceptance(panel), words)];
 }
 
-/** Seconds that the run will still take, or null while that is a mere guess. */
+/** Estimated seconds until the end of the run, or null while it is too early to estimate. */
 export function secondsLeft({ start, row, index, seconds }) {
   if (!start || seconds < EARLY) return null;
   const rows = row - start.first_row;
@@ -70,7 +70,7 @@ function doneFigures({ start, end }, words) {
     acceptanceFigure(end.acceptance, words), ...verdict];
 }
 
-/** How a picture that is not AR's own relates to AR's. */
+/** How the picture relates to AR's, if it is not identical. */
 function verdictFigures({ verdict, identical }, words) {
   const share = identical === null ? null : { share: percent(identical) };
   return [words.verdict[verdict] ?? verdict, share && say(words.identicalShare, share)];
@@ -93,7 +93,7 @@ export function heading(panel, words) {
   return panel.start?.label ?? (panel.end ? "" : words.middle);
 }
 
-/** What is said aloud: the start, every quarter of the picture, the end. */
+/** The text for screen readers: at the start, at every quarter of the picture, at the end. */
 export function aloud(panel, words) {
   const { start, row, end } = panel;
   if (!start) return "";
@@ -108,7 +108,7 @@ export function aloud(panel, words) {
   return say(words.rowAloud, { label, row: reached, rows: start.rows });
 }
 
-/** The one line that stands for a message the preview could not read. */
+/** The line shown for a message that the preview could not read. */
 export function problemText(problem, words) {
   if (problem === null) return "";
   if ("version" in problem) {

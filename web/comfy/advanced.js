@@ -1,6 +1,6 @@
 /**
- * Which inputs a node shows: not those folded away as advanced, and of the knobs of several methods
- * only those of the chosen one. Hidden inputs keep their values and their place among the saved.
+ * Decides which inputs a node shows: it hides folded advanced inputs, and the knobs of methods that
+ * are not chosen. Hidden inputs keep their values and their position among the saved values.
  */
 
 import { chain } from "./chain.js";
@@ -10,10 +10,10 @@ const BUTTON = "ssd_advanced";
 const METHOD = "method";
 
 /**
- * Hide what a node does not need, and add the button that folds and shows advanced inputs on the
- * classic canvas; Nodes 2.0 has its own. isClassic() says whether nodes are drawn on the canvas
- * now. Older frontends know no advanced inputs: nothing is folded there. `knobs`: by name of an
- * input, the methods that have it as a knob.
+ * Hide inputs that a node does not need, and add the button that folds and shows advanced inputs on
+ * the classic canvas; Nodes 2.0 has its own. isClassic() says whether nodes are drawn on the canvas
+ * now. Older frontends have no advanced inputs, so nothing is folded there. `knobs`: the methods of
+ * each knob, by the input's name.
  */
 export function addFold(node, words, isClassic, knobs = {}) {
   const limited = (node.widgets ?? []).filter(
@@ -25,7 +25,7 @@ export function addFold(node, words, isClassic, knobs = {}) {
   fold(node, words);
 }
 
-/** Make what is shown follow from the node: right whoever asks, the canvas, its sizes, the page. */
+/** Compute a widget's visibility from the node, so that canvas, sizes and page all agree. */
 function limit(node, widget, methods) {
   const { advanced = false, hidden = false } = widget.options;
   const isLinked = () => node.inputs?.some(
@@ -48,25 +48,25 @@ function addButton(node, words, isClassic, foldable) {
   derive(button, "hidden", () => !isClassic() || foldable.every(({ options }) => options.hidden));
 }
 
-/** By input of a node, the methods that have it as a knob, as the server says it. */
+/** The methods of each knob of a node, by the input's name, from the server's description. */
 export function knobsOf(node) {
   const { required = {}, optional = {} } = node.constructor.nodeData?.input ?? {};
   return Object.fromEntries(Object.entries({ ...required, ...optional })
     .flatMap(([name, [, options]]) => (options?.methods ? [[name, options.methods]] : [])));
 }
 
-/** Write on the button what it does. */
+/** Update the label of the button. */
 export function fold(node, words) {
   const button = widgetOf(node, BUTTON);
   if (button) button.label = node.showAdvanced ? words.lessInputs : words.moreInputs;
 }
 
-/** As low as what it shows; nodes are made, and were saved, as tall as with all of their inputs. */
+/** Shrink a node to its visible inputs; new and saved nodes have the height of all inputs. */
 export function fit(node) {
   node.setSize([node.size[0], node.computeSize()[1]]);
 }
 
-/** The same for a node that was loaded, if none of its widgets has a use for spare height. */
+/** Shrink a loaded node, unless one of its widgets fills spare height. */
 export function fitLoaded(node) {
   const widgets = node.widgets ?? [];
   const limited = widgets.some(({ name, options }) => name === BUTTON || options?.advanced);

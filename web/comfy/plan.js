@@ -1,18 +1,18 @@
 /**
- * What a schedule will take, as a text on its node before anything runs.
+ * The cost of a schedule as a text on its node, before anything runs.
  *
- * Nothing runs on import; the text asks for itself when its node's inputs change.
+ * Nothing runs on import; the text updates itself when its node's inputs change.
  */
 
 import { chain } from "./chain.js";
-import { addStyleSheet, make, setText } from "./elements.js";
+import { addStyleSheet, make, setText } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
 
 const HEIGHT = 48; // px: three lines
 
-/** What the server must know of a node's inputs to plan it. */
+/** The query from which the server plans a node's schedule. */
 export function queryOf(node) {
-  const widgets = (node.widgets ?? []).filter((one) => one.serialize !== false);
+  const widgets = (node.widgets ?? []).filter((widget) => widget.serialize !== false);
   const source = sourceOf(node, "backbone");
   return {
     widgets: JSON.stringify(Object.fromEntries(widgets.map(({ name, value }) => [name, value]))),
@@ -31,7 +31,7 @@ export function attachPlan(node, ask) {
     getMaxHeight: () => HEIGHT,
   });
   widget.serialize = false; // the option keeps it out of the prompt, this out of the workflow
-  for (const one of node.widgets) chain(one, "callback", later);
+  for (const input of node.widgets) chain(input, "callback", later);
   chain(node, "onConnectionsChange", later);
   later();
   return plan;
@@ -42,7 +42,7 @@ class PlanText {
   #ask;
   #asked = "";
 
-  /** ask: from a query to the text. */
+  /** ask(query) returns a promise of the text. */
   constructor(node, ask) {
     this.#node = node;
     this.#ask = ask;
@@ -50,13 +50,13 @@ class PlanText {
     this.element = make("div", "ssd-plan", { role: "status" });
   }
 
-  /** Show what the node's inputs take now. */
+  /** Show the cost of the node's current inputs. */
   async refresh() {
     const query = queryOf(this.#node);
     const key = JSON.stringify(query);
     if (key === this.#asked) return;
     this.#asked = key;
     const text = await this.#ask(query).catch(() => "");
-    if (this.#asked === key) setText(this.element, text); // else a later one was asked for
+    if (this.#asked === key) setText(this.element, text); // else a later query is under way
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Height on a node: the preview gets what the node has to spare, the prompts keep a few lines.
+ * Divides a node's height: the preview gets the spare height, the prompts keep a few lines.
  */
 
 const PROMPT = 64; // px that a text widget takes at most
 
-/** Nodes as ComfyUI draws them on its canvas share spare height among widgets of no limit. */
+/** Limit a node's text widgets: the canvas shares spare height among widgets without a limit. */
 export function limitTexts(node) {
   for (const { element, options } of node.widgets ?? []) {
     if (element instanceof HTMLTextAreaElement) options.getMaxHeight ??= () => PROMPT;
@@ -12,8 +12,8 @@ export function limitTexts(node) {
 }
 
 /**
- * In Nodes 2.0 the widgets are rows of a grid, and the frontend says which of them grow: let only
- * the preview's. The rows are written where the style sheet looks for them.
+ * Let only the preview's row grow. In Nodes 2.0 the widgets are rows of a grid, and the frontend
+ * sets which of them grow. The rows are written where the style sheet reads them.
  */
 export function claimRow(element) {
   const observer = new ResizeObserver(() => {
@@ -28,8 +28,8 @@ export function claimRow(element) {
 }
 
 /**
- * Where elements stood. Nodes 2.0 keeps the place of a widget whose node was replaced by another
- * of the same id, as undo does, and leaves it empty.
+ * Remembers the parents of elements. When undo replaces a node by another one of the same id, Nodes
+ * 2.0 keeps the old widget's parent and leaves it empty.
  */
 export class Places {
   #places = new Map();
@@ -38,7 +38,7 @@ export class Places {
     this.#places.set(keyOf(node, element), element.parentElement);
   }
 
-  /** Put the new node's element there, unless the frontend does so itself; it takes its time. */
+  /** Put the new node's element there, unless the frontend does so itself after a while. */
   taken(node, element) {
     for (const wait of [0, 100, 500, 2000]) {
       setTimeout(() => {

@@ -2,15 +2,15 @@
  * The switch that fills in what a prompt leaves open. Pure: works on any object shaped like
  * ComfyUI's graph.
  *
- * It is on where a node is new. What was saved before there was such a switch, was drawn as typed,
- * and is drawn so again.
+ * It is on for new nodes, and off for workflows and prompts saved before the switch existed: they
+ * were drawn as typed.
  */
 
 import { widgetOf } from "./graph.js";
 
 const SWITCH = "expand";
 
-/** Have a node's switch off after it was loaded from a workflow that does not know it. */
+/** Switch a node's expansion off if it was loaded from a workflow without the switch. */
 export function asSaved(node) {
   if (!widgetOf(node, SWITCH)) return;
   const then = node.onConfigure;
@@ -20,14 +20,14 @@ export function asSaved(node) {
   };
 }
 
-/** Whether a saved node has a value for the switch; values are saved by position, or by name. */
+/** Whether a saved node has a value for the switch; values are saved by position or by name. */
 function knows(node, saved) {
   const position = node.widgets.findIndex((widget) => widget.name === SWITCH);
   return typeof saved?.widgets_values_named?.[SWITCH] === "boolean"
     || typeof saved?.widgets_values?.[position] === "boolean";
 }
 
-/** The same for the nodes of a graph that was made of a prompt in API form. */
+/** Do the same for the nodes of a graph that was made from a prompt in API form. */
 export function asPrompted(graph, prompt) {
   for (const [id, { inputs }] of Object.entries(prompt)) {
     const node = graph?.getNodeById(id) ?? graph?.getNodeById(Number(id));

@@ -1,8 +1,8 @@
-/** The preview of a node, which other nodes may take the place of in mid-run. */
+/** The preview of a node; another node may replace its node during a run. */
 
-import { Preview } from "./preview.js";
+import { Preview } from "../preview/preview.js";
 
-/** A preview that knows which run each of its panels has followed from the first message on. */
+/** A preview that knows which run each of its panels shows completely. */
 export class NodePreview extends Preview {
   #runs = new Map();
 
@@ -14,8 +14,8 @@ export class NodePreview extends Preview {
     return this.#runs.get(panel) === run;
   }
 
-  /** Show what was said of a run, from its first message on. */
-  retell({ messages }) {
+  /** Show all messages of a run. */
+  replay({ messages }) {
     this.clear();
     for (const message of messages) {
       this.follow(message);

@@ -1,13 +1,13 @@
 /**
- * What the server knows of the backbone that is connected to a node, asked once for each.
- * Knows no ComfyUI by itself.
+ * The server's lists for the backbone that is connected to a node; each is fetched once. Knows no
+ * ComfyUI by itself.
  */
 
 import { sourceOf, widgetOf } from "./graph.js";
 
 const LOADER = "SSD_LoadBackbone";
 
-/** `ask(name)` gets a list from the server, [] where it knows none. */
+/** `ask(name)` fetches a list from the server, [] if it has none. */
 export class Known {
   #answers = new Map();
 
@@ -29,7 +29,7 @@ export class Known {
     return this.#answers.get(name);
   }
 
-  /** Forget what is known, as backbones may have come into the folder. */
+  /** Forget all lists, because the folder may have new backbones. */
   forget() {
     this.#answers.clear();
   }

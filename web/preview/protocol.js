@@ -2,13 +2,13 @@
  * The preview protocol, version 1: checks messages and folds them into a state.
  *
  * Pure: knows neither the page, nor a host, nor a language. A state is never changed in place;
- * `fold` returns the very state it was given where a message says nothing (an older run, a late
- * row, an unknown kind), so `next === state` means "ignored".
+ * `fold` returns the same object if it ignores a message (of an older run, a late row, an unknown
+ * kind), so `next === state` means "ignored".
  */
 
 export const VERSION = 1;
 
-const PANELS = 64; // at most: a batch of the app, drawn one picture after the other
+const PANELS = 64; // the largest batch of the app, with a panel for each picture
 const PAST_RUNS = 32;
 
 const isText = (value) => typeof value === "string";
@@ -27,7 +27,7 @@ const isPanel = (value) => isCount(value) && value < PANELS;
 
 const ENVELOPE = { node: orNull(isText), run: isText, panel: isPanel, kind: isText };
 
-/** What each kind must carry; fields that are not named here are ignored. */
+/** The fields of each kind of message; other fields are ignored. */
 const FIELDS = {
   started: {
     label: isText, rows: isSize, columns: isSize, width: isSize, height: isSize, pictures: isSize,
@@ -54,10 +54,10 @@ const FIELDS = {
   cancelled: { reason: isText },
 };
 
-/** `panels` by number; `past` are the runs that newer ones took the place of. */
+/** `panels` by number; `past`: the runs that newer ones replaced. */
 export const IDLE = Object.freeze({ panels: {}, past: [], problem: null });
 
-/** What is wrong with a message by itself, or null: {version} or {kind, field}. */
+/** The error of a message by itself, {version} or {kind, field}; null if it is valid. */
 export function complaint(message) {
   if (message?.version !== VERSION) return { version: message?.version ?? null };
   const own = Object.hasOwn(FIELDS, message.kind) ? FIELDS[message.kind] : {};
@@ -66,7 +66,7 @@ export function complaint(message) {
   return field === undefined ? null : { kind: String(message.kind), field };
 }
 
-/** The state after a message; the same object where the message is to be ignored. */
+/** The state after a message; the same object if the message is ignored. */
 export function fold(state, message) {
   const problem = complaint(message);
   if (problem) return withProblem(state, problem);
@@ -80,19 +80,19 @@ export function fold(state, message) {
   return { panels, past: pastWith(state.past, old, panel), problem: null };
 }
 
-/** One problem is told once, however many messages have it. */
+/** Report a problem once, however many messages have it. */
 function withProblem(state, problem) {
   return JSON.stringify(state.problem) === JSON.stringify(problem) ? state : { ...state, problem };
 }
 
-/** An empty panel for a run that may take the old one's place, or null. */
+/** An empty panel for a run that may replace the old one, or null. */
 function successor(state, old, message) {
   if (state.past.includes(message.run)) return null;
   const isBusy = old !== undefined && old.end === null;
   return isBusy && message.kind !== "started" ? null : { ...UNSEEN, run: message.run };
 }
 
-/** After its end a run says nothing more in a panel, and it starts there only once. */
+/** A run starts only once in a panel, and its messages after its end are ignored. */
 function isOver(panel, message) {
   return panel.end !== null || (message.kind === "started" && panel.start !== null);
 }
@@ -121,9 +121,9 @@ function misfittingMarks({ first, marks }, pictures, cells) {
 const firstOf = (first, picture) => (Array.isArray(first) ? first[picture] : first);
 
 /**
- * A panel before its start was seen, as after a reload of the page: figures, but no geometry.
- * `marks` has one array a picture, one letter code a cell in raster order, 0 where none is known.
- * `shares` has the accepted shares of drafts, one list for each stage and round.
+ * A panel whose "started" message was missed, as after a reload of the page: figures, no geometry.
+ * `marks` has an array for each picture: a letter code for each cell in raster order, 0 if unknown.
+ * `shares` has the accepted shares of drafts, a list for each stage and round.
  */
 const UNSEEN = Object.freeze({
   run: null, start: null, marks: [], row: 0, index: 0, stage: "", round: 0, seconds: 0,
@@ -158,7 +158,7 @@ const COMMITTED = "c".charCodeAt(0);
 const DRAFT = "d".charCodeAt(0);
 const UNTOUCHED = ".".charCodeAt(0);
 
-/** The cells with a line of marks over them; a commit keeps what a judgement said, "." any mark. */
+/** The marks with a new line applied; a commit keeps a verification's mark, "." keeps any. */
 function marked(cells, line, first) {
   const next = cells.slice();
   for (let i = 0; i < line.length; i++) {
@@ -195,7 +195,7 @@ function ended(panel, message) {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Mean share of accepted drafts, stages and rounds weighing the same; null before the first. */
+/** Mean share of accepted drafts over stages and rounds of equal weight; null before the first. */
 export function meanAcceptance({ shares }) {
   const means = Object.values(shares).map(mean);
   return means.length ? mean(means) : null;

@@ -13,7 +13,7 @@ export class Panel {
   #queue = new StripQueue();
   #pictures = [];
   #observer;
-  #painted = 0; // rows whose pixels stand; the state may be ahead of them
+  #painted = 0; // rows whose pixels are painted; the state may be ahead of them
 
   /**
    * `fills`: the host gives a height, into which the pictures must fit. `finished`: by run, its
@@ -31,7 +31,7 @@ export class Panel {
     this.#observer.observe(this.area);
   }
 
-  /** Take a message that was folded into `state`; what needs no order waits for `render`. */
+  /** Handle a message that was folded into `state`; `render` does what does not depend on order. */
   take(state, message) {
     this.state = state;
     if (message.kind === "started") this.#begin(message);
@@ -69,7 +69,7 @@ export class Panel {
     });
   }
 
-  /** Bring everything but the strips up to the state. */
+  /** Update everything except the strips to the state. */
   render(overlay) {
     setText(this.heading, heading(this.state, this.words));
     setText(this.figures, figures(this.state, this.words));
@@ -98,7 +98,7 @@ export class Panel {
     const { columns, scale } = fit(start.pictures, start.width, start.height, box, density);
     this.area.style.gap = `${GAP}px`;
     this.area.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
-    // On whole pixels of the screen, so that edges stay sharp.
+    // Whole screen pixels keep edges sharp.
     const side = (length) => `${Math.floor(length * scale * density) / density}px`;
     for (const { element } of this.#pictures) {
       element.style.width = side(start.width);

@@ -1,11 +1,11 @@
 /**
- * What every node last showed, so that a new widget for it can show it again. Pure.
+ * The latest messages of every node, so that a new widget for it can show them again. Pure.
  *
- * Nodes are known by the id of their workflow and their own id in it; widgets come and go with
- * every undo and every change of the tab.
+ * The key is the workflow's id and the node's id in it: widgets are made anew by every undo and
+ * every change of the tab.
  */
 
-/** The id of a graph that was given none: it says nothing about which workflow this is. */
+/** The id of every graph without an id of its own; it identifies no workflow. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 const MOST = 64; // nodes
@@ -15,7 +15,7 @@ const keyOf = ({ graph, node }) => `${graph ?? ""}\n${node}`;
 export class Memory {
   #records = new Map();
 
-  /** Keep a message, and tell whether it is news. */
+  /** Store a message; returns whether it is new. */
   add(message) {
     const { graph = "", node, serial } = message;
     const record = this.#records.get(keyOf(message)) ?? { graph, node, messages: [], serial: 0 };
@@ -26,7 +26,7 @@ export class Memory {
     return true;
   }
 
-  /** The messages of a whole run in place of what the node showed, though it may be older. */
+  /** Replace a node's messages by those of a whole run, which may be older. */
   replace(graph, node, messages) {
     const serial = this.get(graph, node)?.serial ?? 0;
     const record = { graph, node, messages, serial };
@@ -45,7 +45,7 @@ export class Memory {
     return this.#records.get(keyOf({ graph, node }));
   }
 
-  /** The records of a workflow; none where it has no id to be known by. */
+  /** The records of a workflow; none if it has no id. */
   of(graph) {
     if (!graph || graph === NO_ID) return [];
     return [...this.#records.values()].filter((record) => record.graph === graph);
@@ -53,11 +53,11 @@ export class Memory {
 
   /** Does the node show the run of this message already? */
   knows({ graph, node, run }) {
-    return this.get(graph, node)?.messages.some((told) => told.run === run) ?? false;
+    return this.get(graph, node)?.messages.some((message) => message.run === run) ?? false;
   }
 }
 
-/** The messages that still count beside a new one: of its run, and not painted over by it. */
+/** The messages that a new one leaves valid: those of its run that it does not paint over. */
 function withoutOld(messages, message) {
   if (message.kind === "started") {
     return messages.filter(({ panel, run }) => panel !== message.panel || run === message.run);
@@ -65,7 +65,7 @@ function withoutOld(messages, message) {
   return messages.filter((old) => !paintedOver(old, message));
 }
 
-/** Are an old message's pixels gone? The newest message of cells has all that are in flight. */
+/** Whether a new message replaces all pixels of an old one; "cells" has all current drafts. */
 function paintedOver(old, { kind, panel, run, first, last }) {
   if (old.kind !== kind || old.panel !== panel || old.run !== run) return false;
   return kind === "cells" || (kind === "rows" && first <= old.first && old.last <= last);

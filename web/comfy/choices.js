@@ -1,8 +1,8 @@
 /**
- * Names of choices in the page's language. What is saved and sent stays English. Pure.
+ * Names of choices in the page's language. Saved and sent values stay English. Pure.
  */
 
-import { stringsFor } from "./strings.js";
+import { stringsFor } from "../preview/strings.js";
 
 const LISTS = ["quality", "preset"]; // widgets whose choices have names
 const NAMES = {
@@ -13,7 +13,7 @@ const NAMES = {
   },
 };
 
-/** Show the choices of a node's lists under their names; those that have none stay as they are. */
+/** Show the choices of a node's lists by their names; choices without a name stay as they are. */
 export function nameChoices(node, language) {
   const names = stringsFor(language, NAMES);
   if (names === NAMES.en) return;

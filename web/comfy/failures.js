@@ -1,9 +1,9 @@
 /**
- * What is wrong, in the words of the server, on the node that it is about: until the next run
- * begins. ComfyUI's page itself says no more than that a node failed. Knows no ComfyUI by itself.
+ * Shows the server's error on its node until the next run begins. ComfyUI's page itself shows only
+ * that a node failed. Knows no ComfyUI by itself.
  */
 
-import { make } from "./elements.js";
+import { make } from "../preview/elements.js";
 
 const WIDGET = "ssd_error";
 const LINE = 17; // px
@@ -12,8 +12,8 @@ const AROUND = 28; // px of padding and margins
 const REFUSED = "custom_validation_failed";
 
 /**
- * The sentences of a prompt that was refused, by node id, of SSD nodes only. ComfyUI puts the
- * name of the input before them: "prompt - it is empty".
+ * The errors of a refused prompt as [node id, sentence], of SSD nodes only. ComfyUI puts the name
+ * of the input before them: "prompt - it is empty".
  */
 export function refusals(nodeErrors) {
   return Object.entries(nodeErrors ?? {})

@@ -1,6 +1,6 @@
-/** Strips of pictures that the server keeps in files. Pure: `fetchFile(url)` gets them. */
+/** Loads strips of pictures that the server stores in files. Pure: `fetchFile(url)` gets them. */
 
-/** A message whose strips lie in files, with the strips; without them where the files are gone. */
+/** A message with its strips read from files; of kind "gone" if the files no longer exist. */
 export async function withStrips(message, fetchFile) {
   if (!message.files) return message;
   const strips = await Promise.all(message.files.map((file) => base64Of(file, fetchFile)));

@@ -1,5 +1,5 @@
 /**
- * The list of sizes on a node: only those of the connected backbone. Knows no ComfyUI by itself.
+ * Limits a node's list of sizes to those of its backbone. Knows no ComfyUI by itself.
  */
 
 import { widgetOf } from "./graph.js";
@@ -7,13 +7,13 @@ import { Known } from "./known.js";
 
 const AUTO = "auto";
 
-/** Sizes by a backbone's name; `ask(name)` gets them from the server, [] where it knows none. */
+/** Sizes by a backbone's name; `ask(name)` fetches them from the server, [] if it has none. */
 export class Sizes extends Known {
-  #all = new WeakMap(); // the whole list of a widget, as the server gave it
+  #all = new WeakMap(); // the whole list of a widget, from the server
 
   /**
-   * Bring a node's list up to date; without a backbone it has all sizes. A size that the backbone
-   * does not draw gives way to its own.
+   * Update a node's list; without a backbone it has all sizes. A size that the backbone does not
+   * draw is replaced by the backbone's own.
    */
   async refresh(node) {
     const widget = widgetOf(node, "size");

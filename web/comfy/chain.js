@@ -1,6 +1,6 @@
-/** Functions of the host's objects that do something more. Nothing runs on import. */
+/** Extends functions of the host's objects. Nothing runs on import. */
 
-/** Do something before what a node or a widget does already. */
+/** Make a function of a node or a widget call `first` before its own code. */
 export function chain(object, name, first) {
   const then = object[name];
   object[name] = function (...args) {

@@ -1,7 +1,7 @@
 /**
- * What becomes of a run, in the words of the server, where it is seen: on the node it is about, and
- * as the page's own message where no node is in sight. All of it goes when the next run begins.
- * Knows no ComfyUI by itself: `host` has nodeOf(id), previewOf(node), toasts() and isForm().
+ * Shows the server's errors and notes on a run: on their node, or as the page's own message if the
+ * node is hidden. The start of the next run removes them. Knows no ComfyUI by itself: `host` has
+ * nodeOf(id), previewOf(node), toasts() and isForm().
  */
 
 import { Sentences, refusals } from "./failures.js";
@@ -16,7 +16,7 @@ export class Outcomes {
     this.toasts = new Toasts(host.toasts);
   }
 
-  /** Follow what `api`, as ComfyUI's page has it, is told by the server. */
+  /** Follow the events of ComfyUI's `api`. */
   watch(api) {
     api.addEventListener("execution_start", () => this.#begin());
     api.addEventListener("execution_error", ({ detail }) => this.#raised(detail));
@@ -41,9 +41,9 @@ export class Outcomes {
 
   /** A prompt, or a part of it, was refused before anything ran. */
   #refused(nodeErrors) {
-    const found = refusals(nodeErrors);
-    for (const [id, sentence] of found) this.#fail(id, sentence);
-    if (found.length && this.host.isForm()) markInputs(found.map(([id]) => id));
+    const errors = refusals(nodeErrors);
+    for (const [id, sentence] of errors) this.#fail(id, sentence);
+    if (errors.length && this.host.isForm()) markInputs(errors.map(([id]) => id));
   }
 
   #fail(id, sentence) {
@@ -57,7 +57,7 @@ export class Outcomes {
     if (this.host.isForm() || isInside) this.toasts.add("error", node.title, sentence);
   }
 
-  /** What a run that starts wants its user to know; the node says it, too. */
+  /** Show the notes of a run that starts; its node shows them too. */
   noted({ node: id, notes = [] }) {
     if (!this.host.isForm()) return;
     this.toasts.add("warn", this.host.nodeOf(id)?.title ?? "SSD", notes.join("\n"));
@@ -66,7 +66,7 @@ export class Outcomes {
   /** The same for a node's `ui` output, which may be of an earlier run. */
   shown(output) {
     const messages = output?.ssd_preview?.at(-1)?.messages ?? [];
-    messages.filter(({ kind }) => kind === "started").forEach((one) => this.noted(one));
+    messages.filter(({ kind }) => kind === "started").forEach((start) => this.noted(start));
   }
 
   #begin() {

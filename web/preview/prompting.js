@@ -6,7 +6,7 @@
  */
 
 const COMMA = /\s*[,，、]\s*/;
-/** Where every word is known, sentences and "and" part a prompt, too; prose stays as typed. */
+/** If all words are known, sentences and "and" also separate parts; other prose stays as typed. */
 const BREAK = /\s*(?:[,，、.。;；]|\band\b|和|与)\s*/i;
 const CHINESE = /[\u3400-\u9fff]/;
 
@@ -33,12 +33,12 @@ const chipsOf = (kinds, role) => kinds.filter((kind) => kind.role === role)
 
 /** The chip whose phrase in the part is longest, so that "boats" is not taken for "boat". */
 function chipIn(part, chips) {
-  const found = chips.map((chip) => [chip, phraseIn(part, chip)?.length ?? 0]);
-  const best = found.reduce((a, b) => (b[1] > a[1] ? b : a), [null, 0]);
+  const lengths = chips.map((chip) => [chip, phraseIn(part, chip)?.length ?? 0]);
+  const best = lengths.reduce((a, b) => (b[1] > a[1] ? b : a), [null, 0]);
   return best[0];
 }
 
-/** What a scene part says as a whole: "in the snow" is a place to stand, not a snowy peak. */
+/** The chip that a scene part is as a whole: "in the snow" is a ground, not a snowy peak. */
 const sceneChip = (part, chips) => chips.find(
   (chip) => chip.phrases.some((phrase) => phrase.toLowerCase() === part.toLowerCase())) ?? null;
 
@@ -48,7 +48,7 @@ function lastThing(parts, kinds) {
   return parts.findLastIndex((part) => chipIn(part, things) !== null);
 }
 
-/** Whether the prompt has what a chip says already. */
+/** Whether the prompt already has a chip's words. */
 export function has(prompt, kind, chip, kinds) {
   const parts = partsOf(prompt, kinds);
   if (kind.role === "scene" || kind.role === "style") {
@@ -66,7 +66,7 @@ export function usable(prompt, kind, kinds) {
   return !["colour", "place"].includes(kind.role) || lastThing(partsOf(prompt, kinds), kinds) >= 0;
 }
 
-/** The prompt after a click on a chip; a second click takes back what the first one wrote. */
+/** The prompt after a click on a chip; a second click removes the words of the first. */
 export function clicked(prompt, kind, chip, kinds) {
   const parts = partsOf(prompt.replace(/[.。]\s*$/, ""), kinds);
   return joined(STEPS[kind.role](parts, kind, chip, kinds));
@@ -75,8 +75,8 @@ export function clicked(prompt, kind, chip, kinds) {
 const STEPS = { thing, colour, place, scene, style: scene };
 
 function thing(parts, kind, chip, kinds) {
-  const there = parts.findIndex((part) => chipIn(part, kind.chips) === chip);
-  if (there >= 0) return parts.toSpliced(there, 1);
+  const index = parts.findIndex((part) => chipIn(part, kind.chips) === chip);
+  if (index >= 0) return parts.toSpliced(index, 1);
   return parts.toSpliced(lastThing(parts, kinds) + 1, 0, withArticle(chip.phrases[0], chip.plural));
 }
 
@@ -99,7 +99,7 @@ function colour(parts, kind, chip, kinds) {
 function painted(part, colour_, kinds) {
   const noun = phraseIn(part, chipIn(part, chipsOf(kinds, "thing")));
   const words = CHINESE.test(colour_) ? `${colour_}的` : `${colour_} `;
-  return agreeing(part.replace(pattern(noun), (found) => words + found));
+  return agreeing(part.replace(pattern(noun), (match) => words + match));
 }
 
 function without(part, phrase) {
@@ -125,7 +125,7 @@ function atLastThing(parts, kinds, change) {
   return at < 0 ? parts : parts.with(at, change(parts[at]));
 }
 
-/** One part of each attribute: another one takes its place, the same one goes. */
+/** Replace the part of the chip's attribute; remove it if it is the chip's own. */
 function scene(parts, kind, chip) {
   const rivals = kind.chips.filter((other) => other.attribute === chip.attribute);
   const at = parts.findIndex((part) => sceneChip(part, rivals) !== null);

@@ -1,11 +1,12 @@
 /**
- * Words to click on a node, by kind, for a backbone that knows only some: they write its prompt.
- * What a click does to a prompt is in prompting.js. Knows no ComfyUI by itself.
+ * Words to click on a node, by kind, which write its prompt for a backbone with a limited
+ * vocabulary.
+ * What a click does to a prompt is in preview/prompting.js. Knows no ComfyUI by itself.
  */
 
-import { addStyleSheet, make } from "./elements.js";
+import { addStyleSheet, make } from "../preview/elements.js";
 import { sourceOf, widgetOf } from "./graph.js";
-import { clicked, has, usable } from "./prompting.js";
+import { clicked, has, usable } from "../preview/prompting.js";
 
 export const WIDGET = "ssd_words";
 const PROMPT = "prompt";
@@ -19,12 +20,12 @@ export class WordChips {
   #open = null; // the name of the kind whose words are shown
 
   constructor(node, words) {
-    addStyleSheet("word_chips.css");
+    addStyleSheet(new URL("word_chips.css", import.meta.url).href);
     Object.assign(this, { node, words });
     this.tabs = make("div", "ssd-kinds", { role: "group", "aria-label": words.wordKinds });
     this.chips = make("div", "ssd-chips", { role: "group" });
     this.element = make("div", "ssd-words", {}, [this.tabs, this.chips]);
-    this.element.addEventListener("pointerenter", () => this.#render()); // typed since
+    this.element.addEventListener("pointerenter", () => this.#render()); // show typed changes
     const height = () => this.height;
     this.widget = node.addDOMWidget(WIDGET, WIDGET, this.element,
       { serialize: false, hideOnZoom: false, margin: 0, getMinHeight: height,
@@ -39,11 +40,11 @@ export class WordChips {
     return lines * LINE + (this.chips.hidden ? 0 : OPEN);
   }
 
-  /** Offer these kinds; none where the backbone takes any words. */
+  /** Offer these kinds; none if the backbone takes any words. */
   offer(kinds) {
     this.#kinds = kinds;
     this.#render();
-    // No more than is lacking: a node that was saved with its words has the height for them.
+    // Only what is missing: a node that was saved with its words has the height already.
     const { size } = this.node;
     this.node.setSize([size[0], Math.max(size[1], this.node.computeSize()[1])]);
   }
@@ -86,7 +87,7 @@ export class WordChips {
     return button;
   }
 
-  /** Let the node grow and shrink with what a change shows. */
+  /** Run a change and resize the node by as much as its content grew or shrank. */
   #resized(change) {
     const before = this.node.computeSize()[1];
     change();

@@ -1,6 +1,6 @@
 /**
- * The page's own messages, for where no node is in sight: in app mode, and inside a subgraph. Each
- * is shown once, until the next run begins. Pure: `manager()` is ComfyUI's, or nothing.
+ * The page's own messages, for nodes that are hidden: in app mode and inside a subgraph. Each is
+ * shown once, until the next run begins. Pure: `manager()` is ComfyUI's, or undefined.
  */
 
 export class Toasts {
@@ -11,7 +11,7 @@ export class Toasts {
   }
 
   add(severity, summary, detail) {
-    if (!detail || this.#shown.some((one) => one.detail === detail)) return;
+    if (!detail || this.#shown.some((toast) => toast.detail === detail)) return;
     const message = { severity, summary, detail };
     this.#shown.push(message);
     this.manager()?.add(message);

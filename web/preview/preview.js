@@ -23,10 +23,10 @@ export class Preview {
   #observer = new ResizeObserver(() => this.#arrange());
 
   /**
-   * language: the host's, such as "zh-CN". fills: the host gives the element a height, else it
-   * takes the height it needs. words: texts of the host's own in place of some of ours. teach: show
-   * the overlay until the first run is over, where nobody has chosen yet. finished: for runs that
-   * are over, by run, bitmaps of their pictures: each strip then looks as the picture did at last.
+   * language: the host's, such as "zh-CN". fills: whether the host sets the element's height.
+   * words: texts that replace some of ours. teach: show the overlay until the first run ends, if
+   * the user has not chosen yet. finished: by run, bitmaps of finished pictures, from which the
+   * strips are then painted.
    */
   constructor({ language = "en", fills = false, words = {}, teach = false, finished } = {}) {
     addStyleSheet();
@@ -60,7 +60,7 @@ export class Preview {
     this.#observer.observe(this.element);
   }
 
-  /** Take one message of the protocol; whatever is wrong with it, this does not throw. */
+  /** Handle one message of the protocol; never throws, even if the message is wrong. */
   feed(message) {
     if (this.#disposed) return;
     const before = this.state;
@@ -74,7 +74,7 @@ export class Preview {
     this.#schedule();
   }
 
-  /** The finished picture is shown without the overlay; from then on the switch decides. */
+  /** Show the finished picture without the overlay; from then on the switch decides. */
   #taught() {
     const panels = Object.values(this.state.panels);
     if (this.teaching && panels.every((panel) => panel.end !== null)) this.setOverlay(false);
@@ -96,7 +96,7 @@ export class Preview {
     return panel;
   }
 
-  /** Put the panels in lines of equal columns; each has four rows of its line. */
+  /** Arrange the panels in lines of equal columns; each panel has four grid rows of its line. */
   #arrange() {
     const count = Math.max(0, ...this.#panels.keys()) + 1;
     const box = { width: this.panels.clientWidth,
@@ -109,19 +109,19 @@ export class Preview {
     }
   }
 
-  /** Say why there is no new picture; the one that is shown is of an earlier run, or a part. */
+  /** Show why there is no new picture; the visible one is partial or of an earlier run. */
   fail(sentence) {
     this.sayError(sentence);
     this.element.classList.add("ssd-failed");
   }
 
-  /** What is said of an error; nothing once the next run begins. */
+  /** The text of the error; empty once the next run begins. */
   sayError(sentence = "") {
     setText(this.error, sentence);
     this.error.hidden = sentence === "";
   }
 
-  /** What is shown is the latest result again. */
+  /** Mark the visible picture as the latest result again. */
   recover() {
     this.sayError();
     this.element.classList.remove("ssd-failed");
@@ -157,11 +157,11 @@ export class Preview {
     this.legend.hidden = !this.overlay;
     this.#renderDrawn();
     for (const panel of this.#panels.values()) panel.render(this.overlay);
-    const told = Object.values(this.state.panels).map((panel) => aloud(panel, this.words));
-    setText(this.aloud, told.filter(Boolean).join(". "));
+    const sentences = Object.values(this.state.panels).map((panel) => aloud(panel, this.words));
+    setText(this.aloud, sentences.filter(Boolean).join(". "));
   }
 
-  /** The words that are drawn; made anew only where they changed, for the place of the scroll. */
+  /** Show the drawn words; rebuilt only if they changed, to keep the scroll position. */
   #renderDrawn() {
     const every = paragraphs(Object.values(this.state.panels));
     this.drawn.hidden = every.length === 0;
@@ -174,13 +174,13 @@ export class Preview {
     ])));
   }
 
-  /** Resolves when all that was fed so far is on the page. */
+  /** Resolves when all messages fed so far are painted. */
   async settled() {
     await Promise.all([...this.#panels.values()].map((panel) => panel.settled()));
     if (!this.#disposed) this.#render();
   }
 
-  /** Leave the page; later messages and strips still being decoded do nothing. */
+  /** Remove the preview; later messages and strips that are still being decoded do nothing. */
   dispose() {
     this.#disposed = true;
     this.#observer.disconnect();
@@ -209,6 +209,6 @@ function remember(choice) {
   try {
     localStorage.setItem(REMEMBERED, choice);
   } catch {
-    // private windows may refuse; the toggle still works until the page is left
+    // private windows may refuse; the switch still works while the page is open
   }
 }

@@ -1,0 +1,31 @@
+"""The base class of the nodes that draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from comfy_api.v0_0_2 import io
+
+from . import inputs, previews, running
+from .newer import RESENT
+from .types import CATEGORY
+
+
+class DrawingNode(io.ComfyNode):
+    """A node that draws pictures and shows their rows on itself while they are decoded."""
+
+    @classmethod
+    def drawing_schema(cls, **fields: Any) -> io.Schema:
+        """A schema of `fields` and of what all these nodes need for their previews."""
+        return io.Schema(category=CATEGORY, hidden=previews.HIDDEN, **RESENT, **fields)
+
+    @classmethod
+    def validate_inputs(cls, prompt: str | None = None) -> bool | str:
+        """Check the prompt; it is None if it is linked or if the node has none."""
+        return inputs.complaint_about_prompt(prompt) or True
+
+    @classmethod
+    def draw(cls, runs: Sequence[running.NodeRun], preview: str, **options: Any) -> dict | None:
+        """Draw the runs on this node and return its `ui`; options: see `running.run_all`."""
+        return running.run_all(runs, previews.NodeRef.of(cls.hidden), preview, **options)
