@@ -62,18 +62,18 @@ def text_of(content: dict) -> str:
 
 def pages() -> dict[Path, str]:
     """Every workflow with its API form, and every blueprint, as they should be."""
-    widgets, padded = schemas()["widgets"], {}
+    widgets, texts = schemas()["widgets"], {}
     for path in sorted(WORKFLOWS.glob("*.json")):
         other = API_FORMS / path.name
         workflow, api = read(path), read(other)
         padded(workflow, api, widgets)
         if path.stem in GRAPHS:
             write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
-        padded |= {path: text_of(workflow), other: text_of(api)}
+        texts |= {path: text_of(workflow), other: text_of(api)}
     for path in sorted(SUBGRAPHS.glob("*.json")):
         blueprint = read(path)
         for subgraph in blueprint["definitions"]["subgraphs"]:
             for node, widget in list(lacking(subgraph["nodes"], widgets)):
                 append(node, widget)
-        padded[path] = text_of(blueprint)
-    return padded
+        texts[path] = text_of(blueprint)
+    return texts
