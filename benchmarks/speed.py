@@ -233,7 +233,8 @@ def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
              widths(everyone, counts), storage(repeats)]
     about = (f"{conditions(CPU, ', '.join(backbones), counts)}; one picture, guidance on, medians "
              f"of {repeats} interleaved runs, pixels not included. All were timed with every "
-             "number of threads and count with the fastest; seconds and ratios are of that setting. "
+             "number of threads and count with the fastest; seconds and ratios are of that "
+             "setting. "
              "The plain loop is `benchmarks/plain_loop.py`. Made by `python benchmarks/speed.py`.")
     gone = "".join(f"\n{line}\n" for line in left_out)
     return "\n".join([f"{about}\n{gone}", *parts])
