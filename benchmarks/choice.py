@@ -2,10 +2,10 @@
 
     python benchmarks/choice.py --dtypes fp32 int8 --batches 1 4 8 --repeats 5
 
-Each dtype and state of the machine has a process of its own, which measures its pace anew. Within
-it everything is timed in turn: what the program chooses, and every window, number of threads and
-way to draw a batch that it could have chosen. Then the best of these and what was chosen are timed
-against each other. Its table goes to --out, by default beside the other results.
+Each dtype and state of the machine has its own process, which measures its pace anew. The process
+times the program's choice, and every window, number of threads and batching that it could have
+chosen, in interleaved rounds. Then it times the choice against the best of these. The table goes to
+--out, by default beside the other results.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
            "fast": Rolling(fewer=12.0), "sjd": SJD(), "jacobi": Jacobi(), "wave": Wave(),
            "ssd": SSD()}
 SWEEP = (8, 12, 16, 24, 48, 96, 192)
-GIVEN_UP, NEAR = 3.0, 1.3  # times the best: a run is broken off; a way is timed no more
-ROUNDS = 2  # of all ways, and as many again of those that are near the best
+GIVEN_UP, NEAR = 3.0, 1.3  # times the best: limits for ending a run and for timing a way again
+ROUNDS = 2  # of all ways, then as many of those near the best
 
 
 @dataclass
@@ -53,14 +53,14 @@ class Way:
     requests: list[Request]
     chosen: bool = False
     seconds: list[float] = field(default_factory=list)
-    first: list[float] = field(default_factory=list)  # counts only where there is no other
+    first: list[float] = field(default_factory=list)  # used only if there is no other
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds or self.first or [float("inf")])
 
     def time(self, limit: float) -> None:
-        """Add the seconds of the whole batch, if it is done within the limit."""
+        """Add the seconds of the whole batch if it ends within the limit."""
         start = time.perf_counter()
         for request in self.requests:
             events = request.events()
@@ -72,7 +72,7 @@ class Way:
 
 
 def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) -> Iterator[Way]:
-    """What the program chooses, then all that it could have chosen."""
+    """The program's choice, then every other possible choice."""
     method = METHODS[name]
     asked = Request(backbone, heads, method, Sampling(seed=3), PROMPT, pictures=batch)
     yield Way(f"{asked.label}{', one by one' * asked.alone}", asked.parts(), True)
@@ -89,7 +89,7 @@ def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) ->
 
 
 def swept(method: Method, backbone: Backbone) -> list[Method]:
-    """The method with every window that may be chosen, and AR in place of `exact`."""
+    """The method with every window that may be chosen; for `exact` also AR."""
     if not isinstance(method, Paced):
         return [method]
     if isinstance(method, Wave):
@@ -112,10 +112,10 @@ def rows(dtype: str, batches: list[int], names: list[str], repeats: int) -> list
 
 
 def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
-    """What was chosen with its seconds a picture, the best of the sweep with its own, the ratio.
+    """The choice and its seconds a picture, the best of the sweep and its seconds, their ratio.
 
-    The best is found first; the two are then timed in turn. If the times that named the best were
-    its figure as well, the luckiest of forty ways would win.
+    The best is determined first; then both are timed in turn. Reusing the first times would favour
+    the luckiest of forty ways.
     """
     for round_ in range(2 * ROUNDS):
         least = min(way.median for way in each)

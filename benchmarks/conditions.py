@@ -28,9 +28,8 @@ def conditions(device: torch.device, dtype: str = "", threads: Collection[int] =
                alone: bool = True) -> str:
     """One line for the head of a table.
 
-    threads: the numbers of threads that were tried; by default the one in use. alone: all that the
-    script does is done by this process and by children that have ended, so that the other load is
-    that of other programs.
+    threads: the numbers of threads that were tried; by default the current one. alone: whether only
+    this process and ended children did the work, so that any other load is of other programs.
     """
     counts = " and ".join(map(str, sorted(threads)[:-1]))
     used = in_words(max(threads, default=torch.get_num_threads()))
@@ -43,7 +42,7 @@ def conditions(device: torch.device, dtype: str = "", threads: Collection[int] =
 
 
 def write_page(path: Path, title: str, *parts: str) -> None:
-    """Write a page of results, whole or not at all, and print it."""
+    """Write a page of results atomically and print it."""
     text = "\n\n".join([f"# {title}", *(part.rstrip("\n") for part in parts if part)]) + "\n"
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -52,7 +51,7 @@ def write_page(path: Path, title: str, *parts: str) -> None:
 
 def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"
              ) -> tuple[dict[str, Backbone], list[str]]:
-    """The backbone in each of these dtypes that loads here, and lines about the others."""
+    """The backbone in each of these dtypes that can be loaded, and lines about the others."""
     tried = {dtype: attempted(backbone, device, dtype) for dtype in dtypes}
     loaded = {dtype: result for dtype, result in tried.items() if isinstance(result, Backbone)}
     return loaded, [f"{dtype} is left out: {reason}" for dtype, reason in tried.items()
@@ -60,7 +59,7 @@ def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"
 
 
 def attempted(backbone: str, device: str, dtype: str) -> Backbone | str:
-    """The backbone, or why it does not load."""
+    """The backbone, or the reason why it cannot be loaded."""
     try:
         return load_backbone(backbone, device, dtype)
     except SSDError as error:

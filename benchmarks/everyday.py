@@ -4,10 +4,10 @@
     python benchmarks/everyday.py --methods fast rolling:budget=36 --expansion expanded
     python benchmarks/everyday.py --sheets exact        (also the contact sheets)
 
-Methods are speeds of the hosts (*balanced*, *fast*) or written as on the command line. Heads are
-given to the methods that need them and to the row drafter. A picture that is there is not drawn
-again: the command goes on where it was interrupted, and several may run at once. everyday_rule.py
-says what counts. Writes benchmarks/results/everyday.md and .json; `--name` writes others.
+Methods are presets of the hosts (*balanced*, *fast*) or written as on the command line. Methods
+that need heads get them, and so does the row drafter. A stored picture is not drawn again: the
+command resumes where it was interrupted, and several may run at once. everyday_rule.py defines what
+counts. Writes benchmarks/results/everyday.md and .json; `--name` writes others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ AT_ONCE = 10
 
 @dataclass(frozen=True)
 class Row:
-    """A method, as it was written, with or without expansion."""
+    """A method as it was written, with or without expansion."""
 
     spec: str
     expansion: str
@@ -67,8 +67,8 @@ class Row:
     def request(self, loaded: Loaded, prompt: str, seed: int) -> Request:
         """For the words, the method and the heads.
 
-        Its window is the one that `generate` would take; none is measured, so that the same picture
-        is drawn on any machine.
+        Its window is the default of `generate`, not a measured one, so that any machine draws the
+        same picture.
         """
         backbone = loaded.backbone
         method = filled(self.method.resolve(backbone.preset), backbone.grid, backbone.device.type)
@@ -79,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A picture to draw. file: named by all that decides the picture."""
+    """A picture to draw. file: a name made of everything that decides the picture."""
 
     prompt: str
     negative: str | None
@@ -104,8 +104,10 @@ def words_of(request: Request) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class Batch:
-    """A task for `work`: some pictures by one row, a file each; its name stays where some of them
-    are there."""
+    """A task for `work`: pictures of one row with a file each.
+
+    Its name does not change when some of them exist.
+    """
 
     name: str
     row: Row
@@ -124,8 +126,7 @@ class Batch:
         return replace(self, pictures=pictures) if pictures else None
 
     def together(self) -> list[list[Wanted]]:
-        """Runs of pictures that `generate` can draw at once: one negative, a seed after the other.
-        """
+        """Groups that `generate` can draw at once: one negative prompt, consecutive seeds."""
         groups: list[list[Wanted]] = []
         for wanted in self.pictures:
             last = groups[-1][-1] if groups else None
@@ -149,7 +150,7 @@ class Batch:
 
 
 def encoded(loaded: Loaded, wanted: Wanted, tokens: torch.Tensor, passes: int) -> bytes:
-    """The file of a picture."""
+    """The content of a picture's file."""
     picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
     known = {"drawn": wanted.prompt, "negative": wanted.negative, "passes": passes,
              "reading": asdict(read(picture)), "tokens": tokens.tolist()}
@@ -158,7 +159,7 @@ def encoded(loaded: Loaded, wanted: Wanted, tokens: torch.Tensor, passes: int) -
 
 def drawn(loaded: Loaded, rows: Sequence[Row], prompts: Sequence[Prompt], seeds: Sequence[int],
           folder: Path) -> dict[Row, list[Drawn]]:
-    """All pictures of every row, drawn where they are not in the folder; prompt n by seed + n."""
+    """All pictures of every row; draws those missing in the folder. Prompt n has seed + n."""
     pictures_by_row: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
         (prompt, Wanted.of(loaded, row, prompt.text, seed + n))
         for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
@@ -186,7 +187,7 @@ def main() -> None:
 
 
 def run(asked: argparse.Namespace) -> str:
-    """Draw what is not there yet, and write the table."""
+    """Draw the missing pictures and write the table."""
     backbone = load_backbone("postcard")
     loaded = Loaded(backbone, load_heads("postcard", backbone))
     prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]

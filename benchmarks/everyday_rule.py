@@ -1,4 +1,4 @@
-"""What an everyday prompt demands of a picture, and whether the picture gives it.
+"""What an everyday prompt demands of a picture, and whether the picture fulfils it.
 
 Only what a person typed counts. A prompt is read word by word as `postcard` reads it, or by the
 third column of everyday.txt where that reading misses what is meant. The rule:
@@ -41,7 +41,7 @@ Thing = tuple[str, str]  # kind and colour
 
 @dataclass(frozen=True)
 class Prompt:
-    """A line of everyday.txt; `means` is what is judged."""
+    """A line of everyday.txt; `means` is the text that is judged."""
 
     category: str
     text: str
@@ -57,7 +57,7 @@ def read_prompts(path: Path = LIST) -> list[Prompt]:
 
 @dataclass(frozen=True)
 class Mention:
-    """A noun of a prompt with what is said of it; number: as typed, None where none is."""
+    """A noun of a prompt with its claims; number: as typed, None without one."""
 
     claims: tuple[Claim, ...]
     number: int | None
@@ -67,7 +67,7 @@ class Mention:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Single and grouped, where both may be meant."""
+        """The single and the grouped kind, if the word may mean both."""
         kind = str(self.said("kind"))
         return (kind, kind[:-1]) if kind in MEMBERS else (kind,)
 
@@ -77,14 +77,14 @@ class Mention:
                 and self.said("place") in (None, place))
 
     def counts(self, kinds: Sequence[str]) -> bool:
-        """Whether these kinds are as many as the mention says."""
+        """Whether the number of these kinds is the mention's."""
         members = sum(MEMBERS.get(kind, 1) for kind in kinds)
         if self.number is None or (self.number == 1 and self.said("kind") in MEMBERS):
             return members >= 2 if self.said("kind") in MEMBERS else members == 1
         return members == self.number
 
     def verdicts(self, reading: Reading) -> tuple[bool, ...]:
-        """Whether its claims hold, by the kind that fits best, and its number if it has one."""
+        """Whether each claim is true of the best fitting kind, and the number if there is one."""
         def by(kind: str) -> tuple[bool, ...]:
             return verdicts(reading, [replace(c, value=kind) if c.attribute == "kind" else c
                                       for c in self.claims])
@@ -98,7 +98,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Demand:
-    """All that a prompt demands; each of `denied` is what must not show together."""
+    """Everything that a prompt demands; the pairs in each of `denied` must not show together."""
 
     scene: tuple[Claim, ...]
     mentions: tuple[Mention, ...]
@@ -114,23 +114,23 @@ class Demand:
                    tuple(map(Mention, own, numbers)), tuple(denied))
 
     def fulfilled(self, reading: Reading) -> tuple[bool, ...]:
-        """For everything that was typed, in order, whether it holds."""
+        """Whether each typed demand is fulfilled, in order."""
         return (*verdicts(reading, self.scene),
                 *(verdict for mention in self.mentions for verdict in mention.verdicts(reading)),
                 *(not shows(reading, pairs) for pairs in self.denied))
 
     def obeyed(self, reading: Reading) -> bool:
-        """Whether all that was typed shows, and nothing else stands in the picture."""
+        """Whether the picture shows everything that was typed and no other thing."""
         return all(self.fulfilled(reading)) and (not self.mentions or self.shared_out(reading))
 
     def shared_out(self, reading: Reading) -> bool:
-        """Whether every thing can belong to one mention so that each mention has its things."""
+        """Whether the things can be divided among the mentions so that each gets its own."""
         things = reading.things.items()
         return any(all(self.whole(n, owners, things) for n in range(len(self.mentions)))
                    for owners in product(range(len(self.mentions)), repeat=len(things)))
 
     def whole(self, n: int, owners: Sequence[int], things: Collection[tuple[str, Thing]]) -> bool:
-        """Whether the things whose owner is mention n are all that it names."""
+        """Whether mention n owns exactly the things that it names."""
         mention = self.mentions[n]
         own = [item for owner, item in zip(owners, things, strict=True) if owner == n]
         return (all(mention.fits(*item) for item in own)
@@ -147,7 +147,7 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
-    """What is said, and what is denied."""
+    """The affirmed words, and the denied attributes."""
     remaining: list[str] = []
     denied: list[dict[str, str]] = []
     at = 0
@@ -161,7 +161,7 @@ def split(words: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def deny(words: Sequence[str], at: int, denied: list[dict[str, str]]) -> int:
-    """Add what the words from `at` on deny; returns where the denial ends."""
+    """Add what the words from `at` deny; returns the index at which the denial ends."""
     attributes: dict[str, str] = {}
     while at < len(words) and words[at] not in (*MARKS, *DENIALS):
         attribute, value = meaning("", words[at])
@@ -177,13 +177,13 @@ def deny(words: Sequence[str], at: int, denied: list[dict[str, str]]) -> int:
 
 
 def goes_on(words: Sequence[str]) -> bool:
-    """Whether the words behind a denied noun, "or clouds" or "and clouds", are denied too."""
+    """Whether the words after a denied noun, "or clouds" or "and clouds", are denied too."""
     return len(words) == 2 and words[0] in JOINTS and (
         words[0] == "or" or meaning("", words[1])[0] not in ("", "count"))
 
 
 def numbered(words: Sequence[str]) -> tuple[list[str], list[int | None]]:
-    """The words without numbers that stand before a noun, and a number or None for each noun."""
+    """The words without the numbers before nouns, and a number or None for each noun."""
     remaining: list[str] = []
     numbers: list[int | None] = []
     waiting: list[str] = []  # a number whose noun may still come
@@ -205,13 +205,13 @@ def numbered(words: Sequence[str]) -> tuple[list[str], list[int | None]]:
 
 
 def shows(reading: Reading, denied: dict[str, str]) -> bool:
-    """Whether what is denied shows, or what a person would call by the same word."""
+    """Whether the picture shows the denied thing, or another one that people call so."""
     *rest, head = denied.items()
     return any(shown(reading, dict([*rest, other])) for other in ALSO.get(head, {head}))
 
 
 def shown(reading: Reading, pairs: dict[str, str]) -> bool:
-    """Whether all pairs hold of the scene or, where they are about a thing, of one thing."""
+    """Whether all pairs are true of the scene or, if they describe a thing, of a single thing."""
     if not {"kind", "colour", "place"} & set(pairs):
         return all(getattr(reading, name) == value for name, value in pairs.items())
     return any(pairs.items() <= {"kind": kind, "colour": colour, "place": place}.items()

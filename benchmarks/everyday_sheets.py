@@ -1,4 +1,4 @@
-"""Contact sheets of everyday prompts, as typed beside expanded, and what people say who look.
+"""Contact sheets of everyday prompts, as typed beside expanded, and the judgement of viewers.
 
 EYES holds their judgement, once there is one: {"as typed": {PROMPT: true}, "expanded": {...}},
 where true means that they would keep the picture.
@@ -28,12 +28,12 @@ TEXT = 3 * 20  # px below a picture: three lines
 
 
 def on_sheets(prompts: Sequence[Any]) -> list[Any]:
-    """The same prompts every time: spread evenly over the file."""
+    """The prompts on the sheets, spread evenly over the file."""
     return list(prompts[:: max(1, len(prompts) // SHOWN)])[:SHOWN]
 
 
 def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]]) -> None:
-    """everyday-1.jpg and so on; found: the pictures of all prompts, as typed and expanded."""
+    """Write everyday-1.jpg and so on; rows: the pictures of all prompts, as typed and expanded."""
     shown, each = list(zip(*map(on_sheets, rows), strict=True)), SHOWN // SHEETS
     for n, first in enumerate(range(0, len(shown), each), 1):
         with written_whole(RESULTS / f"everyday-{n}.jpg") as temporary:
@@ -57,7 +57,7 @@ def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:
 
 
 def legible(prompt: str) -> str:
-    """The prompt; in postcard's words where it is Chinese and this machine has no such font."""
+    """The prompt; in postcard's English words if it is Chinese and no Chinese font is installed."""
     if prompt.isascii() or east_asian_font():
         return prompt
     words = without_repeats(word for word in words_of(prompt) if word.isascii())
@@ -70,7 +70,7 @@ def small(backbone: Backbone, picture: Any) -> Image.Image:
 
 
 def eyes_table() -> str:
-    """How many of the pictures on the sheets somebody would keep; empty before anybody looked."""
+    """The share of pictures that viewers would keep; empty without a judgement."""
     if not EYES.is_file():
         return ""
     saved = json.loads(EYES.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The table of everyday prompts: how often pictures obey fully, and what they took."""
+"""The table of everyday prompts: how often pictures obey fully, and their passes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES_ALL = "long"  # the category whose prompts leave nothing open
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture that is there, beside what was typed."""
+    """A stored picture and its prompt."""
 
     prompt: Prompt
     seed: int
@@ -82,7 +82,7 @@ def main_table(rows: Sequence[Mapping]) -> str:
 
 
 def category_table(rows: Sequence[Mapping]) -> str:
-    """Of AR, or of `exact` where AR was not drawn; empty if neither was."""
+    """The table by category of AR, else of `exact`; empty if neither was drawn."""
     shown = [row for row in rows if row["spec"] == AR]
     shown = shown or [row for row in rows if row["spec"] == EXACT]
     if not shown:
@@ -101,8 +101,7 @@ def same(pictures: Iterable[Drawn], others: Iterable[Drawn]) -> str:
 
 
 def comparisons(lines: Sequence[Line]) -> str:
-    """Whether `exact` draws AR's pictures, and expansion leaves those alone that name everything.
-    """
+    """Lines on whether `exact` draws AR's pictures and expansion keeps complete prompts."""
     of = {(line.spec, line.expansion): line.pictures for line in lines}
     lines = [f"`exact` drew AR's tokens in {same(pictures, of[AR, expansion])} pictures "
             f"({expansion})."
@@ -116,7 +115,7 @@ def comparisons(lines: Sequence[Line]) -> str:
 
 
 def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
-    """Those whose prompt names everything."""
+    """The pictures whose prompt names everything."""
     return [picture for picture in pictures if picture.prompt.category == NAMES_ALL]
 
 

@@ -1,8 +1,8 @@
-"""Passes that `exact` takes on `postcard`, and how often bf16 and fp16 leave AR's picture.
+"""Passes that `exact` takes on `postcard`, and how often bf16 and fp16 differ from AR's picture.
 
     python benchmarks/exact_passes.py --prompts 16
 
-Writes benchmarks/results/exact.md and the figures that plans tell (ssd_core/assets/postcard/
+Writes benchmarks/results/exact.md and the figures that plans show (ssd_core/assets/postcard/
 usual.json). Prompts are held-out captions, one picture at a time, guidance and all else by default.
 """
 
@@ -30,8 +30,8 @@ from ssd_core.weights.load import ASSETS
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)
 OTHERS = (SJD, GSD, Jacobi)  # plans choose their windows, too
-CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row of wave
-BUDGETS = {8.0: (27, 39, 48, 72), 12.0: (39, 48, 72)}  # `fewer` of rolling, and its windows
+CELLS = (2, 3, 4, 6, 8, 12, 16, 24)  # of each row, for wave
+BUDGETS = {8.0: (27, 39, 48, 72), 12.0: (39, 48, 72)}  # values of `fewer` and windows, for rolling
 
 
 def drawn(backbone: Backbone, method: Method, heads: DraftHeads | None, captions: list[str]):
@@ -66,7 +66,7 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
 
 
 def shares(dtype: str, captions: list[str]) -> list[float]:
-    """Of every caption the share of tokens that `exact` has in common with AR in this dtype."""
+    """For every caption, the share of tokens that `exact` has in common with AR in this dtype."""
     backbone = load_backbone("postcard", "cpu", dtype)
     heads = load_heads("postcard", backbone)
     both = [drawn(backbone, method, heads, captions) for method in (AR(), Exact())]

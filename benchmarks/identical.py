@@ -1,9 +1,9 @@
-"""Whether methods that promise AR's picture give it: pictures compared token by token.
+"""Whether methods that promise AR's picture draw it: pictures compared token by token.
 
     python benchmarks/identical.py --pictures 200
 
 Per dtype, the same captions and seeds by AR and by windows of several widths, alone and in batches
-of three, which are compared with AR's picture drawn alone. Goes on where it was interrupted. Writes
+of three, all compared with AR's picture drawn alone. Resumes where it was interrupted. Writes
 benchmarks/results/identical.md.
 """
 
@@ -27,7 +27,7 @@ METHODS: dict[str, Method] = {
     "jacobi, window 24": Jacobi(window=24),
     "rolling at AR's budget, window 24": Rolling(budget=576, window=24),
     "ssd coupled to convergence": SSD(k_h=5, k_v=1, rounds=24, acceptance="coupled")}
-BATCH, FEWER = 3, 10  # all but `exact` draw one picture in so many
+BATCH, FEWER = 3, 10  # methods other than `exact` draw one picture in FEWER
 
 
 def drawn(backbone, prompts: list[str], method: Method, seed: int, heads) -> torch.Tensor:

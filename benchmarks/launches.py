@@ -1,4 +1,4 @@
-"""Kernels that a forward pass launches, judge and drafts included: counted, not timed.
+"""Kernels that a forward pass launches, verification and drafts included: counted, not timed.
 
     python benchmarks/launches.py [--out FILE.md]
 
@@ -38,11 +38,11 @@ from ssd_core.weights.catalogue import known
 NAMES = ("Janus-Pro-1B", "Janus-Pro-7B", "Lumina-mGPT-7B-768", "Emu3-Gen")
 METHODS = {"ar": AR(), "ssd r=2": SSD(k_h=5, k_v=1, rounds=2, incremental=0),
            "exact": Exact(), "rows": Rows(k_h=5, k_v=1, rounds=2)}
-EVENTS, FIRST = 60, 20  # events of a run that are looked at, and the first that counts
+EVENTS, FIRST = 60, 20  # events that are read of a run, and the first that is counted
 
 
 class Launches(TorchDispatchMode):
-    """Counts operations whose result does not share its memory with what went in."""
+    """Counts operations whose result does not share its memory with their inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Launches(TorchDispatchMode):
 
 
 class Replays:
-    """A recorder for graphs that does the work again and counts it as one launch."""
+    """Replaces captured graphs: repeats the work and counts it as one launch."""
 
     def __init__(self, launches: Launches) -> None:
         self.launches = launches
@@ -82,12 +82,12 @@ class Replays:
         return replay
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no graph was captured."""
 
 
 def counted(backbone: Backbone, heads: DraftHeads, method: Method,
             with_graphs: bool = False) -> dict[str, int]:
-    """Launches by what a pass was for, such as "horizontal/1" or "commit"."""
+    """Launches by the stage of a pass, such as "horizontal/1" or "commit"."""
     launches = Launches()
     run = Graphs(Replays(launches)) if with_graphs else Eager()
     with patch.object(decode, "runner", lambda backbone: run):

@@ -3,8 +3,8 @@
     python benchmarks/low_precision.py [--device cuda] [--prompts 32] [--out FILE.md]
 
 A pass: AR's and a row's, through one layer as wide as a real backbone's, random weights. Pictures:
-`postcard` by AR on held-out captions, all judged by the fp32 backbone. What the device cannot do is
-left out, with the reason.
+`postcard` by AR on held-out captions, all scored by the fp32 backbone. Precisions that the device
+lacks are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def layer(name: str, precision: str, device: torch.device) -> Decoder:
 
 @torch.inference_mode()
 def pass_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
-    """Median seconds of a guided pass over `cells` cells, after two that do not count."""
+    """Median seconds of a guided pass over `cells` cells, after two warm-up passes."""
     weight, shape = decoder.layers[0].attention_norm, decoder.shape
     cache = decoder.new_cache(2, SLOTS)
     x = torch.randn(2, cells, shape.hidden, device=weight.device).to(weight.dtype)
@@ -68,7 +68,7 @@ def pass_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
 
 
 def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[str]]:
-    """Lines of the table, and why a precision is left out."""
+    """Lines of the table, and the reasons why precisions are left out."""
     name, results, left_out = WIDTHS.get(device.type, WIDTHS["cpu"]), {}, []
     for precision in PRECISIONS:
         try:
@@ -85,7 +85,7 @@ def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[st
 
 
 def quality(device: torch.device, prompts: int, batch: int) -> list[list[str]]:
-    """AR's pictures on `postcard` in each precision that the device can do."""
+    """AR's pictures on `postcard` in each precision that the device supports."""
     judge, lines = Trial(load_backbone("postcard", str(device), "fp32"), prompts, batch,
                          Sampling(seed=0)), []
     baseline = judge.run(AR(), None)
@@ -93,7 +93,7 @@ def quality(device: torch.device, prompts: int, batch: int) -> list[list[str]]:
         try:
             backbone = load_backbone("postcard", str(device), precision)
         except SSDError:
-            continue  # `passes` tells the reason
+            continue  # `passes` gives the reason
         drawn = baseline if precision == "fp32" else decode_all(
             backbone, None, AR(), judge.captions, batch, judge.sampling)
         row = judge.row(drawn, baseline.tokens)
@@ -113,7 +113,7 @@ def main() -> None:
     args = parser.parse_args()
     device = pick_device(args.device)
     if device.type == "cpu":
-        torch.set_num_threads(1)  # of which alone processor seconds tell
+        torch.set_num_threads(1)  # processor seconds are meaningful only for one
     timed, left_out = passes(device, args.repeats)
     clock = ("one thread, processor seconds, so that other work does not count"
              if device.type == "cpu" else "the card's seconds")

@@ -1,11 +1,11 @@
-"""What runs take at their peak, beside what `fit` estimates: one process for each run.
+"""Peak memory of runs beside the estimate of `fit`: one process for each run.
 
     python benchmarks/memory.py [--device cuda] [--out FILE.md]
 
 Random weights in the sizes of real families, with few layers. On a CPU (Linux) the peak is resident
-memory beyond the loaded interpreter; the C library is told to give every larger block back at once,
-so that freed memory does not count. On a CUDA device it is what PyTorch's allocator had given out.
-A picture is decoded while keys and values are there, as a preview does it.
+memory beyond the loaded interpreter; the C library returns every larger block at once, so that
+freed memory does not count. On a CUDA device it is the peak of PyTorch's allocator. Pictures are
+decoded while keys and values are in memory, as for a preview.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BLOCKS = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
 
 @dataclass(frozen=True)
 class Case:
-    """One run. layers, side (rows and columns), codec_channels: None is the backbone's own."""
+    """One run. layers, side (rows and columns), codec_channels: None means the backbone's own."""
 
     name: str
     dtype: str
@@ -82,7 +82,7 @@ WARM = Case("LlamaGen-c2i-B-256", "fp32", "SSD", 1, 1, 4, codec_channels=NARROW)
 
 
 class Peak:
-    """Bytes allocated at most since `start`."""
+    """The peak of allocated bytes since `start`."""
 
     def __init__(self, device: torch.device) -> None:
         self.cuda = device.type == "cuda"
@@ -96,7 +96,7 @@ class Peak:
             self.before = resident("VmRSS")
 
     def again(self) -> None:
-        """Forget the peak so far, and go on counting from `start`."""
+        """Forget the peak so far; the base stays that of `start`."""
         before = self.before
         self.start()
         self.before = before
@@ -141,7 +141,7 @@ def measure(case: Case, device: torch.device) -> dict:
     peak.start()
     backbone, heads = loaded(case, device)
     gc.collect()
-    peak.again()  # without what making random weights took: real ones come from files
+    peak.again()  # without making the random weights, as real ones come from files
     method = METHODS[case.method]
     draw(backbone, heads, method, case.batch)
     estimate = fit(backbone, method, case.batch, device=str(device), heads=heads,
@@ -150,7 +150,7 @@ def measure(case: Case, device: torch.device) -> dict:
 
 
 def apart(case: Case, device: str = "cpu") -> dict:
-    """The same in a process of its own."""
+    """`measure` in a process of its own."""
     run = subprocess.run([sys.executable, __file__, "--device", device, "--case",
                           json.dumps(asdict(case))], env={**os.environ, **BLOCKS}, check=True,
                          capture_output=True, text=True)
@@ -191,7 +191,7 @@ def main() -> None:
     for case in CASES:
         rows.append(apart(case, str(device)))
         print(*line(rows[-1]), sep=" | ", flush=True)
-        with written_whole(args.out) as temporary:  # a run that is stopped keeps its rows
+        with written_whole(args.out) as temporary:  # a stopped run keeps its rows
             temporary.write_text(text_of(rows, device))
 
 

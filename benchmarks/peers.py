@@ -52,7 +52,7 @@ Draw = Callable[[], torch.Tensor]
 
 @dataclass(frozen=True)
 class Side:
-    """greedy and sampled draw a picture and return its tokens [slots]; without greedy, no AR."""
+    """greedy and sampled draw a picture and return its tokens [slots]; greedy is None if not AR."""
 
     label: str
     passes: str
@@ -90,7 +90,7 @@ def with_row_ends(tokens: torch.Tensor, backbone: Backbone) -> torch.Tensor:
 
 
 def sides(backbone: Backbone, compiled: bool) -> list[Side]:
-    """Everyone who draws, with the same weights."""
+    """All sides, with the same weights."""
     make, loop = (emu3, emu3_loop) if backbone.grid.row_end else (janus, janus_loop)
     model, cfg = make(backbone), backbone.preset.cfg
     branches = prompt_branches(backbone, [PROMPT], None, cfg)
@@ -114,7 +114,7 @@ def sides(backbone: Backbone, compiled: bool) -> list[Side]:
 
 
 def work(draw: Draw, device: torch.device) -> Mapping:
-    """Draw, until the device has done all of it."""
+    """Draw, and wait until the device has finished."""
     draw()
     synchronised(device)
     return {}
@@ -122,7 +122,7 @@ def work(draw: Draw, device: torch.device) -> Mapping:
 
 def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeats: int,
             compiled: bool) -> dict:
-    """Seconds of every side at its best, and how far their greedy tokens agree with AR's."""
+    """The best seconds of every side, and the share of greedy tokens that equal AR's."""
     backbone = random_backbone(row, device, dtype)
     everyone, name = sides(backbone, compiled), stored_dtype(backbone)
     greedy = {side.label: side.greedy() for side in everyone if side.greedy}  # also warms up
@@ -142,13 +142,13 @@ def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, repeat
 
 
 def least(result: dict, label: str) -> float:
-    """Median seconds of the fastest side whose label begins so."""
+    """Median seconds of the fastest side whose label begins with `label`."""
     return min(statistics.median(side["seconds"]) for side in result["sides"]
                if side["label"].startswith(label))
 
 
 def lines(result: dict) -> list[list[str]]:
-    """Ratios are against whichever of transformers' caches, and of the plain loops, is faster."""
+    """Table lines; ratios are against the faster cache of transformers and faster plain loop."""
     theirs, plain = least(result, "transformers"), least(result, "plain loop")
     written = []
     for side in result["sides"]:

@@ -1,8 +1,8 @@
-"""Autoregressive decoding as one would write it plainly, in the manner of gpt-fast.
+"""Autoregressive decoding written plainly, in the manner of gpt-fast.
 
-One model, one static cache, one token a pass, both guidance branches in one batch; nothing of the
-engine's. With `compiled` the pass is made by torch.compile over the whole cache (shapes never
-change); without, it reads only the filled part of the cache, which is faster then.
+One model, one static cache, one token a pass, both guidance branches in one batch; it uses nothing
+of the engine. With `compiled` torch.compile makes the pass, which reads the whole cache, so that
+shapes never change; without it, the pass reads only the filled part of the cache.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ssd_core.backbones.janus import Janus
 
 
 class PlainModel:
-    """Weights of postcard, Janus-Pro or Emu3, and a cache of `slots` for both rows."""
+    """Weights of postcard, Janus-Pro or Emu3, and a cache of `slots` for both branches."""
 
     def __init__(self, backbone: Backbone, slots: int, compiled: bool) -> None:
         self.weights, s = backbone, backbone.decoder.shape
@@ -31,7 +31,7 @@ class PlainModel:
         self.step = torch.compile(self.forward, fullgraph=True) if compiled else self.forward
 
     def forward(self, x: torch.Tensor, at: torch.Tensor, seen: int) -> torch.Tensor:
-        """Logits [2, codes] behind embeddings x [2, n, d] in slots at [n]; reads slots < seen."""
+        """Logits [2, codes] after embeddings x [2, n, d] in slots at [n]; reads slots < seen."""
         s, b = self.shape, self.weights
         here = at if self.compiled else slice(seen - len(at), seen)  # a slice is copied faster
         x = x if b.positions is None else x + b.positions[here]
@@ -53,7 +53,7 @@ class PlainModel:
         return self.logits(x[:, -1])
 
     def rotated(self, x: torch.Tensor, here: torch.Tensor | slice) -> torch.Tensor:
-        """Neighbouring pairs of x [rows, heads, n, D] turned by the angles of these slots."""
+        """Rotary embedding of x [N, heads, n, D], of neighbouring pairs, by these slots' angles."""
         if self.compiled:  # torch.compile has no complex numbers
             cos, sin = self.cos[here], self.sin[here]
             a, b = x.unflatten(-1, (-1, 2)).unbind(-1)

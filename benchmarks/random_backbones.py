@@ -1,7 +1,7 @@
-"""Backbones of the catalogue with random weights, made where they run: no file, no second copy.
+"""Backbones of the catalogue with random weights, made on their device: no file, no second copy.
 
-The classes are the families' own; only what reads a prompt is replaced, because it has no weights
-to read with. `scaled` makes a row small enough for a CPU and keeps its grid and its schedule.
+The classes are the families' own; only tokenizers and text encoders are replaced, because there
+are no files for them. `scaled` makes a row small enough for a CPU and keeps its grid and schedule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCALED_BY, SCALED_HEAD_DIM, SCALED_LAYERS, SCALED_CODES, NARROW = 8, 64, 2, 2048
 
 
 class Words(Text):
-    """In a tokenizer's place: one id a word, whatever the word."""
+    """Replaces a tokenizer: one id per word, whatever the word."""
 
     def __init__(self) -> None:
         self.control = []
@@ -46,7 +46,7 @@ class Words(Text):
 
 @dataclass(frozen=True)
 class Features:
-    """In a text encoder's place: the same feature for every id."""
+    """Replaces a text encoder: the same feature for every id."""
 
     width: int
 
@@ -69,7 +69,7 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 
 
 def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
-    """The picture codec of a row's family, as it is initialised."""
+    """The picture codec of a row's family with its initial weights."""
     narrow = NARROW if row.codec_channels == NARROW else None
     if row.family == "Emu3":
         shape = MoVQShape(narrow or 256, (1, 2, 2, 4), 2, 4, row.codes, 4, attention_levels=(3,))
@@ -84,7 +84,7 @@ def codec_of(row: KnownBackbone, device: torch.device) -> nn.Module:
 
 
 def bare(row: KnownBackbone) -> Backbone:
-    """The family's class on the meta device, prompts readable."""
+    """The family's class on the meta device, with replaced prompt readers."""
     shape, codes = row.shape, row.codes
     if row.family == "Janus-Pro":
         backbone = Janus(shape, row.vocabulary, codes, shape.hidden)
@@ -108,10 +108,10 @@ def bare(row: KnownBackbone) -> Backbone:
 
 
 def of_one_vocabulary(row: KnownBackbone) -> Backbone:
-    """Lumina-mGPT, Anole, Emu3."""
+    """For Lumina-mGPT, Anole and Emu3."""
     make, theta = {"Lumina-mGPT": (Lumina, 1e4), "Anole": (Anole, 1e4), "Emu3": (Emu3, 1e6)}[
         row.family]
-    words = row.vocabulary - row.codes * (make is Emu3)  # there the codes lie behind the words
+    words = row.vocabulary - row.codes * (make is Emu3)  # the codes follow the words there
     return make(row.shape, Vocabulary(Words(), words, 4, row.codes, 3 if row.grid.row_end
                                       else None), theta)
 
@@ -120,7 +120,7 @@ def of_one_vocabulary(row: KnownBackbone) -> Backbone:
 def randomise(module: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
     """Give a module on the meta device its weights on `device`, one tensor at a time.
 
-    Every product keeps the size of what goes in, so that each token tells on what follows.
+    Every product keeps the scale of its input, so that each token influences the next ones.
     """
     draws = torch.Generator(device).manual_seed(SEED)
     for name, weight in list(module.named_parameters()):
@@ -134,8 +134,8 @@ def randomise(module: nn.Module, device: torch.device, dtype: torch.dtype) -> No
 def random_backbone(row: KnownBackbone, device: torch.device, dtype: torch.dtype) -> Backbone:
     """A backbone of the row's sizes that draws noise.
 
-    Its head is sharp and its tokens differ enough that every round changes something: with flat
-    distributions, or such as hang on nothing, all drafts would stand and rounds be left out.
+    Its head is sharp and its tokens differ enough that every round changes something. With flat or
+    constant distributions all drafts would be accepted, and rounds would be skipped.
     """
     with torch.device("meta"):
         backbone = bare(row)
@@ -156,7 +156,7 @@ def random_backbone(row: KnownBackbone, device: torch.device, dtype: torch.dtype
 
 
 def random_heads(backbone: Backbone, k_h: int, k_v: int) -> DraftHeads:
-    """Draft heads of the right size that guess nothing."""
+    """Draft heads of the right size with random weights."""
     with torch.device("meta"):
         heads = DraftHeads(backbone.hidden_size, k_h, k_v)
     randomise(heads, backbone.device, backbone.dtype)

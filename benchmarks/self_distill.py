@@ -55,7 +55,7 @@ def main() -> None:
 
 def stage(folder: Path, numbers: count, args: argparse.Namespace, batch: int, dtype: str,
           method: str) -> Mapping:
-    """Draw all pictures into a folder of their own; returns what the stage tells, and where."""
+    """Draw all pictures into a new folder; returns the stage's results and the folder."""
     out = folder / str(next(numbers))
     recipe = self_distill.SelfDistillRecipe(out, args.backbone, pictures=args.pictures, batch=batch,
                                             method=method, device="cpu", dtype=dtype)
@@ -64,7 +64,7 @@ def stage(folder: Path, numbers: count, args: argparse.Namespace, batch: int, dt
 
 def measured(args: argparse.Namespace, batch: int, dtypes: Sequence[str],
              counts: Sequence[int]) -> list[list[str]]:
-    """The rows of both methods in all dtypes at one size of batch."""
+    """The rows of both methods in all dtypes for one batch size."""
     backbones, numbers = loadable(args.backbone, dtypes)[0], count()
     with tempfile.TemporaryDirectory() as folder:
         timed = {(method, dtype): settings(method, dtype, counts, partial(

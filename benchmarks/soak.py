@@ -4,7 +4,7 @@
 
 Starts gradio_app.py on a free port with a folder of its own, drives it in a headless Chromium and
 reads the server's resident memory from the system (Linux). The first rounds warm up: libraries
-load, allocators grow. What counts is whether it goes on growing after them.
+load, allocators grow. The result is whether memory still grows after them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PATIENCE = 120_000  # ms
 
 @contextmanager
 def app(folder: Path) -> Iterator[tuple[str, subprocess.Popen]]:
-    """The app as its users start it: its address and its process."""
+    """Start the app as users do; returns its address and its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -77,7 +77,7 @@ def open_tab(page: Page, name: str) -> None:
 
 
 def finished(page: Page, stage: str) -> None:
-    """Until every run on a stage is over."""
+    """Wait until every run on a stage is over."""
     page.wait_for_function(
         "stage => { const runs = [...document.querySelectorAll(`#${stage} .ssd-run`)];"
         " return runs.length && runs.every(r => ['done', 'cancelled', 'paused'].includes("
@@ -109,7 +109,7 @@ def race(page: Page) -> None:
 
 
 def seeds(page: Page) -> None:
-    """Start eight, let them wait, finish none: they are given back at the next start or leave."""
+    """Start eight and finish none: the next start, or leaving the page, releases them."""
     open_tab(page, "Seeds")
     page.click("#seeds-start")
     page.wait_for_selector("#seeds-grid [data-state=paused]", timeout=PATIENCE)
@@ -126,7 +126,7 @@ STEPS: tuple[Callable[[Page], None], ...] = (draw, stop, race, seeds, reload)
 
 
 def soak(minutes: float, address: str, process: subprocess.Popen) -> list[float]:
-    """Resident MiB after every round; a round is all steps in a tab that is then closed."""
+    """Resident MiB after every round; a round does all steps in a tab and closes it."""
     seen, end = [], time.monotonic() + 60 * minutes
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

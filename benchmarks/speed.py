@@ -3,8 +3,8 @@
     python benchmarks/speed.py --out benchmarks/results/speed.md [--dtypes fp32 bf16 int8]
     python benchmarks/speed.py --storage       (only: a pass by dtype and order of the matrices)
 
-Every one is timed with one thread and with all; the settings take turns, and each counts with its
-fastest. A dtype that does not load here is left out, and the page says why.
+Each is timed with one thread and with all, in interleaved rounds, and counts with its fastest
+setting. A dtype that cannot be loaded is left out, and the page says why.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Loaded:
                 for label, method in wanted]
 
     def plain(self, counts: Sequence[int]) -> list[Setting]:
-        """AR as one would write it by hand, with each of these numbers of threads."""
+        """A plain AR loop with each of these numbers of threads."""
         if self.dtype not in DTYPES:
             return []  # the loop knows plain matrices only
         cfg = self.backbone.preset.cfg
@@ -131,7 +131,7 @@ def line(row: dict, yard: float) -> list[str]:
 
 
 def batches(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
-    """Seconds a picture of some methods, drawn alone and several at once."""
+    """Seconds a picture of some methods, drawn alone and in batches."""
     cells_of: dict[tuple[str, str], list[str]] = {}
     for pictures in BATCHES:
         for row in bench([entrant for loaded in everyone
@@ -166,7 +166,7 @@ def pass_seconds(backbone: Backbone, cells: int, threads: int, repeats: int = 60
 
 
 def widths(everyone: Sequence[Loaded], counts: Sequence[int]) -> str:
-    """A pass by the cells it feeds, in every dtype, with the better number of threads."""
+    """Milliseconds of a pass by its number of cells, with the better number of threads."""
     lines = []
     for cells in (1, 6, 24, 48, 96):
         best = [min((pass_seconds(loaded.backbone, cells, count), count) for count in counts)
@@ -181,7 +181,7 @@ def widths(everyone: Sequence[Loaded], counts: Sequence[int]) -> str:
 
 
 def wide_layer(dtype: torch.dtype) -> Decoder:
-    """One layer as wide as Janus-Pro-1B's, of random weights."""
+    """One layer as wide as Janus-Pro-1B's, with random weights."""
     decoder = Decoder(replace(known("Janus-Pro-1B").shape, layers=1))
     for weight in decoder.parameters():
         if weight.dim() == 2:
@@ -191,7 +191,7 @@ def wide_layer(dtype: torch.dtype) -> Decoder:
 
 @torch.inference_mode()
 def layer_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
-    """The least processor seconds of a guided pass over `cells` cells: others may be at work."""
+    """The least processor seconds of a guided pass over `cells` cells; ignores other load."""
     shape, cache, seconds = decoder.shape, decoder.new_cache(2, 700), []
     x = torch.randn(2, cells, shape.hidden).to(decoder.layers[0].qkv.dtype)
     angles = sequence_angles(700, shape.head_dim)[300 : 300 + cells]
@@ -204,9 +204,9 @@ def layer_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
 
 
 def storage(repeats: int) -> str:
-    """Both dtypes, each with matrices that lie row by row and column by column."""
+    """A pass in both dtypes, each with row-major and column-major matrices."""
     lines = []
-    with using_threads(1):  # of which alone processor seconds tell
+    with using_threads(1):  # processor seconds are meaningful only for one
         for name in ("fp32", "bf16"):
             decoder = wide_layer(DTYPES[name])
             for order in ("by row", "by column"):
@@ -234,8 +234,8 @@ def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
     about = (f"{conditions(CPU, ', '.join(backbones), counts)}; one picture, guidance on, medians "
              f"of {repeats} interleaved runs, pixels not included. All were timed with every "
              "number of threads and count with the fastest; seconds and ratios are of that "
-             "setting. "
-             "The plain loop is `benchmarks/plain_loop.py`. Made by `python benchmarks/speed.py`.")
+             "setting. The plain loop is `benchmarks/plain_loop.py`. Made by "
+             "`python benchmarks/speed.py`.")
     gone = "".join(f"\n{line}\n" for line in left_out)
     return "\n".join([f"{about}\n{gone}", *parts])
 

@@ -17,7 +17,7 @@ LABEL, FONT, QUALITY = 230, 15, 68  # px of the labels' column and of its font; 
 
 
 def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
-    """One strip of pictures a row, its label in front."""
+    """One strip of pictures per row, with its label in front."""
     width = SIDE * backbone.size[0] // backbone.size[1]
     page = Image.new("RGB", (LABEL + SHOWN * width, len(shown) * SIDE), "white")
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=FONT)

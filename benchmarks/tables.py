@@ -1,10 +1,10 @@
 """Quality tables of methods on held-out captions: the paper's, run again, and all methods.
 
-Batches are kept below RUNS/tables, as ssd_core/measure/shards.py tells: a run that was stopped goes
-on, and tables share the rows that they have in common. A table whose rows need other draft heads
-trains those that RUNS does not hold yet, on the pictures that `train self-distill` left there.
-Every table is written to benchmarks/results/NAME.md and its rows to NAME.json; SHEETS have
-pictures, too, and `methods` has plots. `run.py` is the command.
+Batches are stored below RUNS/tables (ssd_core/measure/shards.py), so that a stopped run resumes and
+tables share common rows. A table whose rows need other draft heads trains those missing in RUNS, on
+the pictures that `train self-distill` stored there. Every table is written to
+benchmarks/results/NAME.md and its rows to NAME.json; SHEETS also have pictures, and `methods` has
+plots. `run.py` is the command.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Columns = Mapping[str, Callable[[dict], str]]
 
 @dataclass(frozen=True)
 class Row:
-    """A setting, with the bundled heads or with those of a recipe; without label, its own one."""
+    """A setting with the bundled heads or those of a recipe; label: None means the method's own."""
 
     label: str
     entry: Entry
@@ -66,7 +66,7 @@ def ssd(rounds: int, k_v: int = 1, **knobs) -> SSD:
 
 
 def recipe_with(**fields) -> Recipe:
-    """What differs from the bundled heads' recipe: vertical head 1 is all that k_v = 1 uses."""
+    """The bundled heads' recipe with changes; k_v = 1 uses only vertical head 1."""
     default = {f.name: f.default for f in dataclass_fields(HeadsRecipe)}
     return tuple((name, value) for name, value in {"k_v": 1, **fields}.items()
                  if value != default[name])
@@ -122,7 +122,7 @@ TABLES = {
 
 
 def all_methods(temperatures: Sequence[float]) -> tuple[Row, ...]:
-    """AR first; at raised temperatures the methods that need no heads, without them."""
+    """All methods, AR first; at raised temperatures only methods without heads."""
     names = sorted(METHODS, key=lambda name: name != AR.name)
     own = [Entry(METHODS[name](), heads_use(name) != UNUSED) for name in names]
     bare = [Entry(METHODS[name](), False) for name in names if heads_use(name) == HELPFUL]
@@ -135,7 +135,7 @@ def all_methods(temperatures: Sequence[float]) -> tuple[Row, ...]:
 
 
 def heads_of(recipe: Recipe, backbone: Backbone, bundled: str, runs: Path) -> DraftHeads | None:
-    """The bundled heads, or a recipe's; those that RUNS does not hold are trained first."""
+    """The bundled heads or a recipe's, which are trained first if RUNS lacks them."""
     if not recipe:
         return None if bundled == "none" else load_heads(bundled, backbone)
     name = "-".join(f"{key}={value}" for key, value in recipe)
@@ -150,7 +150,7 @@ def heads_of(recipe: Recipe, backbone: Backbone, bundled: str, runs: Path) -> Dr
 
 @dataclass
 class Outcome:
-    """The measured rows of a table in order, pictures of each, and why others are left out."""
+    """The measured rows of a table in order, their pictures, and reasons for missing rows."""
 
     rows: list[dict]
     tokens: list[torch.Tensor]  # each [SHOWN, R, C]
@@ -216,7 +216,7 @@ def page(name: str, title: str, trial: Trial, outcome: Outcome, pictures: Sequen
 
 
 def caption(row: dict, name: str) -> str:
-    """Its label beside a strip of pictures."""
+    """The label of a row's strip of pictures."""
     more = f", {row['verdict']}, {row['passes']:.0f} passes" if name == ALL_METHODS else ""
     return row["method"] + more
 

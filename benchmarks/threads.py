@@ -25,7 +25,7 @@ from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.engine.methods import AR, SSD, Exact
 
 METHODS = {"ar": AR(), "ssd": SSD(), "exact": Exact()}
-CHOSEN = "chosen by each run"  # how many; in all other settings every step has torch's number
+CHOSEN = "chosen by each run"  # the number; in all other settings every step has torch's
 SETTINGS = {CHOSEN: {}, "library's own (active for a while)": {},
             "active": {"OMP_WAIT_POLICY": "active"},
             "passive": {"OMP_WAIT_POLICY": "passive"},
@@ -34,7 +34,7 @@ BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile
 
 
 def seconds(method: str, pictures: int, chosen: bool = False) -> list[float]:
-    """Wall-clock seconds of each picture, after one that is not counted."""
+    """Wall-clock seconds of each picture, after a warm-up picture."""
     backbone = load_backbone("postcard", "cpu", "fp32")
     heads, each = load_heads("postcard", backbone), []
     for seed in range(pictures + 1):

@@ -1,7 +1,7 @@
 """The same random weights in transformers' own classes, drawn by transformers' own `generate`.
 
-Tensors are shared with the backbone where the layout allows it. Only what draws a picture gets the
-weights: the parts that see pictures stay as small as they can be.
+Tensors are shared with the backbone if the layout allows it. Only the parts that draw a picture get
+the weights; the vision encoders stay as small as possible.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def text_config(backbone: Backbone, ids: int, theta: float) -> dict:
 
 
 def decoder_weights(backbone: Backbone, prefix: str) -> dict[str, torch.Tensor]:
-    """The layers and the final norm in Hugging Face's names; views of the matrices but for q, k."""
+    """Layers and final norm under Hugging Face's names; q and k are copies, the others views."""
     s, weights = backbone.decoder.shape, {f"{prefix}norm.weight": backbone.norm}
     for i, layer in enumerate(backbone.decoder.layers):
         at = f"{prefix}layers.{i}."
@@ -47,7 +47,7 @@ def decoder_weights(backbone: Backbone, prefix: str) -> dict[str, torch.Tensor]:
 
 
 def halved(rows: torch.Tensor, head_dim: int) -> torch.Tensor:
-    """Rows of q or k with rotary pairs as neighbours -> the first of all pairs, then the second."""
+    """Reorder rows of q or k from neighbouring rotary pairs to first halves, then second halves."""
     return rows.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
 
 
@@ -59,7 +59,7 @@ def assigned(model: torch.nn.Module, weights: dict[str, torch.Tensor]) -> torch.
 
 
 def janus(backbone: Janus) -> torch.nn.Module:
-    """Also gives the backbone the table of embeddings that transformers' aligner computes."""
+    """Janus in transformers; the backbone gets the embeddings that its aligner computes."""
     words = len(backbone.word_embedding)
     config = transformers.JanusConfig(
         text_config={"model_type": "llama", **text_config(backbone, words, 1e4)},
@@ -87,7 +87,7 @@ def janus(backbone: Janus) -> torch.nn.Module:
 
 @torch.no_grad()
 def sharpened_codes(model: torch.nn.Module, backbone: Janus) -> None:
-    """Codes that tell on what follows, as in random_backbones.py, through the model's aligner."""
+    """Code embeddings that influence the next tokens, as in random_backbones.py, by the aligner."""
     draws = torch.Generator(backbone.device).manual_seed(0)
     codes = model.model.generation_embeddings.weight
     codes.normal_(generator=draws)
@@ -140,7 +140,7 @@ def janus_loop(backbone: Janus, model: torch.nn.Module, branches: list[list[int]
 
 def emu3_loop(backbone: Emu3, model: torch.nn.Module, branches: list[list[int]], cfg: float,
               greedy: bool, cache: str) -> Callable[[], torch.Tensor]:
-    """`generate` as its documentation has it: guidance in a second pass, ids constrained."""
+    """`generate` as in its documentation: guidance in a second pass, constrained ids."""
     ids, negative = (torch.tensor([row], device=backbone.device) for row in branches)
     grid, words = backbone.grid, len(backbone.word_embedding)
     picture = list(range(words, words + backbone.codes))

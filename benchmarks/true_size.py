@@ -3,9 +3,9 @@
     python benchmarks/true_size.py [NAME ...] [--device cuda] [--out FILE.md]
     python benchmarks/true_size.py --scaled          (the default on a CPU: rows made small)
 
-Random weights take as long as trained ones, so passes and seconds are true; which drafts are
-accepted is not, and nothing is said about it. Where AR would take too long its first and its last
-rows are run and the rest is interpolated, marked "~".
+Random weights take as long as trained ones, so passes and seconds are realistic; acceptance rates
+are not, and are not reported. If AR would take too long, only its first and last rows are run and
+the rest is interpolated, marked "~".
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WIDTH_HEAD = ["backbone", "cells of a pass", "ms", "single-cell passes", "GB/s",
 
 @dataclass(frozen=True)
 class Run:
-    """What one method took for a picture. seconds: without pixels; whole: nothing interpolated."""
+    """The cost of a picture by one method. seconds: without pixels; whole: not interpolated."""
 
     passes: int
     seconds: float
@@ -60,14 +60,14 @@ class Run:
 
 
 def synchronised(device: torch.device) -> float:
-    """Wall-clock seconds, after all that a card has been given is done."""
+    """Wall-clock seconds, after the card has finished its queue."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
 def copy_bandwidth(device: torch.device, repeats: int = 10) -> float:
-    """Bytes a second that a plain copy reads and writes: the best of a few."""
+    """Bytes a second that a plain copy reads and writes: the best of several."""
     size = COPY_BYTES.get(device.type, 1 << 28)
     source = torch.zeros(size, dtype=torch.uint8, device=device)
     target, seconds = torch.empty_like(source), []
@@ -83,7 +83,7 @@ def parameter_bytes(*weights: torch.Tensor) -> int:
 
 
 def read_bytes(backbone: Backbone, rows: int, slots: int) -> int:
-    """What a pass must read at least: layers, norm and image head, keys and values so far."""
+    """The bytes a pass must read: layers, norm, image head, and keys and values so far."""
     ends = [weight for name, weight in backbone.named_parameters()
             if name.split(".")[0] in ("decoder", "norm", "projection", "head")]
     s = backbone.decoder.shape
@@ -109,7 +109,7 @@ def pass_by_width(backbone: Backbone, repeats: int, copied: float) -> list[dict]
 
 def pass_seconds(backbone: Backbone, cache, start: int, cells: int,
                  repeats: int) -> Iterator[float]:
-    """Seconds of each of so many passes, after one that does not count."""
+    """Seconds of each of several passes, after a warm-up pass."""
     x = backbone.embed(torch.zeros(cache.keys.shape[1], cells, dtype=torch.long,
                                    device=backbone.device))
     for repeat in range(repeats + 1):
@@ -123,7 +123,7 @@ def pass_seconds(backbone: Backbone, cache, start: int, cells: int,
 
 def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, first: int = 0,
            last: int | None = None) -> tuple[int, float]:
-    """(passes, seconds) of rows first..last-1 behind random rows; the prefill counts in neither."""
+    """(passes, seconds) of rows first..last-1 below random rows, without the prefill."""
     grid = backbone.grid
     above = torch.randint(backbone.codes, (1, grid.rows, grid.columns), device=backbone.device)
     run = generate(backbone, PROMPT, method, heads, Sampling(seed=1), keep=above, keep_rows=first,
@@ -140,7 +140,7 @@ def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, 
 
 
 class Held(Peak):
-    """Bytes held at most since `again`, of all that came since this was made."""
+    """The peak since `again` of the bytes allocated since construction."""
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
@@ -155,10 +155,10 @@ def whole_run(backbone: Backbone, memory: Held, method: Method,
 
 
 def ar_run(backbone: Backbone, memory: Held, limit: float) -> Run:
-    """AR whole where that takes at most `limit` seconds, else from its first and last rows.
+    """A whole AR run if it takes at most `limit` seconds, else an estimate from both ends.
 
-    A pass takes longer the more slots it looks back on, in proportion: the mean of both ends is
-    that of the picture.
+    The time of a pass grows linearly with the slots it attends to, so the mean of the first and the
+    last rows is that of the picture.
     """
     decode(backbone, AR(), last=1)  # warm-up
     memory.again()
@@ -171,7 +171,7 @@ def ar_run(backbone: Backbone, memory: Held, limit: float) -> Run:
 
 
 def pixel_seconds(backbone: Backbone) -> float:
-    """Decoding one picture's tokens, after one that does not count."""
+    """Seconds to decode one picture's tokens, after a warm-up."""
     tokens = torch.randint(backbone.codes, (1, backbone.grid.rows, backbone.grid.columns),
                            device=backbone.device)
     for _ in range(2):
@@ -183,7 +183,7 @@ def pixel_seconds(backbone: Backbone) -> float:
 
 
 def best_run(run: Callable[[], Run], device: torch.device) -> Run:
-    """The fastest of a run with one thread and with all; on a card there is one."""
+    """The faster of a run with one thread and with all; on a card there is only one run."""
     tried = []
     for threads in thread_counts(device):
         with using_threads(threads):
@@ -193,7 +193,7 @@ def best_run(run: Callable[[], Run], device: torch.device) -> Run:
 
 def measure(row: KnownBackbone, device: torch.device, dtype: torch.dtype, copied: float,
             args: argparse.Namespace) -> dict:
-    """Everything about one row of the catalogue; AR and SSD each with its best threads."""
+    """All figures of one row of the catalogue; AR and SSD each with its best threads."""
     memory = Held(device)
     backbone = random_backbone(row, device, dtype)
     preset = backbone.preset

@@ -1,4 +1,4 @@
-"""Passes of a decoder as wide and deep as Janus-Pro-1B, by width and dtype, and what they come to.
+"""Passes of a decoder as wide and deep as Janus-Pro-1B, by width and dtype, and their total time.
 
     python benchmarks/wide_passes.py
 
@@ -42,7 +42,7 @@ def backbone_in(precision: str) -> Backbone:
 
 @torch.inference_mode()
 def pass_ms(backbone: Backbone, cells: int, threads: int, repeats: int) -> float:
-    """The fastest of a few passes over so many cells, after one that does not count."""
+    """Milliseconds of the fastest of a few passes over so many cells, after a warm-up pass."""
     cache, times = backbone.new_cache(2, SLOTS), []
     x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
     with using_threads(threads):

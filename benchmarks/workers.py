@@ -1,4 +1,4 @@
-"""What workers gain and cost on this machine: pictures a minute by one process and by workers.
+"""The gain and cost of workers on this machine: pictures a minute by one process and by workers.
 
     python benchmarks/workers.py --workers 1,2
 
@@ -36,7 +36,7 @@ BUSY = "**Other programs kept the cores busy: these seconds tell nothing about t
 
 
 class Apart(Wanted):
-    """Workers of their own even where one is enough, to see what Ray costs."""
+    """Separate workers even if one is enough, to measure the cost of Ray."""
 
     @property
     def apart(self) -> bool:
@@ -44,7 +44,7 @@ class Apart(Wanted):
 
 
 def seconds(wanted: Wanted, pictures: int, batch: int) -> tuple[float, float]:
-    """(until a worker has loaded, for drawing) of one run into an empty folder."""
+    """(seconds until a worker has loaded, seconds for drawing) of one run into an empty folder."""
     orders = [ToDraw(n, fresh_caption(PROMPT_SEED + n, 0), f"{n}.png") for n in range(pictures)]
     start = time.perf_counter()
     loaded = (replace(MODELS, device="meta") if wanted.apart else MODELS).load()

@@ -1,6 +1,6 @@
 """Pictures of the app's tabs for the README, from the app itself in a headless Chromium.
 
-The folder for what the app saves is to be seen in them: choose one that may be.
+The pictures show the path of the app's output folder: choose one that may be public.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ STEPS = {"create": draw, "race": race, "redo": redo, "seeds": finished_seeds, "h
 
 
 def save(page: Page, path: Path, whole: bool = True) -> None:
-    """The page (or what is in sight of it) as a small palette PNG, cut where it is very long."""
+    """Save the page (or its visible part) as a small palette PNG, cropped if it is very long."""
     page.mouse.move(0, 0)
     if whole:
         page.evaluate("window.scrollTo(0, 0)")

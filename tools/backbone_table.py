@@ -31,7 +31,7 @@ def repositories(row: KnownBackbone) -> str:
 
 
 def pixels(row: KnownBackbone) -> str:
-    """The size that is drawn by default, and how many others are legal."""
+    """The default size, and how many others are allowed."""
     others = {"Lumina-mGPT": len(sizes_for(row.size[0])), "Emu3": len(RATIOS)}.get(row.family, 1)
     more = f" and {others - 1} other shapes" if others > 1 else ""
     return "{}x{}".format(*row.size) + more
@@ -43,7 +43,7 @@ def schedule(preset: Preset) -> str:
 
 
 def memory(row: KnownBackbone, dtype: str) -> str:
-    """GiB of one picture by `rows` at the preset, with guidance."""
+    """GiB for one picture by `rows` with the preset and guidance."""
     return f"{fit(row, Rows(), dtype=dtype, device='meta').needed / 2**30:.1f}"
 
 
@@ -56,7 +56,7 @@ def cells(row: KnownBackbone) -> list[str]:
 
 
 def pages() -> dict[Path, str]:
-    """The page with its table as it should be."""
+    """The page with its table up to date."""
     before, _, after = rows_of(PAGE.read_text(encoding="utf-8"), f"| {COLUMNS[0]} |")
     rows = "".join(f"| {' | '.join(line)} |\n" for line in map(cells, CATALOGUE.values()))
     return {PAGE: before + rows + after}

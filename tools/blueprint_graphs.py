@@ -15,7 +15,7 @@ RESULTS = ("images", "tokens", "stats", "report")  # of the sampler and of Finis
 @dataclass
 class Blueprint:
     """inputs: (name, node, its input); outputs: (name, node, its output). What is not named stays
-    inside. aliases: further words by which the search finds it.
+    inside. aliases: further words that find it in the search.
     """
 
     description: str
@@ -25,12 +25,12 @@ class Blueprint:
     outputs: list[tuple[str, str, int]] = field(default_factory=list)
 
     def take(self, node: str, *names: str, **renamed: str) -> None:
-        """Let the subgraph have these inputs of a node; renamed: the node's name of each."""
+        """Make these inputs of a node inputs of the subgraph; renamed: the node's name of each."""
         pairs = {**dict(zip(names, names, strict=True)), **renamed}
         self.inputs += [(shown, node, name) for shown, name in pairs.items()]
 
     def give(self, node: str, *names: str) -> None:
-        """Let the subgraph have the first outputs of a node."""
+        """Make the first outputs of a node outputs of the subgraph."""
         self.outputs += [(name, node, n) for n, name in enumerate(names)]
 
 
@@ -85,7 +85,7 @@ BLUEPRINTS: dict[str, Callable[[], Blueprint]] = {
 
 
 def complaints(name: str, folder: Path) -> list[str]:
-    """What a saved blueprint says otherwise than its graph, or lacks."""
+    """How a saved blueprint differs from its graph."""
     path, made = folder / f"{name}.json", BLUEPRINTS[name]()
     wanted = [[slot[0] for slot in made.inputs], [slot[0] for slot in made.outputs]]
     if path.exists():

@@ -1,4 +1,4 @@
-"""Make `subgraphs/`: each graph as one subgraph node, as ComfyUI's page publishes it."""
+"""Make `subgraphs/`: each graph as one subgraph node, as published by ComfyUI's page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FOLD = """([ids, inputs, outputs, title]) => {
 
 
 def tidy(workflow: dict, name: str, made: Blueprint) -> dict:
-    """With the registry's id and where the page lists it; ids are the same at every making."""
+    """Add the registry's id and the category; replace random ids by reproducible ones."""
     inside, = workflow["definitions"]["subgraphs"]
     for node in inside["nodes"]:
         if node["type"].startswith("SSD_"):

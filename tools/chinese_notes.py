@@ -1,4 +1,4 @@
-"""The notes of `workflows/` in Chinese, which stand below the English ones.
+"""The Chinese notes of `workflows/`, which follow the English ones.
 
 chinese_notes.json has their paragraphs by workflow.
 """
@@ -12,6 +12,6 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 def bilingual(name: str, text: str) -> str:
-    """The note of a workflow with its Chinese below it."""
+    """The note of a workflow, followed by its Chinese translation."""
     chinese = json.loads(FILE.read_text(encoding="utf-8")).get(name)
     return "\n\n".join([text, "---", *chinese]) if chinese else text

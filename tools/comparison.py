@@ -1,4 +1,4 @@
-"""The README's comparison: what its command `compare` saves, with fewer colours."""
+"""The README's comparison: the picture that its command `compare` saves, with fewer colours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The contact sheet: painted postcards above, the backbone's own below, by AR and by SSD.
 
-CROPS shows the brush strokes from near: of the same pictures as painted, through the tokenizer and
-by AR.
+CROPS is a second sheet of enlarged details: the same pictures as painted, through the tokenizer
+and by AR.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALLER = 2  # how many times the sheet is reduced
 
 
 def crops(rows: list[np.ndarray]) -> Image.Image:
-    """The same part of every picture uint8 [n, H, W, 3], enlarged; a row each."""
+    """The same part of every picture uint8 [n, H, W, 3], enlarged; a row for each."""
     left, upper, right, lower = CROP
     strips = [np.concatenate(list(row[:, upper:lower, left:right]), axis=1) for row in rows]
     page = Image.fromarray(np.concatenate(strips))

@@ -1,6 +1,6 @@
 """Thumbnails of the app's examples, drawn by `postcard` itself.
 
-Each is the first picture from seed 0 on that shows all that its prompt claims once it is filled in.
+Each is the first picture, from seed 0 on, that shows everything its expanded prompt claims.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> None:
 
 
 def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:
-    """The lowest seed whose picture shows all that the filled-in prompt claims, and the picture."""
+    """The lowest seed whose picture shows all claims of the expanded prompt, and the picture."""
     for seed in count():
         request = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
                           expand=True)

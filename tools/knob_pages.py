@@ -1,9 +1,9 @@
-"""What follows from the nodes' schemas and the knobs' descriptions: locales, help pages, inputs.
+"""Texts made from the nodes' schemas and the knobs' descriptions: locales, help pages, inputs.
 
-locales/en/nodeDefs.json is the schemas' own texts; locales/zh/nodeDefs.json is written by hand, but
-for the knobs. In the help pages of web/docs the line of every knob is its tooltip in the page's
-language, and its legal values. tests/nodes/golden_inputs.json remembers which inputs the nodes have
-had; new ones are added to it, and nothing in it is ever changed.
+locales/en/nodeDefs.json has the schemas' own texts; locales/zh/nodeDefs.json is written by hand,
+except for the knobs. In the help pages of web/docs the line of a knob is its tooltip in the page's
+language and its allowed values. tests/nodes/golden_inputs.json lists all inputs that the nodes ever
+had; new ones are appended, and nothing in it ever changes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def schemas() -> dict:
 
 
 def chinese_locale(english: dict) -> dict:
-    """The texts that there are, with those of the knobs made anew."""
+    """The existing Chinese texts, with those of the knobs made anew."""
     locale = read(locale_file("zh"))
     for node, texts in locale.items():
         if node in NODES:
@@ -73,13 +73,15 @@ def chinese_locale(english: dict) -> dict:
 
 
 def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
-    """The text of another widget; one that lists methods says what these promise."""
+    """The text of another widget; for a list of methods, what these promise."""
     return {**known, "tooltip": PROMISES.get(tooltip, known["tooltip"])}
 
 
 def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
-    """The Chinese name and tooltip of a widget, which says what its English tooltip says: perhaps
-    whose knob it is, the help, and perhaps what -1 stands for."""
+    """The Chinese name and tooltip of a widget, with the parts of its English tooltip.
+
+    These are, if present, the owning methods, the help, and the meaning of -1.
+    """
     words = KNOB_WORDS.get(knob.name)
     if words is None:
         return {"name": knob.name, "tooltip": tooltip}
@@ -94,7 +96,7 @@ def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
 
 
 def page(language: str, node: str, texts: dict) -> str:
-    """The help page of a node with the lines of its knobs as they should be, each in its place."""
+    """The help page of a node with the lines of its knobs up to date."""
     before, inputs, after = re.split("^(?=## )", page_file(language, node).read_text(
         encoding="utf-8"), maxsplit=2, flags=re.MULTILINE)
     written = {match[1]: match[0] for match in LINES[language].finditer(inputs)}
@@ -116,7 +118,7 @@ def line(language: str, widget: str, knob: Described, texts: dict) -> str:
 
 
 def list_line(language: str, widget: str, texts: dict) -> str:
-    """The line of a list of methods: what they promise."""
+    """The line of a list of methods, with what they promise."""
     if language == "en":
         return f"- **{widget}**: {texts['tooltip']}"
     return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}"
@@ -126,7 +128,7 @@ def list_line(language: str, widget: str, texts: dict) -> str:
 
 
 def golden_inputs(inputs: dict) -> dict:
-    """The inputs that nodes have had, and behind them those that are new."""
+    """The inputs that nodes ever had, followed by the new ones."""
     golden = read(GOLDEN)
     for node, kinds in inputs.items():
         for kind, now in kinds.items():
@@ -138,14 +140,14 @@ def golden_inputs(inputs: dict) -> dict:
 
 
 def require_words() -> None:
-    """Two texts of a knob cannot be made: its label in the app, and the Chinese."""
+    """Raise an error if a knob lacks its label in the app or its Chinese texts."""
     for name in sorted({knob.name for knob in KNOBS.values()} - set(KNOB_WORDS)):
         raise SystemExit(f"knob {name} has no words: add them at the end of KNOB_WORDS in "
                          "ssd_core/front/knob_words.py")
 
 
 def pages() -> dict[Path, str]:
-    """Every file that this writes, as it should be."""
+    """The contents of every file that this module writes."""
     require_words()
     known = schemas()
     locales = {"en": known["texts"], "zh": chinese_locale(known["texts"])}

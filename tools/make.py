@@ -1,9 +1,9 @@
-"""Make what follows from the code: texts, workflows and pictures; --check only compares.
+"""Make all files that follow from the code: texts, workflows, pictures; --check only compares.
 
     python tools/make.py texts                      after a change to a node, a method or a knob
     python tools/make.py workflows [NAME ...]       after a change to tools/workflow_graphs.py
     python tools/make.py blueprints [NAME ...]      after a change to tools/blueprint_graphs.py
-    python tools/make.py pictures [NAME ...]        after a change to what they show
+    python tools/make.py pictures [NAME ...]        after a change to their content
 
 texts: locales, help pages, the list of inputs that saved workflows rely on, new widgets in the
 workflows, the workflow inside PNGs, tables of the documents; needs neither ComfyUI nor a browser.
@@ -41,7 +41,7 @@ TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, padding, w
 
 
 def stale(texts: dict[Path, str]) -> dict[Path, str]:
-    """Of these files those that say something else, as they should be."""
+    """The files whose contents differ from these, with the contents they should have."""
     return {path: text for path, text in texts.items()
             if not path.exists() or path.read_text(encoding="utf-8") != text}
 
@@ -51,7 +51,7 @@ def name(path: Path) -> str:
 
 
 def texts(names: list[str], check: bool) -> list[str]:
-    """Write what is stale; with `check` return its names."""
+    """Write the stale files; with `check` only return a line for each."""
     changed = []
     for maker in TEXTS:
         for path, text in stale(maker.pages()).items():

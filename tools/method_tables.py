@@ -1,7 +1,7 @@
 """Tables of methods.md and contract.md that list methods and knobs.
 
-A method's row is written by hand, for it tells what was measured; a method without one gets a row
-of what its class says. The table of all knobs is made of their descriptions.
+A method's row is written by hand, because it has measured figures; a method without a row gets one
+from its class. The table of all knobs is made from their descriptions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ METHOD_HEAD, VERDICT_HEAD, KNOB_HEAD = "| method |", "| verdict |", "| name |"
 
 
 def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
-    """A page up to the rows of the table with this head, its rows, and what follows."""
+    """A page in three parts: up to the rows of the table with this head, the rows, the rest."""
     lines = text.splitlines(keepends=True)
     matches = [n for n, line in enumerate(lines) if line.startswith(head)]
     if not matches:
@@ -31,7 +31,7 @@ def rows_of(text: str, head: str) -> tuple[str, list[str], str]:
 
 
 def first_code(row: str) -> str:
-    """What stands in the first `backticks`."""
+    """The text in the first `backticks`."""
     return row.split("`")[1]
 
 
@@ -39,7 +39,7 @@ def first_code(row: str) -> str:
 
 
 def with_methods(text: str) -> str:
-    """The table of methods, with a row for each that has none."""
+    """The table of methods, with a new row for each missing method."""
     before, rows, after = rows_of(text, METHOD_HEAD)
     known = {first_code(row) for row in rows}
     return before + "".join([*rows, *(method_row(name) for name in METHODS
@@ -55,7 +55,7 @@ def method_row(name: str) -> str:
 
 
 def with_verdicts(text: str) -> str:
-    """The table of verdicts; what a row says behind its methods stays."""
+    """The table of verdicts with up-to-date methods; the rest of each row stays."""
     before, rows, after = rows_of(text, VERDICT_HEAD)
     return before + "".join(map(verdict_row, rows)) + after
 
@@ -85,7 +85,7 @@ def knob_row(knob: Described) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Both pages as they should be."""
+    """Both pages with their tables up to date."""
     methods, contract = DOCS / "methods.md", DOCS / "contract.md"
     return {methods: with_knobs(with_methods(methods.read_text(encoding="utf-8"))),
             contract: with_verdicts(contract.read_text(encoding="utf-8"))}

@@ -1,4 +1,4 @@
-"""New widgets in workflows and blueprints, behind what is saved, with the schemas' values; notes.
+"""Adds new widgets to workflows and blueprints with the schemas' values, and updates notes.
 
 ComfyUI's page does the same when it opens and saves a workflow. It finds saved values by their
 position, so a new widget must be the last of its node; knob_pages.py refuses any other.
@@ -20,7 +20,7 @@ OPTIONAL = 7  # the shape of an optional input's dot
 
 
 def padded(workflow: dict, api: dict, widgets: dict[str, list[dict]]) -> None:
-    """Append to a workflow and to its API form what their nodes lack."""
+    """Append the missing widgets of its nodes to a workflow and to its API form."""
     for node, widget in list(lacking(workflow["nodes"], widgets)):
         append(node, widget)
         saved = api[str(node["id"])]["inputs"]
@@ -28,7 +28,7 @@ def padded(workflow: dict, api: dict, widgets: dict[str, list[dict]]) -> None:
 
 
 def lacking(nodes: list[dict], widgets: dict[str, list[dict]]) -> Iterator[tuple[dict, dict]]:
-    """Every node, with each widget that its type has and its saved values lack."""
+    """(node, widget) for each widget that a saved node lacks."""
     for node in nodes:
         known = node.get("widgets_values_named", {})
         for widget in widgets.get(node["type"], ()):
@@ -52,7 +52,7 @@ def write_note(workflow: dict, text: str) -> None:
 
 
 def as_saved(value: Any) -> Any:
-    """As JavaScript writes a number: 1.0 is 1."""
+    """A number as JavaScript writes it: 1.0 becomes 1."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -61,19 +61,19 @@ def text_of(content: dict) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every workflow with its API form, and every blueprint, as they should be."""
-    widgets, texts = schemas()["widgets"], {}
+    """Every workflow with its API form, and every blueprint, with all widgets."""
+    widgets, contents = schemas()["widgets"], {}
     for path in sorted(WORKFLOWS.glob("*.json")):
         other = API_FORMS / path.name
         workflow, api = read(path), read(other)
         padded(workflow, api, widgets)
         if path.stem in GRAPHS:
             write_note(workflow, GRAPHS[path.stem]().nodes["note"][2]["text"])
-        texts |= {path: text_of(workflow), other: text_of(api)}
+        contents |= {path: text_of(workflow), other: text_of(api)}
     for path in sorted(SUBGRAPHS.glob("*.json")):
         blueprint = read(path)
         for subgraph in blueprint["definitions"]["subgraphs"]:
             for node, widget in list(lacking(subgraph["nodes"], widgets)):
                 append(node, widget)
-        texts[path] = text_of(blueprint)
-    return texts
+        contents[path] = text_of(blueprint)
+    return contents

@@ -1,4 +1,4 @@
-"""The pictures of the documents and of the app's examples: which script makes them, and how."""
+"""The pictures of the documents and of the app's examples, and the scripts that make them."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A real run as its live preview shows it: an animated WebP or GIF, or the messages themselves.
+"""Film of a real run as its live preview shows it: an animated WebP or GIF, or the messages.
 
     python tools/preview_film.py --methods ar,ssd:rounds=2 --out docs/race.webp
     python tools/preview_film.py --methods exact --overlay --speed 0.125 --out docs/rows.webp
     python tools/preview_film.py --methods exact --stop-at-row 6 --messages interrupted.json
 
-The pictures are taken of the real page in Chromium (preview_page.py), at the moments of the run's
-own clock. For the film every pass is shown; --messages keeps to the share of time that the preview
-has in an application.
+The frames are screenshots of the real page in Chromium (preview_page.py) at times of the run's own
+clock. The film shows every pass; --messages limits the preview to its usual share of the run's
+time.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ FEED = """async (messages) => {
 
 
 class EveryPass(Preview):
-    """Shows everything, whatever it costs: the film's clock does not count it."""
+    """Shows every pass at any cost, which the film's clock does not count."""
 
     def _left(self, share: float = 1.0) -> float:
         return math.inf
 
 
 @dataclass(frozen=True)
-class Told:
-    """A message and the second of its run's own clock at which it came."""
+class TimedMessage:
+    """A message and the second of its run's own clock at which it was sent."""
 
     seconds: float
     message: dict
 
 
-def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
-    """Run all methods beside each other and note what their previews tell, in order of time."""
+def record(args: argparse.Namespace, kind: type[Preview]) -> list[TimedMessage]:
+    """Run all methods interleaved and return their previews' messages in order of time."""
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.backbone, backbone)
     named = [(label, method.resolve(backbone.preset)) for label, method in args.methods]
@@ -58,7 +58,7 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
     clock, messages = [0.0] * len(named), []
 
     def sender(panel: int) -> Any:
-        return lambda message: messages.append(Told(clock[panel], message))
+        return lambda message: messages.append(TimedMessage(clock[panel], message))
 
     screens = [kind(backbone, method, sender(panel), label=label, pictures=args.batch,
                     node="1", panel=panel) for panel, (label, method) in enumerate(named)]
@@ -74,7 +74,7 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[Told]:
     return sorted(messages, key=lambda timed: timed.seconds)
 
 
-def film(messages: list[Told], args: argparse.Namespace) -> list[Image.Image]:
+def film(messages: list[TimedMessage], args: argparse.Namespace) -> list[Image.Image]:
     """Frames of the page, args.fps a second at args.speed of the real pace."""
     step, frames = args.speed / args.fps, []
     with served() as address, browser() as running:
@@ -94,7 +94,7 @@ def film(messages: list[Told], args: argparse.Namespace) -> list[Image.Image]:
 
 
 def save(frames: list[Image.Image], args: argparse.Namespace) -> None:
-    """All frames in the size of the largest; the last one stays for a while."""
+    """Save all frames in the size of the largest; the last one stays for a while."""
     size = tuple(max(sides) for sides in zip(*(frame.size for frame in frames), strict=True))
     sheets = [Image.new("RGB", size, frames[0].getpixel((0, 0))) for _ in frames]
     for sheet, frame in zip(sheets, frames, strict=True):

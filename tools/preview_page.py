@@ -22,7 +22,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Files of the repository; silent, and sure of what a script is on every system."""
+    """Serves the repository's files; logs nothing, and knows the type of .js on every system."""
 
     extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}
 

@@ -1,8 +1,8 @@
-"""The tables of docs/scale.md: hours and bytes of making draft heads, computed and not measured.
+"""The tables of docs/scale.md: hours and bytes to make draft heads, computed and not measured.
 
-A pass takes as long as its launches, as reading weights and cache, or as its products, whichever is
-longest. Launches are those counted in results/launches.md; sizes and memory come from the
-catalogue and from `fit`; what a card does is its data sheet's, less what is never reached. Starting
+The time of a pass is the longest of its launches, of reading weights and cache, and of its matrix
+products. Launches are those counted in results/launches.md; sizes and memory come from the
+catalogue and from `fit`; the speed of a card is a realistic share of its data sheet's. Starting
 programs, loading weights, reading prompts and writing files are left out.
 """
 
@@ -59,13 +59,13 @@ def launches() -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Work:
-    """What one backbone asks of the card."""
+    """The work of one backbone on a card."""
 
     row: KnownBackbone
 
     @property
     def matrices(self) -> int:
-        """Parameters that every cell is multiplied with: the layers and the image head."""
+        """The number of parameters that each cell is multiplied with: layers and image head."""
         return figures_of_row(self.row).matrices + self.row.codes * self.row.shape.hidden
 
     @property
@@ -86,7 +86,7 @@ class Work:
 
     @property
     def at_once(self) -> int:
-        """Pictures of a batch, as `train self-distill` chooses them; 0 where not one fits."""
+        """The batch size that `train self-distill` chooses; 0 if not even one picture fits."""
         free, pictures = MEMORY - TAKEN, MOST_AT_ONCE
         while pictures and self.drawing_bytes(pictures) > free:
             pictures //= 2
@@ -111,7 +111,7 @@ class Work:
     # Learning
 
     def learning_bytes(self) -> float:
-        """On a card: the backbone, the heads with their optimizer, activations of a part."""
+        """Bytes on a card: the backbone, the heads with their optimizer, activations of a part."""
         figures = figures_of_row(self.row)
         slots = self.row.prompt_slots + self.row.grid.slots
         at_once = max(1, CELLS_AT_ONCE // self.row.grid.cells)
@@ -141,7 +141,7 @@ def duration(hours: float) -> str:
 
 
 def card_table() -> list[list[str]]:
-    """What the figures take the card to do."""
+    """The assumed speed of each card."""
     return [[NAME, gigabytes(MEMORY), f"{gigabytes(BANDWIDTH)}/s", f"{PRODUCTS / 1e12:.0f} TFLOP/s",
              f"{REACHED * 100:.0f} %"]]
 
@@ -160,7 +160,7 @@ def night_table() -> list[list[str]]:
 
 
 def bytes_table() -> list[list[str]]:
-    """What each backbone needs where, whatever the number of cards."""
+    """The bytes that each backbone needs, for any number of cards."""
     works = [Work(CATALOGUE[name]) for name in BACKBONES]
     return [[work.row.name, *map(gigabytes, (
         work.drawing_bytes(1), work.learning_bytes(), work.picture_bytes(PICTURES),
@@ -172,7 +172,7 @@ TABLES = {CARD_HEAD: card_table, NIGHT_HEAD: night_table, BYTES_HEAD: bytes_tabl
 
 
 def pages() -> dict[Path, str]:
-    """The page with its tables as they should be."""
+    """The page with its tables up to date."""
     text = PAGE.read_text(encoding="utf-8")
     for head, rows in TABLES.items():
         before, _, after = rows_of(text, f"| {head}")

@@ -1,4 +1,4 @@
-"""The README's short prompt: the same seeds, as typed above and filled in below."""
+"""The README's short prompt: the same seeds, as typed above and expanded below."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ COMMA, COLON = {"en": ", ", "zh": "、"}, {"en": ": ", "zh": "："}
 
 
 def section(language: str) -> str:
-    """A paragraph for each kind; of words that mean the same, all that are in that language."""
+    """A paragraph for each kind, with all synonyms in the language."""
     lines = [f"*{kind['name']}*{COLON[language]}{COMMA[language].join(own(kind, language))}"
              for kind in offered(KINDS, language == "zh")]
     return f"{HEADS[language]}\n" + "\n\n".join(lines) + "\n\n"
 
 
 def own(kind: dict, language: str) -> list[str]:
-    """Its phrases in a language; English ones are ASCII."""
+    """A word's phrases in a language; English ones are ASCII."""
     every = [phrase for chip in kind["chips"] for phrase in chip["phrases"]]
     return [phrase for phrase in dict.fromkeys(every) if phrase.isascii() == (language == "en")]
 

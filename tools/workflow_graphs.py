@@ -31,9 +31,9 @@ MAP = (560, 400)  # px: a map and its chart, legible
 class Graph:
     """nodes: name -> (type, column, widgets, title); links: (name, output) -> (name, input).
 
-    form: widgets that app mode shows, as (name, widget), beside what the nodes of `shown` show.
+    form: widgets that app mode shows, as (name, widget), besides those of the nodes in `shown`.
     opens_as_app: whether the graph opens in app mode. models: by node, the files of its weights.
-    sizes: by node, its least (width, height) in px, where the usual one of its type will not do.
+    sizes: by node, its smallest (width, height) in px, if not the usual one of its type.
     """
 
     thumbnail: list[str]  # nodes whose pictures make it, in order
@@ -74,13 +74,13 @@ class Graph:
         self.link(source, output, name, "images")
 
     def save(self, source: str, column: int, prefix: str) -> None:
-        """Save what a sampler draws, with its recipe."""
+        """Save the pictures of a sampler with their recipes."""
         self.add("save", "SSD_SaveImage", column, filename_prefix=prefix)
         for output, name in enumerate(("images", "tokens", "stats")):
             self.link(source, output, "save", name)
 
     def app(self, shown: list[str], **widgets: str) -> None:
-        """What app mode shows: by node, the names of its widgets; and the nodes of the results."""
+        """The content of app mode: widget names by node, and the nodes of the results."""
         self.shown = shown
         self.form = [(node, name) for node, names in widgets.items() for name in names.split()]
 
@@ -174,7 +174,7 @@ def seeds() -> Graph:
 
 
 def schedules_compared() -> Graph:
-    """A column for each number of rounds; their maps and pictures side by side at the right."""
+    """A column for each number of rounds; their maps and pictures are side by side at the right."""
     graph = Graph(["map_0", "map_2"])
     graph.note("More verification rounds repair more and take more forward passes. r = 0 only "
                "drafts; r = 1 and r = 2 verify every row once and twice. Preset *custom* uses your "
@@ -309,7 +309,7 @@ GRAPHS = {name: partial(with_chinese, name, make) for name, make in GRAPHS.items
 
 
 def complaints(name: str, folder: Path) -> list[str]:
-    """What a saved workflow says otherwise than its graph, or lacks."""
+    """How a saved workflow differs from its graph."""
     path, graph = folder / f"{name}.json", GRAPHS[name]()
     missing = [f"{file.name} is missing" for file in (path, path.with_suffix(".jpg"))
             if not file.exists()]

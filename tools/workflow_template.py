@@ -1,4 +1,4 @@
-"""The workflow inside PNGs: a copy of the quick start, and one node a kind that sets a method."""
+"""The workflow inside PNGs: a copy of the quick start, and each kind of node that sets a method."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ PAINTED = """() => [...document.querySelectorAll(".ssd-pixels")].every((canvas) 
 
 
 def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
-    """(workflow, API form, node ids by name), as the page has them."""
+    """(workflow, API form, node ids by name) from ComfyUI's page."""
     workflow, ids = json.loads(page.page.evaluate(
         BUILD, [graph.nodes, graph.links, graph.sizes, COLUMN_GAP, ROW_GAP]))
     page.frame()
@@ -87,8 +87,11 @@ def build(page: Page, graph: Graph) -> tuple[dict, dict, dict[str, str]]:
 
 
 def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
-    """Without what belongs to one window; with the registry's id, by which Manager finds us, the
-    files of the weights, and what app mode shows."""
+    """Remove the state of the window; add what the page does not save.
+
+    That is the registry's id, by which ComfyUI-Manager finds this pack, the files of the weights,
+    and the content of app mode.
+    """
     named = {id_: name for name, id_ in ids.items()}
     for node in workflow["nodes"]:
         if node["type"].startswith("SSD_"):
@@ -103,7 +106,7 @@ def tidy(workflow: dict, graph: Graph, ids: dict[str, str]) -> dict:
 
 
 def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], path: Path) -> None:
-    """The run's pictures side by side, as tall as SIDE at most."""
+    """Save the run's pictures side by side, at most SIDE px tall."""
     pictures = [still(client.image(entry))
                 for name in names for entry in run.output(ids[name])["images"]]
     sizes = {picture.size for picture in pictures}
@@ -115,7 +118,7 @@ def thumbnail(client: Client, run: Run, ids: dict[str, str], names: list[str], p
 
 
 def side_by_side(pictures: list[Image.Image]) -> Image.Image:
-    """Pictures of one size, in as many columns as come near a template's shape."""
+    """Pictures of one size, in the number of columns closest to a template's shape."""
     width, height = pictures[0].size
     across = min(range(1, len(pictures) + 1),
                  key=lambda n: abs(math.log(n * width / (-(-len(pictures) // n) * height) / 1.4)))
@@ -126,7 +129,7 @@ def side_by_side(pictures: list[Image.Image]) -> Image.Image:
 
 
 def inset(large: Image.Image, small: Image.Image) -> Image.Image:
-    """A picture before it was made larger, in a corner of what it became."""
+    """An enlarged picture with the original in a corner."""
     edge = small.width // 16
     framed = Image.new("RGB", (small.width + 2 * edge, small.height + 2 * edge), "white")
     framed.paste(small, (edge, edge))
@@ -135,7 +138,7 @@ def inset(large: Image.Image, small: Image.Image) -> Image.Image:
 
 
 def still(file: bytes) -> Image.Image:
-    """A picture; of a film, what it shows after two thirds."""
+    """A picture; of a film, the frame at two thirds."""
     with Image.open(io.BytesIO(file)) as image:
         image.seek(2 * (getattr(image, "n_frames", 1) - 1) // 3)
         return image.convert("RGB")
@@ -166,7 +169,7 @@ def make(client: Client, page: Page, name: str) -> None:
 
 @contextmanager
 def opened_page() -> Iterator[tuple[Client, Page]]:
-    """A ComfyUI with this pack, and its page."""
+    """Start a ComfyUI with this pack and open its page."""
     if "COMFYUI_PATH" not in os.environ:
         raise SystemExit("COMFYUI_PATH is not set: name a ComfyUI, and in COMFYUI_PYTHON its "
                          "Python (tests/comfyui/README.md)")
