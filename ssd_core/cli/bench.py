@@ -35,11 +35,11 @@ class Course:
     methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
                         "Separated by commas; knobs as in ssd:rounds=1. AR always runs.")
     prompt: str = flag("a red house on a lake, before the hills", "Text prompt.")
-    repeats: int = flag(3, "Measured runs of every method and number of threads, in turn.")
+    repeats: int = flag(3, "Measured runs of every method and number of threads, interleaved.")
     warmup: int = flag(1, "Unmeasured runs of every method before that.")
     batch: int = flag(1, "Pictures per run.")
-    ar_dtypes: str = flag(",".join(AR_DTYPES), "AR is timed in these dtypes too, as far as they "
-                          "load here: 'faster than AR' is against the fastest. none: only in the "
+    ar_dtypes: str = flag(",".join(AR_DTYPES), "AR is timed in these dtypes too, if they "
+                          "load here; 'faster than AR' is against the fastest. none: only in the "
                           "methods' own dtype.")
 
     def further_dtypes(self) -> list[str]:

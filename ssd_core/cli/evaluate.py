@@ -33,9 +33,9 @@ class Trial:
                               "folder of prompts.")
     batch: int | None = flag(None, f"Pictures per batch. Default: {BATCH}; for a suite up to 8, as "
                                    "memory allows.")
-    out: Path | None = flag(None, "Folder that keeps the batches, or the suite's pictures: a "
-                                  "stopped run goes on there, and more methods or prompts draw "
-                                  "only what is missing. Default: nothing is kept.")
+    out: Path | None = flag(None, "Folder for the batches, or the suite's pictures: a stopped "
+                                  "run is resumed there, and more methods or prompts draw only "
+                                  "what is missing. Default: nothing is saved.")
 
     def __post_init__(self) -> None:
         if self.batch is not None:

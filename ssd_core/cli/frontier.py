@@ -23,8 +23,8 @@ COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
 class Sweep:
     """Measurement."""
 
-    out: Path = flag(Path("runs/frontier"), "Folder for table, plots and the batches done so far.")
-    methods: str = flag("", "Only these beside AR, separated by commas; knobs as in ssd:rounds=1. "
+    out: Path = flag(Path("runs/frontier"), "Folder for table, plots and finished batches.")
+    methods: str = flag("", "Only these besides AR, separated by commas; knobs as in ssd:rounds=1. "
                             "Default: the whole sweep.")
     prompts: int = flag(256, "Number of held-out captions.")
     batch: int = flag(32, "Pictures per batch.")
@@ -35,7 +35,7 @@ class Sweep:
 
 def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
             json: Json = False) -> None:
-    """Sweep methods and knobs; an interrupted run goes on where it was."""
+    """Sweep methods and knobs; resumes an interrupted run."""
     from ..measure.frontier import entries, timed, write
     from ..measure.machine import OtherWork
     from ..measure.metrics import Trial, require_postcards

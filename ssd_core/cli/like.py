@@ -28,7 +28,7 @@ class Like:
     """Settings of another picture."""
 
     like: Path | None = flag(None, "PNG whose settings are used, from the prompt to the dtype; "
-                                   "flags that are given overrule them.")
+                                   "flags override them.")
 
 
 @dataclass(frozen=True)

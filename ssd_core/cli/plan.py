@@ -20,13 +20,13 @@ from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import shelf
 
-Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for it.",
+Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to plan for."""
+    """Backbone or grid."""
 
     backbone: str | None = flag(None, "Bundled name, file or folder (postcard by default).")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
@@ -52,7 +52,7 @@ def unloaded(path: Path) -> type[Backbone] | Backbone:
 
 @dataclass(frozen=True)
 class Expansion:
-    """What would be drawn for a prompt."""
+    """Expansion of a prompt."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
     seed: int = flag(0, "Seed of the picture.")

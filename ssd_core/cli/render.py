@@ -41,9 +41,9 @@ File = Annotated[Path, typer.Argument(
 class Rendering:
     """Output."""
 
-    out: Path = flag(Path("renders"), "Folder. Pictures that are there are not drawn again.")
+    out: Path = flag(Path("renders"), "Folder. Existing pictures are not drawn again.")
     each: int = flag(1, "Pictures of every prompt. Picture n of the run uses seed + n.")
-    batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
+    batch: int = flag(0, "Pictures per batch. 0: up to 8, as memory allows.")
     expand: bool = flag(True, EXPAND)
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Rendering:
 
 def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,
             workers: Workers, loading: Loading, json: Json = False) -> None:
-    """Draw every prompt of a file as PNGs with recipes; a stopped run goes on where it was."""
+    """Draw every prompt of a file as PNGs with recipes; resumes a stopped run."""
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())

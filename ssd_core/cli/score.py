@@ -26,7 +26,7 @@ class How:
     weights: Path | None = flag(None, "The scorer's weights: file or folder. Nothing is "
                                       "downloaded.")
     reference: Path | None = flag(None, "Folder of real pictures, for clean-fid.")
-    batch: int = flag(32, "Pictures at once.")
+    batch: int = flag(32, "Pictures per batch.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
 
 
