@@ -9,7 +9,7 @@ from ..engine.methods import AR, SSD
 from ..errors import SSDError
 from ..front.knobs import check_pictures
 from ..workers.open import crew_of
-from .options import Drawing, Json, Loading, Workers, flag
+from .options import Json, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .session import conditions, load_for, machine
 from .specs import parse_methods
@@ -20,7 +20,7 @@ COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
 
 
 @dataclass(frozen=True)
-class Sweep:
+class FrontierOptions:
     """Measurement."""
 
     out: Path = flag(Path("runs/frontier"), "Folder for table, plots and finished batches.")
@@ -33,7 +33,7 @@ class Sweep:
     plots: bool = flag(True, "Draw plots (needs matplotlib).")
 
 
-def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
+def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
             json: Json = False) -> None:
     """Sweep methods and knobs; resumes an interrupted run."""
     from ..measure.frontier import entries, timed, write
@@ -69,5 +69,5 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
     rows = write(shards, decoded, seconds, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
-    report.say(f"{sweep.out / 'frontier.md'}")
+    report.print(f"{sweep.out / 'frontier.md'}")
     report.result({"results": rows, **where})

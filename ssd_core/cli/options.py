@@ -57,7 +57,7 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class Canvas:
+class CanvasOptions:
     """Picture."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
@@ -70,7 +70,7 @@ class Canvas:
 
 
 @dataclass(frozen=True)
-class Picture(Canvas):
+class PictureOptions(CanvasOptions):
     """Picture."""
 
     batch: int = flag(1, "Number of pictures.")
@@ -130,7 +130,7 @@ class Knobs:
 
 @with_flags(sampling_knobs())
 @dataclass(frozen=True)
-class Drawing:
+class SamplingOptions:
     """Sampling."""
 
     numerics: str | None = flag(None, "Has no effect any more.", hidden=True)

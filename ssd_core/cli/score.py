@@ -39,7 +39,7 @@ def command(folder: Folder, how: How, json: Json = False) -> None:
     gallery, report = Gallery.of(folder), Reporter(json)
     scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference, note)
     scores = score(how.scorer, gallery, scoring)
-    report.say("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
+    report.print("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
                           *(f"  {line}" for line in lines(scores))]))
     report.result({"scorer": how.scorer, "folder": str(folder),
                    "pictures": len(gallery.pictures), **scores})
