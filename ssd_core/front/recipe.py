@@ -259,13 +259,13 @@ def recipe_of(path: Path, image: Image.Image) -> dict | None:
     if len(text) > MAX_CHARACTERS:
         raise damaged(path, f"{len(text):,} characters long")
     try:
-        recipe = parse_recipe(path, json.loads(text, parse_constant=refuse_constant))
+        recipe = checked(path, json.loads(text, parse_constant=refuse_constant))
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise damaged(path, first_line(error, 80)) from error
     return recipe
 
 
-def parse_recipe(path: Path, recipe: object) -> dict:
+def checked(path: Path, recipe: object) -> dict:
     """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
     another version.
     """

@@ -55,14 +55,14 @@ def moments(messages: Sequence[Mapping], overlay: bool = False, length: float | 
     cuts = np.searchsorted([seconds for seconds, _ in timeline],
                            np.linspace(0, duration, frames), side="right").tolist()
     finished = finished_pictures(messages)
-    canvases: dict[int, ReplayCanvas] = {}
+    screens: dict[int, Screen] = {}
     pending, done = 0.0, 0
     for upto, after in pairwise([*cuts, None]):
         for _, message in timeline[done:upto]:
-            take(canvases, message, finished)
+            take(screens, message, finished)
         done, pending = upto, pending + length / frames
         if upto != after:  # otherwise the next frame shows nothing new
-            yield Moment(seen(canvases, overlay), pending + (HOLD if after is None else 0))
+            yield Moment(seen(screens, overlay), pending + (HOLD if after is None else 0))
             pending = 0.0
 
 
@@ -108,7 +108,7 @@ def finished_pictures(messages: Sequence[Mapping]) -> dict[str, np.ndarray]:
             for run, strips in last.items()}
 
 
-class ReplayCanvas:
+class Screen:
     """The pictures of a run: pixels uint8 [B, H, W, 3] and the letters of their cells [B, R * C].
 
     finished: the pictures at the run's end, uint8 [B, h, W, 3].
@@ -188,17 +188,17 @@ def draw_pen(picture: np.ndarray, top: int) -> None:
     picture[top : top + max(1, len(picture) // 256)] = PEN
 
 
-def take(canvases: dict[int, ReplayCanvas], message: Mapping,
+def take(screens: dict[int, Screen], message: Mapping,
          finished: Mapping[str, np.ndarray] = MappingProxyType({})) -> None:
     if message["kind"] == "started":
-        canvases[message["panel"]] = ReplayCanvas(message, finished.get(message["run"]))
+        screens[message["panel"]] = Screen(message, finished.get(message["run"]))
     else:
-        canvases[message["panel"]].take(message)
+        screens[message["panel"]].take(message)
 
 
-def seen(canvases: Mapping[int, ReplayCanvas], overlay: bool) -> np.ndarray:
+def seen(screens: Mapping[int, Screen], overlay: bool) -> np.ndarray:
     """All pictures of all panels as one picture, in a nearly square grid."""
-    pictures = [picture for panel in sorted(canvases) for picture in canvases[panel].seen(overlay)]
+    pictures = [picture for panel in sorted(screens) for picture in screens[panel].seen(overlay)]
     return side_by_side(pictures)
 
 
