@@ -29,9 +29,9 @@ def test_ar_runs_beside_a_method_and_only_once_when_named():
 
 def test_every_pass_of_a_setting_has_its_number_of_threads():
     class Watched(MockBackbone):
-        def forward(self, *given):
+        def forward(self, *args):
             seen.append(torch.get_num_threads())
-            return super().forward(*given)
+            return super().forward(*args)
 
     seen, before = [], torch.get_num_threads()
     request = Request(Watched(Grid(3, 4)), None, AR(), Sampling(), "a", fall_back=False)

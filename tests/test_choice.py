@@ -46,8 +46,8 @@ def test_a_card_takes_192_cells_or_more(monkeypatch):
               for window, count in curve.items() for drafter in ("none", "heads")}
     monkeypatch.setattr(usual, "bundled", lambda: {"sha256": "", "passes": passes})
     for heads in (True, False):
-        told = chosen(machine(CARD, device="cuda", heads=heads), methods.Exact())
-        assert told.method.window >= 192
+        decision = chosen(machine(CARD, device="cuda", heads=heads), methods.Exact())
+        assert decision.method.window >= 192
     assert chosen(machine(CARD, device="cuda"), methods.SJD()).method.window >= 192
 
 
@@ -55,14 +55,14 @@ def test_a_card_takes_192_cells_or_more(monkeypatch):
 def test_the_window_is_the_least_of_a_sweep(kind):
     for table, threads in ((CPU, 1), (CPU, 2), (CARD, 1)):
         here = machine(table, threads)
-        told = chosen(here, kind(), named=True)
+        decision = chosen(here, kind(), named=True)
         sweep = {window: here.cost(kind(window)).seconds for window in range(8, 289)}
-        assert told.cost.seconds <= 1.03 * min(sweep.values())
+        assert decision.cost.seconds <= 1.03 * min(sweep.values())
 
 
 def test_the_cells_of_wave_are_the_least_of_a_sweep():
-    found = {}
-    for told, table in {"cpu": CPU, "card": CARD, "bound": BOUND}.items():
+    cells = {}
+    for name, table in {"cpu": CPU, "card": CARD, "bound": BOUND}.items():
         here = machine(table)
         best = chosen(here, methods.Wave())
         sweep = [here.cost(methods.Wave(cells=cells)).seconds for cells in range(2, 25)]
@@ -70,8 +70,8 @@ def test_the_cells_of_wave_are_the_least_of_a_sweep():
         assert best.text.startswith(
             f"about {choice.seconds(best.cost.seconds)}: cells {best.method.cells}, ")
         assert replace(best.method, cells=None) == methods.Wave()
-        found[told] = best.method.cells
-    assert found["bound"] < found["card"]
+        cells[name] = best.method.cells
+    assert cells["bound"] < cells["card"]
 
 
 @pytest.mark.parametrize("method", [
@@ -112,25 +112,25 @@ def test_one_thread_where_more_are_slower_even_on_free_cores():
 def test_a_budget_is_of_quality_and_its_window_has_three_looks_at_a_cell(fewer):
     method = methods.Rolling(fewer=fewer)
     for table in (CPU, CARD, BOUND):
-        told = chosen(machine(table), method).method
-        assert told.window >= 3 * method.least(POSTCARD)
-        assert replace(told, window=None) == method
+        method_chosen = chosen(machine(table), method).method
+        assert method_chosen.window >= 3 * method.least(POSTCARD)
+        assert replace(method_chosen, window=None) == method
 
 
 def test_ar_takes_the_place_of_exact_where_it_is_quicker():
-    told = chosen(machine(BOUND), methods.Exact())
-    assert told.method == methods.AR() and told.instead.seconds > told.cost.seconds
-    assert told.note == (f"drawn by AR, which is quicker here and draws the same picture: about "
-                         f"{choice.seconds(told.cost.seconds)}, exact "
-                         f"{choice.seconds(told.instead.seconds)}")
+    decision = chosen(machine(BOUND), methods.Exact())
+    assert decision.method == methods.AR() and decision.instead.seconds > decision.cost.seconds
+    assert decision.note == ("drawn by AR, which is quicker here and draws the same picture: about "
+                             f"{choice.seconds(decision.cost.seconds)}, exact "
+                             f"{choice.seconds(decision.instead.seconds)}")
     named = chosen(machine(BOUND), methods.Exact(), named=True)
     assert isinstance(named.method, methods.Exact) and named.note is None
     assert named.text.endswith("it does not beat AR here")
 
 
 def test_the_plan_says_it_in_one_line():
-    told = Choice(methods.Exact(24), Cost(114, 2.6, 1), Cost(576, 1.24, 1))
-    assert told.text == "about 0.30 s: window 24, 114 passes of 2.6 ms; plain AR 0.71 s"
+    decision = Choice(methods.Exact(24), Cost(114, 2.6, 1), Cost(576, 1.24, 1))
+    assert decision.text == "about 0.30 s: window 24, 114 passes of 2.6 ms; plain AR 0.71 s"
     assert Choice(methods.AR(), *[Cost(576, 1.24, 1)] * 2).text == (
         "about 0.71 s: 576 passes of 1.2 ms")
     assert Choice(methods.Exact()).text == ""
@@ -152,10 +152,10 @@ def batches(pictures: int) -> Pace:
 
 def test_pictures_at_once_or_one_after_the_other():
     here = Machine(MockBackbone(POSTCARD), batches)
-    told = at_once(here, methods.Exact(), (1, 8))
-    assert told.pictures == 8 and told.choice.method == methods.AR()
-    told = at_once(here, methods.Rolling(), (1, 8))
-    assert told.pictures == 1 and isinstance(told.choice.method, methods.Rolling)
+    batch = at_once(here, methods.Exact(), (1, 8))
+    assert batch.pictures == 8 and batch.choice.method == methods.AR()
+    batch = at_once(here, methods.Rolling(), (1, 8))
+    assert batch.pictures == 1 and isinstance(batch.choice.method, methods.Rolling)
     together = chosen(here, methods.Rolling(), 8)
     assert sooner_alone(here, methods.Rolling(), together, 8)
     assert not sooner_alone(here, methods.AR(), chosen(here, methods.AR(), 8), 8)
@@ -224,7 +224,7 @@ def test_faithful_falls_to_ar_with_a_note_and_the_same_picture(paced, table):
 def test_methods_that_are_compared_stay_what_they_are(paced, table):
     table.now = BOUND
     comparison = compare(paced, "a sun", {"ar": methods.AR(), "exact": methods.Exact()})
-    assert [type(one.request.method) for one in comparison.results.values()] == [
+    assert [type(result.request.method) for result in comparison.results.values()] == [
         methods.AR, methods.Exact]
     assert isinstance(request(paced, methods.Exact(), fall_back=False).method, methods.Exact)
 

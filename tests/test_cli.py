@@ -100,8 +100,8 @@ def test_keep_continues_a_picture(ssd):
 
 
 def test_unknown_words_are_named_or_refused(ssd):
-    told = ssd("generate", "a zeppelin", "--out", "x.png")
-    assert told.code == 0 and "zeppelin" in told.err and len(told.err.splitlines()) == 1
+    run = ssd("generate", "a zeppelin", "--out", "x.png")
+    assert run.code == 0 and "zeppelin" in run.err and len(run.err.splitlines()) == 1
     refused = ssd("generate", "a zeppelin", "--strict-words", "--out", "y.png")
     assert refused.code == 2 and "zeppelin" in refused.err and not Path("y.png").exists()
     misplaced = ssd("generate", "a red", "--strict-words", "--out", "y.png")
@@ -377,7 +377,7 @@ def test_a_suite_is_drawn_for_its_scorer_and_goes_on(ssd):
     assert other.code == 2 and "ssd rounds 0, not 1" in other.err
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, message", [
     (["--suite", "coca", "--prompts", ".", "--out", "s"], "choose one of geneval, dpg, coco"),
     (["--suite", "coco", "--out", "s"], "prompts 64: no such file or folder"),
     (["--suite", "coco", "--prompts", "."], "--suite needs --out"),
@@ -385,9 +385,9 @@ def test_a_suite_is_drawn_for_its_scorer_and_goes_on(ssd):
     (["--method", "ar"], "--method goes with --suite"),
     (["--prompts", "list.txt"], "a file of prompts goes with --suite"),
     (["--batch", "0"], "batch 0: must be at least 1")])
-def test_a_suite_and_a_table_take_their_own_flags(ssd, arguments, told):
+def test_a_suite_and_a_table_take_their_own_flags(ssd, arguments, message):
     run = ssd("evaluate", *arguments)
-    assert run.code == 2 and told in run.err and len(run.err.splitlines()) == 1
+    assert run.code == 2 and message in run.err and len(run.err.splitlines()) == 1
 
 
 def test_train_flags_are_the_recipes_fields(capsys, monkeypatch, tmp_path):
@@ -417,9 +417,9 @@ def test_ctrl_c_keeps_the_rows_of_a_picture_that_was_begun(ssd, monkeypatch):
     assert run.code == 130 and run.out == "" and "Traceback" not in run.err
     assert "x-1.png has the first 3 of 24 rows: --keep x-1.png --keep-rows 3" in run.err
     for number in range(2):
-        kept, whole = (read_recipe(f"{name}-{number}.png") for name in ("x", "whole"))
-        assert kept["stopped_rows"] == 3 and kept["seconds"]["total"] > 0
-        assert torch.equal(recipe_tokens(kept)[:3], recipe_tokens(whole)[:3])
+        stopped, whole = (read_recipe(f"{name}-{number}.png") for name in ("x", "whole"))
+        assert stopped["stopped_rows"] == 3 and stopped["seconds"]["total"] > 0
+        assert torch.equal(recipe_tokens(stopped)[:3], recipe_tokens(whole)[:3])
     monkeypatch.undo()
 
 
@@ -438,13 +438,13 @@ def test_output_that_cannot_be_written_is_one_line(monkeypatch, capsys, argument
         monkeypatch.setattr(sys, "stdout", full)
         assert main(arguments) == 2
         monkeypatch.undo()
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("error: the output cannot be written (No space left")
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("error: the output cannot be written (No space left")
 
 
 def test_a_models_folder_that_download_has_not_made_yet_is_empty(ssd):
     run = ssd("backbones", "--models-dir", "models", "--json", backbone=None)
-    assert run.code == 0 and [one["name"] for one in run.json["results"]] == ["postcard"]
+    assert run.code == 0 and [row["name"] for row in run.json["results"]] == ["postcard"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")

@@ -27,9 +27,9 @@ def test_every_method_runs_at_its_own_settings():
     names = [*result.results, *(name for line in result.left_out for name in METHODS
                                 if f" {name}" in line)]
     assert set(METHODS) == set(names)
-    for name, one in result.results.items():
+    for name, run in result.results.items():
         own = filled(METHODS[name]().resolve(BACKBONE.preset), BACKBONE.grid, "cpu")
-        assert one.request.method == own and one.finished
+        assert run.request.method == own and run.finished
 
 
 def test_methods_that_need_heads_are_left_out_with_the_reason():
@@ -78,13 +78,13 @@ def test_the_sheet_shows_the_first_picture_of_every_run_and_its_figures(monkeypa
             return (tokens / 8).float()[..., None].expand(*tokens.shape, 3)
 
     seen = {}
-    monkeypatch.setattr(comparison, "contact_sheet", lambda *told: seen.setdefault("told", told))
+    monkeypatch.setattr(comparison, "contact_sheet", lambda *args: seen.setdefault("args", args))
     result = compare(Shades(Grid(4, 5)), PROMPT, {"ar": methods.AR(), "rows": methods.Rows()},
                      sampling=Sampling(5))
     result.sheet()
-    tiles, title, below, notes = seen["told"]
-    for tile, one in zip(tiles, result.results.values(), strict=True):
-        assert (tile.picture == np.round(one.tokens[0, ..., None].numpy() / 8 * 255)).all()
+    tiles, title, below, notes = seen["args"]
+    for tile, run in zip(tiles, result.results.values(), strict=True):
+        assert (tile.picture == np.round(run.tokens[0, ..., None].numpy() / 8 * 255)).all()
     ar, rows = tiles
     assert (ar.name, ar.verdict, ar.lines[0]) == ("ar", "AR itself", "20 passes")
     assert (rows.name, rows.verdict) == ("rows", "approximate")

@@ -32,10 +32,10 @@ class Record:
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
 def test_every_field_is_described_and_its_default_is_legal(record):
     for field in fields(record):
-        one = field.metadata["knob"]
-        assert one.help.endswith(".") and "\n" not in one.help
-        assert one.shown in ("basic", "expert", "never")
-        assert one.own if field.default is None else one.allows(field.default), field.name
+        entry = field.metadata["knob"]
+        assert entry.help.endswith(".") and "\n" not in entry.help
+        assert entry.shown in ("basic", "expert", "never")
+        assert entry.own if field.default is None else entry.allows(field.default), field.name
 
 
 @pytest.mark.parametrize("values, line", [
@@ -58,12 +58,12 @@ def test_legal_values_and_none_pass():
 
 
 def test_a_name_means_the_same_knob_in_every_method():
-    for one in all_knobs().values():
-        for method in one.methods:
-            other = next(o for o in described(METHODS[method]) if o.name == one.name)
-            assert other.kind is one.kind
+    for entry in all_knobs().values():
+        for method in entry.methods:
+            other = next(o for o in described(METHODS[method]) if o.name == entry.name)
+            assert other.kind is entry.kind
             assert (other.knob.help, other.low, other.high, other.knob.choices) == (
-                one.knob.help, one.low, one.high, one.knob.choices)
+                entry.knob.help, entry.low, entry.high, entry.knob.choices)
 
 
 def test_knobs_are_gathered_once_with_the_methods_that_have_them():
@@ -74,12 +74,12 @@ def test_knobs_are_gathered_once_with_the_methods_that_have_them():
 
 
 def test_every_knob_has_words_in_english_and_chinese():
-    knobs = {one.name: one for one in [*all_knobs().values(), *sampling_knobs()]}
+    knobs = {entry.name: entry for entry in [*all_knobs().values(), *sampling_knobs()]}
     assert set(KNOB_WORDS) == set(knobs), "see docs/add_a_knob.md"
     for words in KNOB_WORDS.values():
         assert re.search("[\u4e00-\u9fff]", words.help) and words.help.endswith("。")
         assert words.label and words.chinese.startswith(words.name)
-    assert {one.knob.own for one in knobs.values() if one.knob.own} <= set(OWN_CHINESE)
+    assert {entry.knob.own for entry in knobs.values() if entry.knob.own} <= set(OWN_CHINESE)
 
 
 def test_a_chinese_label_begins_with_the_name_of_the_widget():

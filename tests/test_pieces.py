@@ -13,9 +13,9 @@ TYPED = ["a red house", "a house by a lake at night.", "An old windmill", "çº¢è‰
 @pytest.mark.parametrize("prompt", TYPED)
 def test_what_was_typed_stays_unmarked_and_all_else_is_marked(prompt):
     drawn = expand(prompt, None, 3).prompt
-    found = pieces(prompt, drawn)
-    assert "".join(text for text, _ in found) == drawn
-    typed = "".join(text for text, added in found if not added)
+    parts = pieces(prompt, drawn)
+    assert "".join(text for text, _ in parts) == drawn
+    typed = "".join(text for text, added in parts if not added)
     assert typed.split() == [word for word in prompt.split() if word in drawn.split()] or (
         typed == prompt)
 

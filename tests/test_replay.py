@@ -29,7 +29,7 @@ def shots():
 
 def test_rows_stay_once_painted_and_the_last_moment_is_the_finished_picture(shots):
     plain = list(replay.moments(messages("sampler")))
-    ground = [(one.picture == replay.GROUND).all(-1).mean() for one in plain]
+    ground = [(moment.picture == replay.GROUND).all(-1).mean() for moment in plain]
     assert ground[0] > 0.9 and ground[-1] == 0 and ground == sorted(ground, reverse=True)
     final = Image.open(io.BytesIO(base64.b64decode(
         messages("sampler")[-2]["strips"][0]))).convert("RGB")
@@ -37,51 +37,53 @@ def test_rows_stay_once_painted_and_the_last_moment_is_the_finished_picture(shot
     assert (shots[-1].picture != plain[-1].picture).any(), "the overlay is still there at the end"
 
 
-def there(moment):
+def drawn_cells(moment):
     """Where something is drawn at a moment, [H, W], without the pen's line."""
     return ((moment.picture != replay.GROUND) & (moment.picture != replay.PEN)).any(-1)
 
 
 def test_what_is_drawn_at_a_moment_looks_as_in_the_finished_picture():
-    told = messages("sampler")
-    assert sum(one["kind"] == "rows" and not one["refined"] for one in told) > 20, "none is coarse"
-    shots = list(replay.moments(told))
-    assert len({int(there(one).sum()) for one in shots}) > 5
-    for one in shots:
-        assert (one.picture[there(one)] == shots[-1].picture[there(one)]).all()
+    sent = messages("sampler")
+    coarse = [m for m in sent if m["kind"] == "rows" and not m["refined"]]
+    assert len(coarse) > 20
+    shots = list(replay.moments(sent))
+    assert len({int(drawn_cells(moment).sum()) for moment in shots}) > 5
+    for moment in shots:
+        assert (moment.picture[drawn_cells(moment)] == shots[-1].picture[drawn_cells(moment)]).all()
 
 
 def test_cells_of_a_row_in_flight_look_as_in_the_finished_picture():
-    *told, finished_rows, _ = messages("sampler")
+    *sent, finished_rows, _ = messages("sampler")
     whole = replay.rgba(finished_rows["strips"][0])
     cells = np.zeros((8, 192, 4), np.uint8)
     cells[:, 80:96] = 200, 10, 10, 255
     strip = {**finished_rows, "kind": "cells", "strips": [preview.png(cells)], "top": 40}
-    early = [told[0], strip, {**finished_rows, "seconds": 1.0}]
+    early = [sent[0], strip, {**finished_rows, "seconds": 1.0}]
     first = next(replay.moments(early)).picture
     assert (first[40:48, 80:96] == whole[40:48, 80:96, :3]).all()
     assert (first[48:] == replay.GROUND).all() and (first[:, :80] == replay.GROUND).all()
 
 
 def test_a_stopped_run_looks_as_it_was_decoded_and_coarse_below():
-    *told, finished_rows, _ = messages("sampler")
+    *sent, finished_rows, _ = messages("sampler")
     whole = replay.rgba(finished_rows["strips"][0])[..., :3]
     half = {**finished_rows, "last": 12, "strips": [preview.png(whole[:96])], "seconds": None}
-    stopped = list(replay.moments([*told[:-10], half]))
-    plain = list(replay.moments(told[:-10]))
+    stopped = list(replay.moments([*sent[:-10], half]))
+    plain = list(replay.moments(sent[:-10]))
     coarse = [shots[len(shots) // 2].picture for shots in (stopped, plain)]
     assert (coarse[0] != coarse[1]).any()
-    mask = there(stopped[-1])
+    mask = drawn_cells(stopped[-1])
     assert (stopped[-1].picture[:96] == whole[:96]).all() and mask[96:].any()
     assert (stopped[-1].picture[96:] == plain[-1].picture[96:]).all()
 
 
 def test_a_film_takes_as_long_as_its_run_and_stays_at_the_end(shots):
     ran = messages("sampler")[-1]["seconds"]
-    assert sum(one.seconds for one in shots) == pytest.approx(ran + replay.HOLD, abs=0.2)
+    assert sum(moment.seconds for moment in shots) == pytest.approx(ran + replay.HOLD, abs=0.2)
     assert shots[-1].seconds >= replay.HOLD
     short = list(replay.moments(messages("sampler"), length=1.0, fps=4))
-    assert len(short) <= 4 and sum(one.seconds for one in short) == pytest.approx(1 + replay.HOLD)
+    assert len(short) <= 4
+    assert sum(moment.seconds for moment in short) == pytest.approx(1 + replay.HOLD)
 
 
 def test_pictures_of_a_race_stand_side_by_side():
@@ -119,7 +121,7 @@ def test_a_webp_has_every_moment(shots):
 def test_an_mp4_plays_as_long_and_has_even_sides(shots):
     import av
 
-    odd = [replay.Moment(one.picture[:-1, :-1], 0.25) for one in shots[:4]]
+    odd = [replay.Moment(moment.picture[:-1, :-1], 0.25) for moment in shots[:4]]
     with av.open(io.BytesIO(film.mp4(odd))) as video:
         pictures = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
     assert len(pictures) == film.FPS and pictures[0].shape == (192, 192, 3)

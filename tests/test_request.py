@@ -68,12 +68,12 @@ def test_it_refuses_what_generate_refuses_and_nothing_else(name, knobs, asked):
     except SSDError:
         return
     sampling, asked = Sampling(cfg=asked["cfg"]), {k: v for k, v in asked.items() if k != "cfg"}
-    told = refusal(lambda: Request(BACKBONE, method=method, sampling=sampling, fall_back=False,
+    error = refusal(lambda: Request(BACKBONE, method=method, sampling=sampling, fall_back=False,
                                    **asked).check())
     prompts, options = [asked["prompt"]] * asked["pictures"], dict(asked)
     del options["prompt"], options["pictures"]
     engine = refusal(lambda: generate(BACKBONE, prompts, method, sampling=sampling, **options))
-    assert (told is None) == (engine is None), (told, engine)
+    assert (error is None) == (engine is None), (error, engine)
 
 
 def test_the_examples_of_that_property_are_of_both_kinds():
@@ -92,8 +92,8 @@ def test_its_events_are_those_of_generate(name):
                       keep=TOP, keep_rows=1)
     plain = list(generate(BACKBONE, ["a sun"] * 2, METHODS[name](), HEADS, Sampling(3), keep=TOP,
                           keep_rows=1))
-    told = [event.to_json() for event in request.events()]
-    assert told[1:-1] == [event.to_json() for event in plain[1:-1]]
+    events = [event.to_json() for event in request.events()]
+    assert events[1:-1] == [event.to_json() for event in plain[1:-1]]
     assert torch.equal(ran(request).tokens, plain[-1].tokens)
     written_out = replace(plain[0].plan, choice=request.plan.choice)  # a window, if it has one
     assert request.plan == request_plan(request) == written_out
@@ -163,10 +163,10 @@ def test_a_recipe_drawn_in_another_dtype_is_told_so(postcard):
 def test_the_same_request_in_another_dtype_draws_another_picture():
     small = MockBackbone()
     quantise(small.decoder, quantiser("int8", torch.device("cpu")))
-    one, other = (Request(backbone, None, methods.AR(), Sampling(), "a sun")
+    request, other = (Request(backbone, None, methods.AR(), Sampling(), "a sun")
                   for backbone in (MockBackbone(), small))
-    assert one != other
-    assert "int8 on cpu" in conditions(other) and "fp32 on cpu" in conditions(one)
+    assert request != other
+    assert "int8 on cpu" in conditions(other) and "fp32 on cpu" in conditions(request)
 
 
 # Falling back
@@ -184,10 +184,10 @@ def test_only_ssd_without_heads_falls_back_and_says_so(name, heads):
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 9),
        st.sampled_from(["residual", "coupled"]))
 def test_the_schedule_stays_the_same(k_h, k_v, rounds, incremental, acceptance):
-    wish = methods.SSD(k_h, k_v, rounds, incremental, acceptance, fused_commit=rounds > 0)
-    rows, _ = resolved_method(wish, BACKBONE.preset, heads=False)
-    assert rows.plan(BACKBONE.grid).passes == plan(BACKBONE, wish).passes
-    assert all(getattr(rows, knob) == getattr(wish, knob) for knob in (
+    method = methods.SSD(k_h, k_v, rounds, incremental, acceptance, fused_commit=rounds > 0)
+    rows, _ = resolved_method(method, BACKBONE.preset, heads=False)
+    assert rows.plan(BACKBONE.grid).passes == plan(BACKBONE, method).passes
+    assert all(getattr(rows, knob) == getattr(method, knob) for knob in (
         "k_h", "k_v", "rounds", "incremental", "acceptance", "fused_commit"))
 
 
@@ -231,20 +231,20 @@ def test_a_stopped_run_has_the_rows_that_were_final(until):
     assert part.recipes()[0]["stopped_rows"] == until and part.recipes()[0]["seconds"] == {
         "total": 1.0}
     assert "stopped_rows" not in whole.recipes()[0]
-    kept = Request(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun", keep=TOP, keep_rows=2)
-    assert Result(kept).stopped_rows == 0
+    begun = Request(BACKBONE, HEADS, methods.AR(), Sampling(5), "a sun", keep=TOP, keep_rows=2)
+    assert Result(begun).stopped_rows == 0
 
 
 def test_shares_are_measured_against_ar_where_it_ran():
-    wishes = methods.AR(), methods.Exact(), methods.SSD(rounds=0)
-    results = [ran(Request(BACKBONE, HEADS, wish, Sampling(5), "a sun")) for wish in wishes]
+    compared = methods.AR(), methods.Exact(), methods.SSD(rounds=0)
+    results = [ran(Request(BACKBONE, HEADS, method, Sampling(5), "a sun")) for method in compared]
     compare_with_ar(results[1:])
-    assert [one.share for one in results[1:]] == [None, None]
+    assert [result.share for result in results[1:]] == [None, None]
     assert results[1].verdict == "identical" and "measured" not in results[1].claim
     compare_with_ar(results)
     assert results[0].share == results[1].share == 1 and results[2].share < 1
     assert "100% of tokens are AR's (measured, fp32)" in results[1].claim
-    assert [one.verdict for one in results] == ["identical", "identical", "approximate"]
+    assert [result.verdict for result in results] == ["identical", "identical", "approximate"]
     assert "% of tokens are AR's" in results[2].claim
 
 
@@ -255,7 +255,7 @@ def test_pictures_are_decoded_one_at_a_time_and_may_be_written_to(postcard):
     backbone, seen = postcard[0], []
     backbone.decode = lambda tokens: seen.append(len(tokens)) or torch.zeros(1, 8, 8, 3)
     drawn = list(pixels(backbone, torch.zeros(3, 24, 24, dtype=torch.long)))
-    assert seen == [1, 1, 1] and [tuple(one.shape) for one in drawn] == [(8, 8, 3)] * 3
+    assert seen == [1, 1, 1] and [tuple(picture.shape) for picture in drawn] == [(8, 8, 3)] * 3
     drawn[0][:] = 1
 
 

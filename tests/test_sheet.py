@@ -5,7 +5,15 @@ import pytest
 from PIL import Image
 
 from ssd_core.front import guarantees, sheet
-from ssd_core.front.sheet import CHIPS, Layout, Tile, columns_for, contact_sheet, font_for, wrapped
+from ssd_core.front.sheet import (
+    CHIPS,
+    SheetLayout,
+    Tile,
+    columns_for,
+    contact_sheet,
+    font_for,
+    wrapped,
+)
 
 
 def plain(shade: int, width: int = 30, height: int = 20) -> np.ndarray:
@@ -43,29 +51,29 @@ def test_words_are_legible_and_stay_within_their_column(side):
     tile = Tile(plain(9, side, side), "ssd:rounds=1:acceptance=coupled:draft_temperature=0.5",
                 "same distribution", ("a long line that says what was measured of this picture",))
     width, height = sheet.shown(tile.picture).size
-    layout = Layout(width, height, 4)
+    layout = SheetLayout(width, height, 4)
     words = layout.words(tile)
-    assert all(one.width <= width for one in words)
-    assert min(one.height for one in words) >= 17
-    chips = [one.beside for one in words if one.beside]
-    said = "".join(one.text.replace(" ", "") for one in [*words, *chips])
+    assert all(line.width <= width for line in words)
+    assert min(line.height for line in words) >= 17
+    chips = [line.beside for line in words if line.beside]
+    said = "".join(line.text.replace(" ", "") for line in [*words, *chips])
     for text in (tile.name, tile.verdict, *tile.lines):
         assert text.replace(" ", "") in said
 
 
 def test_the_verdict_stands_beside_a_short_name_and_below_a_long_one():
-    layout = Layout(384, 384, 2)
+    layout = SheetLayout(384, 384, 2)
     assert layout.words(Tile(plain(9), "sjd", "identical"))[0].beside.text == "identical"
     long = layout.words(Tile(plain(9), "a name that takes the whole line", "identical"))
-    assert [one.text for one in long if one.chip] == ["identical"]
+    assert [line.text for line in long if line.chip] == ["identical"]
 
 
 def test_title_conditions_and_notes_take_room_of_their_own():
     tiles = [Tile(plain(9), "ar", "identical")]
     bare = contact_sheet(tiles)
-    told = contact_sheet(tiles, "a prompt", "seed 7", ["left out: ssd"])
-    assert told.height > bare.height + 3 * 17
-    assert told.width == bare.width
+    full = contact_sheet(tiles, "a prompt", "seed 7", ["left out: ssd"])
+    assert full.height > bare.height + 3 * 17
+    assert full.width == bare.width
 
 
 def test_every_verdict_has_a_chip_whose_words_stand_out():

@@ -38,9 +38,9 @@ def request(backbone, prompt="a red house", seed=5, **options):
                    **{"expand": True, **options})
 
 
-def drawn(one: Request) -> Result:
-    result = Result(one)
-    for event in one.events():
+def drawn(run: Request) -> Result:
+    result = Result(run)
+    for event in run.events():
         result.take(event)
     return result
 
@@ -67,18 +67,18 @@ def test_every_picture_is_expanded_by_its_own_seed_also_when_drawn_alone(backbon
 
 
 def test_it_draws_the_words_and_not_what_was_typed(backbone):
-    one = request(backbone)
+    expanded = request(backbone)
     words = expand("a red house", None, 5).prompt
     *_, last = generate(backbone, [words], methods.AR(), sampling=Sampling(5))
-    assert torch.equal(drawn(one).tokens, last.tokens)
+    assert torch.equal(drawn(expanded).tokens, last.tokens)
     assert not torch.equal(drawn(request(backbone, expand=False)).tokens, last.tokens)
     assert request(backbone).expansions[0].added
 
 
 def test_without_expansion_or_words_of_its_own_a_request_is_what_was_typed(backbone):
     mock = Request(MockBackbone(), None, methods.AR(), Sampling(), "a sun", expand=True)
-    for one in (request(backbone, expand=False), mock):
-        assert one.words == (Words(one.prompt),) and one.expansions == []
+    for typed in (request(backbone, expand=False), mock):
+        assert typed.words == (Words(typed.prompt),) and typed.expansions == []
     few = Postcard(("a", "red", "house"), 32, SHAPE, Grid(4, 5))
     assert few.expand("a house", None, 0) is None
 
@@ -86,15 +86,16 @@ def test_without_expansion_or_words_of_its_own_a_request_is_what_was_typed(backb
 def test_an_addition_that_was_clicked_away_is_not_drawn(backbone):
     name = request(backbone).expansions[0].added[-1].name
     less = request(backbone, open=(name,))
-    assert [one.name for one in less.expansions[0].added] == [
-        one.name for one in request(backbone).expansions[0].added if one.name != name]
+    assert [addition.name for addition in less.expansions[0].added] == [
+        addition.name for addition in request(backbone).expansions[0].added
+        if addition.name != name]
     assert less != request(backbone) == request(backbone, open=("nothing",))
 
 
 def test_a_negation_is_drawn_as_the_negative_prompt_and_told(backbone):
-    one = request(backbone, "a house, no trees", negative="rain")
-    assert one.words[0].negative == "rain, trees"
-    assert "'no trees' was moved to the negative prompt" in one.notes
+    typed = request(backbone, "a house, no trees", negative="rain")
+    assert typed.words[0].negative == "rain, trees"
+    assert "'no trees' was moved to the negative prompt" in typed.notes
     unguided = Request(backbone, None, methods.AR(), Sampling(cfg=1.0), "a house, no trees",
                        expand=True)
     assert unguided.words[0].negative is None and "trees" not in unguided.words[0].prompt
@@ -159,17 +160,18 @@ def test_the_memory_of_a_batch_is_that_of_its_longest_words():
         def tokenize(self, prompt):
             return [1] * (1 + 40 * prompt.count("x"))
 
-    one = Request(Longer(), random_heads(Longer()), methods.AR(), Sampling(5), "a sun", expand=True)
-    assert replace(one, sampling=Sampling(6)).bytes_needed > one.bytes_needed
-    both = replace(one, pictures=2)
-    assert both.bytes_needed > 2 * one.bytes_needed
+    single = Request(Longer(), random_heads(Longer()), methods.AR(), Sampling(5), "a sun",
+                     expand=True)
+    assert replace(single, sampling=Sampling(6)).bytes_needed > single.bytes_needed
+    both = replace(single, pictures=2)
+    assert both.bytes_needed > 2 * single.bytes_needed
 
 
 def test_other_programs_are_told_the_words(backbone, tmp_path):
     recipe = saved(drawn(request(backbone, "a house, no trees")), tmp_path)
-    told = parameters(recipe)
-    assert told.startswith("a house, no trees\n")
-    assert f"Expanded prompt: {json.dumps(recipe['prompt_expanded'])}" in told
+    text = parameters(recipe)
+    assert text.startswith("a house, no trees\n")
+    assert f"Expanded prompt: {json.dumps(recipe['prompt_expanded'])}" in text
     widgets = node_of(workflow_of(recipe), SAMPLER)["widgets_values_named"]
     assert widgets["prompt"] == recipe["prompt_expanded"] and widgets["negative"] == "trees"
     assert not widgets.get("expand")
@@ -202,7 +204,7 @@ def test_generate_expands_and_says_so_before_it_draws(ssd):
     made, err = ssd("generate", "a red house", "--seed", 5, "--batch", 2, "--out", "x.png")
     words = [expand("a red house", None, seed).prompt for seed in (5, 6)]
     assert made["prompt_expanded"] == words and made["negative_expanded"] is None
-    assert all(f"drawn from: {one}" in err for one in words)
+    assert all(f"drawn from: {prompt}" in err for prompt in words)
     recipes = [read_recipe(Path(path)) for path in made["images"]]
     assert [recipe["prompt_expanded"] for recipe in recipes] == words
     plain, err = ssd("generate", "a red house", "--seed", 5, "--no-expand", "--out", "y.png")
@@ -230,7 +232,7 @@ def test_plan_and_compare_expand_too(ssd):
     assert f"drawn from: {words.prompt}" in err and "'no trees' was moved" in err
     assert ssd("plan", *prompt, "--no-expand")[0]["prompt_expanded"] is None
     compared, _ = ssd("compare", *prompt, "--methods", "ar,rows:rounds=0")
-    assert [one["prompt_expanded"] for one in compared["results"]] == [[words.prompt]] * 2
+    assert [row["prompt_expanded"] for row in compared["results"]] == [[words.prompt]] * 2
 
 
 def test_a_grid_has_no_words(capsys):
@@ -246,13 +248,13 @@ def test_render_draws_what_generate_draws_from_a_short_prompt(ssd, folder, capsy
             sorted(Path("r").glob("*.png")), ("a red house", "a house, no trees", "a boat"),
             strict=True)):
         alone, _ = ssd("generate", prompt, "--seed", 5 + number, "--method", "ar", "--out", "x.png")
-        one, two = read_recipe(path), read_recipe(Path("x.png"))
+        first, second = read_recipe(path), read_recipe(Path("x.png"))
         for key in ("tokens", "prompt", "negative", "prompt_expanded", "negative_expanded", "seed"):
-            assert one[key] == two[key], key
+            assert first[key] == second[key], key
     assert read_recipe(Path("r/000001-a-house-no-trees.png"))["negative_expanded"] == "trees"
     assert ssd(*command)[0]["drawn_now"] == 0
     assert main([*map(str, command), "--no-expand", "--backbone", str(folder)]) == 2
-    told = capsys.readouterr().err
-    assert "now it is null: change --expand or --no-expand back, or choose another folder" in told
+    err = capsys.readouterr().err
+    assert "now it is null: change --expand or --no-expand back, or choose another folder" in err
     ssd(*command, "--no-expand", "--out", "typed")
     assert "prompt_expanded" not in read_recipe(Path("typed/000000-a-red-house.png"))

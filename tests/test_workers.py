@@ -24,7 +24,7 @@ from ssd_core.cli.render import file_name
 from ssd_core.engine.heads import save_heads
 from ssd_core.front.recipe import pixels_sha256, read_recipe, recipe_tokens
 from ssd_core.workers import draw, ray_crew
-from ssd_core.workers.claims import Claims
+from ssd_core.workers.claims import TaskLocks
 from ssd_core.workers.crew import InProcess
 from ssd_core.workers.draw import DrawTask, How, ToDraw, draw_tasks
 from ssd_core.workers.open import Wanted
@@ -94,7 +94,7 @@ def test_several_drivers_share_a_folder_and_nothing_is_done_twice(tmp_path):
 
 
 def test_a_claim_is_one_process_and_one_task(tmp_path):
-    ours, theirs = Claims(tmp_path), Claims(tmp_path)
+    ours, theirs = TaskLocks(tmp_path), TaskLocks(tmp_path)
     assert ours.take("a") and not theirs.take("a") and theirs.take("b")
     ours.release("a", finished=False)
     assert theirs.take("a")
@@ -105,7 +105,7 @@ def test_a_claim_is_one_process_and_one_task(tmp_path):
 def test_a_folder_that_cannot_be_claimed_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SSDError, match="cannot be claimed there") as told:
-        Claims(tmp_path / "file").take("a")
+        TaskLocks(tmp_path / "file").take("a")
     assert "\n" not in str(told.value)
 
 

@@ -56,8 +56,8 @@ def linked_method(graph):
 
 def test_the_picture_s_own_values_are_filled_in_by_name():
     graph = whole(workflow_of(recipe(negative="fog")))
-    told = widgets(graph, "SSD_Sampler")
-    assert {key: told[key] for key in (
+    named = widgets(graph, "SSD_Sampler")
+    assert {key: named[key] for key in (
         "prompt", "negative", "seed", "cfg", "temperature", "top_k", "top_p", "min_p",
         "numerics", "size", "batch_size", "control_after_generate")} == {
         "prompt": "a red house\nat night", "negative": "fog", "seed": str(2**64 - 1), "cfg": 2.5,
@@ -70,16 +70,16 @@ def test_the_picture_s_own_values_are_filled_in_by_name():
 
 def test_a_schedule_stands_on_the_sampler_as_numbers():
     graph = whole(workflow_of(recipe(methods.SSD(k_h=4, k_v=2, rounds=3, incremental=1))))
-    told = widgets(graph, "SSD_Sampler")
-    assert [told[key] for key in ("quality", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
+    named = widgets(graph, "SSD_Sampler")
+    assert [named[key] for key in ("quality", "k_h", "k_v", "r", "i")] == ["custom", 4, 2, 3, 1]
     assert linked_method(graph) is None
 
 
 def test_an_acceptance_that_the_sampler_lacks_comes_from_ssd_schedule():
     graph = whole(workflow_of(recipe(methods.SSD(rounds=0, acceptance="coupled"))))
     assert linked_method(graph) == "SSD_Schedule"
-    told = widgets(graph, "SSD_Schedule")
-    assert (told["preset"], told["r"], told["acceptance"]) == ("custom", 0, "coupled")
+    named = widgets(graph, "SSD_Schedule")
+    assert (named["preset"], named["r"], named["acceptance"]) == ("custom", 0, "coupled")
 
 
 @pytest.mark.parametrize(("method", "title"), [
@@ -99,8 +99,8 @@ def test_a_quality_of_the_sampler_stands_on_it_without_a_wall_of_knobs(method, t
 def test_other_methods_come_from_baseline_method(method, expected):
     graph = whole(workflow_of(recipe(method)))
     assert linked_method(graph) == "SSD_BaselineMethod"
-    told = widgets(graph, "SSD_BaselineMethod")
-    assert told["method"] == method.name and expected.items() <= told.items()
+    named = widgets(graph, "SSD_BaselineMethod")
+    assert named["method"] == method.name and expected.items() <= named.items()
     assert "No node has" not in widgets(graph, "MarkdownNote")["text"]
 
 
@@ -118,9 +118,9 @@ def test_kept_rows_come_along_and_are_kept_again():
     graph = whole(workflow_of(made))
     assert widgets(graph, "SSD_Sampler")["keep_rows"] == 2
     assert "top 2 rows" in widgets(graph, "MarkdownNote")["text"]
-    found = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
-    assert found.rows == 2 and found.tokens[:2].equal(tokens[:2]) and not found.tokens[2:].any()
-    assert found.tokens.shape == (4, 3) and found.sha256 == made["backbone"]["sha256"]
+    top = kept_rows.read(widgets(graph, kept_rows.NODE)["text"])
+    assert top.rows == 2 and top.tokens[:2].equal(tokens[:2]) and not top.tokens[2:].any()
+    assert top.tokens.shape == (4, 3) and top.sha256 == made["backbone"]["sha256"]
     sampler = node_of(graph, "SSD_Sampler")
     assert all(slot["link"] for slot in sampler["inputs"] if slot["name"] in ("keep", "keep_rows"))
 
@@ -143,9 +143,9 @@ def test_a_seed_that_javascript_would_round_is_saved_as_text(seed, saved):
 def test_every_knob_has_a_widget_somewhere(method):
     graph = workflow_of(recipe(method))
     assert "No node has a widget" not in widgets(graph, "MarkdownNote")["text"]
-    told = widgets(graph, linked_method(graph))
+    named = widgets(graph, linked_method(graph))
     for knob, value in recipe(method)["knobs"].items():
-        assert value in (told[WIDGETS.get(knob, knob)], None)
+        assert value in (named[WIDGETS.get(knob, knob)], None)
 
 
 def test_without_heads_there_is_nothing_that_loads_some():
@@ -164,8 +164,8 @@ def test_a_png_carries_it_unless_it_brings_its_own_or_shall_tell_nothing(tmp_pat
         save_png(tmp_path / "x.png", torch.zeros(8, 8, 3), *arguments)
         return Image.open(tmp_path / "x.png").info
 
-    told = json.loads(chunks(recipe())["workflow"])
-    assert told == {**workflow_of(recipe()), "id": told["id"]}
+    named = json.loads(chunks(recipe())["workflow"])
+    assert named == {**workflow_of(recipe()), "id": named["id"]}
     assert "workflow" not in chunks(None)
     assert chunks(recipe(), {"workflow": "{}"})["workflow"] == "{}"
     assert "workflow" not in chunks(recipe(), {"prompt": "{}"})

@@ -10,14 +10,14 @@ from .session import shelf
 
 
 @dataclass(frozen=True)
-class Place:
+class FolderOptions:
     """Folders."""
 
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME "
                                         "(models, below this folder, by default).")
 
 
-def command(place: Place, json: Json = False) -> None:
+def command(place: FolderOptions, json: Json = False) -> None:
     """List the backbones on this machine, by the names that --backbone takes."""
     models, report = shelf(place.models_dir), Reporter(json)
     rows = [{"name": backbone.name, "family": backbone.family or "-",
@@ -27,7 +27,7 @@ def command(place: Place, json: Json = False) -> None:
     report.table({"name": "name", "family": "family", "draft heads": "heads", "path": "path",
                   "licence": "licence"}, rows)
     for backbone in models.unread():
-        report.say(f"not read: {backbone.name} ({backbone.why_not})")
+        report.print(f"not read: {backbone.name} ({backbone.why_not})")
     report.result({"results": [
         {"name": backbone.name, "family": backbone.family, "path": str(backbone.path),
          "heads": backbone.heads and str(backbone.heads), "licence": backbone.licence,

@@ -16,9 +16,9 @@ from ..weights.free import free_bytes
 from ..weights.load import DTYPES
 from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import KINDS
-from .options import Drawing, Json, Loading, Picture, flag
+from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
-from .session import Bars, conditions, load, machine, tell_notes
+from .session import Bars, conditions, load, machine, print_notes
 from .specs import parse_methods
 
 COLUMNS = {"method": "method", "dtype": "dtype", "threads": "threads", "passes": "passes",
@@ -29,17 +29,17 @@ COLUMNS = {"method": "method", "dtype": "dtype", "threads": "threads", "passes":
 
 
 @dataclass(frozen=True)
-class Course:
+class BenchOptions:
     """Measurement."""
 
     methods: str = flag("ar,ssd,ssd:fused_commit=true,exact",
                         "Separated by commas; knobs as in ssd:rounds=1. AR always runs.")
     prompt: str = flag("a red house on a lake, before the hills", "Text prompt.")
-    repeats: int = flag(3, "Measured runs of every method and number of threads, in turn.")
+    repeats: int = flag(3, "Measured runs of every method and number of threads, interleaved.")
     warmup: int = flag(1, "Unmeasured runs of every method before that.")
     batch: int = flag(1, "Pictures per run.")
-    ar_dtypes: str = flag(",".join(AR_DTYPES), "AR is timed in these dtypes too, as far as they "
-                          "load here: 'faster than AR' is against the fastest. none: only in the "
+    ar_dtypes: str = flag(",".join(AR_DTYPES), "AR is timed in these dtypes too, if they "
+                          "load here; 'faster than AR' is against the fastest. none: only in the "
                           "methods' own dtype.")
 
     def further_dtypes(self) -> list[str]:
@@ -51,7 +51,8 @@ class Course:
         return names
 
 
-def command(course: Course, drawing: Drawing, loading: Loading, json: Json = False) -> None:
+def command(course: BenchOptions, drawing: SamplingOptions, loading: Loading,
+            json: Json = False) -> None:
     """Measure seconds, passes and speed of methods against AR at its best in the same run.
 
     On a CPU every method is timed with one thread and with all, and counts with the faster one.
@@ -59,19 +60,19 @@ def command(course: Course, drawing: Drawing, loading: Loading, json: Json = Fal
     report, sampling, methods = Reporter(json), drawing.sampling(), parse_methods(course.methods)
     if course.repeats < 1 or course.warmup < 0:
         raise SSDError("repeats must be at least 1 and warmup at least 0")
-    pictures, others = Picture(batch=course.batch).batch, course.further_dtypes()
+    pictures, others = PictureOptions(batch=course.batch).batch, course.further_dtypes()
     backbone, heads = load(loading, [method for _, method in methods])
     entrants = [Entrant(label, Request(backbone, heads, method, sampling, course.prompt,
                                        pictures=pictures, fall_back=False))
                 for label, method in methods]
     for entrant in entrants:
         entrant.request.check()  # before any of them runs
-    tell_notes(entrants[0].request)
+    print_notes(entrants[0].request)
     entrants += ar_in(others, entrants, loading)
     work = OtherWork()
     rows = bench(entrants, course.repeats, course.warmup, Bars())
     where = {**conditions(backbone), **machine(work)}
-    tell(report, rows, where)
+    print_results(report, rows, where)
     report.result({"results": rows, **where, "batch": course.batch, "repeats": course.repeats,
                    "cfg": resolve_sampling(sampling, backbone.preset).cfg})
 
@@ -103,9 +104,9 @@ def check_room(backbone: Backbone, dtype: str) -> None:
         raise SSDError(f"its weights take {needed / 2**30:.1f} GiB, {free / 2**30:.1f} are free")
 
 
-def tell(report: Reporter, rows: list[dict], where: dict) -> None:
+def print_results(report: Reporter, rows: list[dict], where: dict) -> None:
     report.table(COLUMNS, [{**row, **row["seconds"], "ms_per_pass": 1000 * row["seconds_per_pass"]}
                            for row in rows])
-    report.say("'faster than AR' is against the fastest AR of this table, 'in its dtype' against "
+    report.print("'faster than AR' is against the fastest AR of this table, 'in its dtype' against "
                "the fastest AR in the same dtype")
-    report.say(", ".join(f"{key} {value}" for key, value in where.items()))
+    report.print(", ".join(f"{key} {value}" for key, value in where.items()))

@@ -9,17 +9,17 @@ from ..engine.methods import Method
 from ..files import written_whole
 from ..front.comparison import HEAD, Comparison, checked_requests, is_ar
 from ..front.request import Request, Result
-from .generate import Prompt, result_of, save_all, summary, tell_words
-from .options import Drawing, Json, Loading, Picture, flag
+from .generate import Prompt, print_words, result_of, save_all, summary
+from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_writable, free
-from .session import decode, load, tell_notes
+from .session import decode, load, print_notes
 from .specs import ALL, parse_methods
 from .stopped import kept_when_stopped
 
 
 @dataclass(frozen=True)
-class Trial:
+class CompareOptions:
     """Methods and output."""
 
     methods: str = flag("ar,exact", "Separated by commas; knobs as in "
@@ -28,8 +28,8 @@ class Trial:
     out: Path = flag(Path("outputs"), "Folder for the pictures.")
 
 
-def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
-            loading: Loading, json: Json = False) -> None:
+def command(prompt: Prompt, trial: CompareOptions, drawing: SamplingOptions,
+            picture: PictureOptions, loading: Loading, json: Json = False) -> None:
     """Draw a prompt with the same seed by several methods and show the differences."""
     report, sampling = Reporter(json), drawing.sampling()
     methods = parse_methods(trial.methods)
@@ -44,13 +44,13 @@ def command(prompt: Prompt, trial: Trial, drawing: Drawing, picture: Picture,
     requests, left_out = checked_requests(
         None if trial.methods.strip() == ALL else dict(methods), request_of)
     first = next(iter(requests.values()))
-    tell_notes(first, picture.strict_words)
-    tell_words(first, report)
+    print_notes(first, picture.strict_words)
+    print_words(first, report)
     for line in left_out:
         note(line)
     comparison = draw(requests, left_out, files)
     save_sheet(comparison, sheet)
-    tell(report, comparison, files, sheet)
+    print_results(report, comparison, files, sheet)
 
 
 def draw(requests: dict[str, Request], left_out: list[str],
@@ -79,17 +79,17 @@ def files_of(folder: Path, labels: list[str],
     return {label: drawn[n * each : (n + 1) * each] for n, label in enumerate(labels)}, sheet
 
 
-def tell(report: Reporter, comparison: Comparison, files: dict[str, list[Path]],
+def print_results(report: Reporter, comparison: Comparison, files: dict[str, list[Path]],
          sheet: Path) -> None:
     """Report each method as `generate` does, then all of them in a table."""
     results = []
     for label, run in comparison.results.items():
         result = result_of([run], files[label], label)
-        report.say(summary(result))
+        report.print(summary(result))
         results.append({**result, "verdict": run.verdict, "identical_tokens": run.share,
                         "is_ar": is_ar(run)})
     report.table({heading: heading for heading in HEAD}, comparison.rows())
-    report.say(f"side by side: {sheet}")
+    report.print(f"side by side: {sheet}")
     report.result({"results": results, "image": str(sheet), "left_out": comparison.left_out,
                    "identical_tokens": mean_share(results)})
 

@@ -19,7 +19,7 @@ Source = Annotated[Path, typer.Argument(metavar="PATH", show_default=False, exis
 
 
 @dataclass(frozen=True)
-class Target:
+class ConvertOptions:
     """Output."""
 
     out: Path | None = flag(None, "Folder for the new files and a copy of their JSON files "
@@ -29,16 +29,16 @@ class Target:
                              "int8/backbone.safetensors, which is loaded for int8 then.")
 
 
-def command(path: Source, target: Target, json: Json = False) -> None:
+def command(path: Source, target: ConvertOptions, json: Json = False) -> None:
     """Rewrite .bin, .pt, .pth and .ckpt weights as safetensors; the old files stay."""
     report = Reporter(json)
     written = [convert_int8(path, target.out)] if target.int8 else converted(path, target)
     for new in written:
-        report.say(str(new))
+        report.print(str(new))
     report.result({"files": [str(new) for new in written]})
 
 
-def converted(path: Path, target: Target) -> list[Path]:
+def converted(path: Path, target: ConvertOptions) -> list[Path]:
     """The new files of pickled weights, with a progress bar."""
     with tqdm(unit="B", unit_scale=True, leave=False, disable=None, file=sys.stderr) as bar:
         def show(done: int, total: int) -> None:

@@ -20,7 +20,7 @@ Name = Annotated[str | None, typer.Argument(metavar="NAME", show_default=False,
 
 
 @dataclass(frozen=True)
-class Order:
+class DownloadOptions:
     """Download."""
 
     models_dir: str | None = flag(None, "Models folder; files go to ssd_backbones/NAME in it "
@@ -35,7 +35,7 @@ class Order:
         return Path(self.models_dir or MODELS)
 
 
-def command(order: Order, name: Name = None, json: Json = False) -> None:
+def command(order: DownloadOptions, name: Name = None, json: Json = False) -> None:
     """Download a known backbone, resumable and checked; shows the terms and asks first."""
     report = Reporter(json)
     if order.list:
@@ -43,10 +43,10 @@ def command(order: Order, name: Name = None, json: Json = False) -> None:
     if name is None:
         raise SSDError("name the backbone to download; download --list shows the names")
     quote = hub.quote(name, order.folder(), order.revision)
-    report.say(terms(quote))
+    report.print(terms(quote))
     agreed = not quote.missing or order.yes or asked()
     path = fetched(quote) if agreed else None
-    report.say(f"whole and checked: {path}" if agreed else "nothing was downloaded")
+    report.print(f"whole and checked: {path}" if agreed else "nothing was downloaded")
     report.result({"name": quote.name, "path": path and str(path), "bytes": quote.bytes,
                    "files": [file.target for file in quote.files],
                    "licence": quote.licence.name})

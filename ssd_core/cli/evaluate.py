@@ -11,7 +11,7 @@ from ..errors import SSDError
 from ..front.knobs import check_pictures
 from ..workers.open import crew_of
 from . import score, suite
-from .options import Drawing, Json, Knobs, Loading, Workers, flag, takes_groups
+from .options import Json, Knobs, Loading, SamplingOptions, Workers, flag, takes_groups
 from .output import Reporter, note
 from .session import conditions, load_for
 from .specs import parse_methods
@@ -24,7 +24,7 @@ METHODS = "ar,mtp,strict,rows,exact,ssd:rounds=0,ssd:rounds=1,ssd:rounds=2,ssd:r
 
 
 @dataclass(frozen=True)
-class Trial:
+class EvaluateOptions:
     """Measurement."""
 
     methods: str | None = flag(None, "Separated by commas; knobs as in ssd:rounds=1. Default: "
@@ -33,9 +33,9 @@ class Trial:
                               "folder of prompts.")
     batch: int | None = flag(None, f"Pictures per batch. Default: {BATCH}; for a suite up to 8, as "
                                    "memory allows.")
-    out: Path | None = flag(None, "Folder that keeps the batches, or the suite's pictures: a "
-                                  "stopped run goes on there, and more methods or prompts draw "
-                                  "only what is missing. Default: nothing is kept.")
+    out: Path | None = flag(None, "Folder for the batches, or the suite's pictures: a stopped "
+                                  "run is resumed there, and more methods or prompts draw only "
+                                  "what is missing. Default: nothing is saved.")
 
     def __post_init__(self) -> None:
         if self.batch is not None:
@@ -49,8 +49,9 @@ class Trial:
         return int(self.prompts)
 
 
-def command(ctx: typer.Context, trial: Trial, benchmark: suite.Suite, knobs: Knobs,
-            drawing: Drawing, workers: Workers, loading: Loading, json: Json = False) -> None:
+def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, knobs: Knobs,
+            drawing: SamplingOptions, workers: Workers, loading: Loading,
+            json: Json = False) -> None:
     """Measure methods on held-out postcards, or draw a benchmark's prompts for its scorer."""
     if ctx.invoked_subcommand is not None:
         return
@@ -62,7 +63,7 @@ def command(ctx: typer.Context, trial: Trial, benchmark: suite.Suite, knobs: Kno
     elif trial.out is None:
         raise SSDError("--suite needs --out: the folder for its pictures")
     else:
-        place = suite.Place(Path(trial.prompts).expanduser(), trial.out, trial.batch)
+        place = suite.SuitePaths(Path(trial.prompts).expanduser(), trial.out, trial.batch)
         suite.draw(benchmark, place, knobs, drawing, workers, loading, Reporter(json))
 
 
@@ -74,7 +75,7 @@ def require_none(flags: dict[str, object]) -> None:
                            "knobs by --methods, as in ssd:rounds=1")
 
 
-def measure(trial: Trial, drawing: Drawing, workers: Workers, loading: Loading,
+def measure(trial: EvaluateOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
             report: Reporter) -> None:
     """Caption accuracy, NLL, entropy and tokens equal to AR's, as a table."""
     from ..measure.evaluate import evaluate

@@ -14,7 +14,7 @@ from ..weights.fit import fit
 from ..weights.load import load_backbone
 from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import ABOUT
-from .options import Json, Knobs, Picture, flag
+from .options import Json, Knobs, PictureOptions, flag
 from .output import Reporter
 from .session import shelf
 
@@ -24,7 +24,7 @@ PARTS = ("weights", "cache", "activations", "pixels", "graphs", "needed", "free"
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FitOptions:
     """The run to estimate."""
 
     batch: int = flag(1, "Pictures per run.")
@@ -36,12 +36,12 @@ class Estimate:
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
 
 
-def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) -> None:
+def command(name: Name, estimate: FitOptions, knobs: Knobs, json: Json = False) -> None:
     """Estimate a run's memory on the device, and suggest a setting that would fit."""
     report = Reporter(json)
     guided = None if estimate.cfg is None else estimate.cfg != 1
     target = described(name, estimate.models_dir)
-    size = Picture(size=estimate.size).pixels()
+    size = PictureOptions(size=estimate.size).pixels()
     if isinstance(target, Backbone):
         target = target.resized(size)
     method = knobs.chosen()
@@ -50,7 +50,7 @@ def command(name: Name, estimate: Estimate, knobs: Knobs, json: Json = False) ->
     rows = [{"part": part, "gib": value if value is None else value / 2**30}
             for part, value in memory.to_json().items() if part in PARTS]
     report.table({"of the memory": "part", "GiB": "gib"}, rows)
-    report.say(f"{target.name}: {memory.advice}")
+    report.print(f"{target.name}: {memory.advice}")
     report.result({"name": target.name, "method": method.name, "batch": estimate.batch,
                    **memory.to_json()})
 

@@ -9,7 +9,7 @@ from ..engine.methods import AR, SSD
 from ..errors import SSDError
 from ..front.knobs import check_pictures
 from ..workers.open import crew_of
-from .options import Drawing, Json, Loading, Workers, flag
+from .options import Json, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .session import conditions, load_for, machine
 from .specs import parse_methods
@@ -20,11 +20,11 @@ COLUMNS = {"method": "method", "passes": "passes", "claims": "caption_accuracy",
 
 
 @dataclass(frozen=True)
-class Sweep:
+class FrontierOptions:
     """Measurement."""
 
-    out: Path = flag(Path("runs/frontier"), "Folder for table, plots and the batches done so far.")
-    methods: str = flag("", "Only these beside AR, separated by commas; knobs as in ssd:rounds=1. "
+    out: Path = flag(Path("runs/frontier"), "Folder for table, plots and finished batches.")
+    methods: str = flag("", "Only these besides AR, separated by commas; knobs as in ssd:rounds=1. "
                             "Default: the whole sweep.")
     prompts: int = flag(256, "Number of held-out captions.")
     batch: int = flag(32, "Pictures per batch.")
@@ -33,9 +33,9 @@ class Sweep:
     plots: bool = flag(True, "Draw plots (needs matplotlib).")
 
 
-def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
+def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
             json: Json = False) -> None:
-    """Sweep methods and knobs; an interrupted run goes on where it was."""
+    """Sweep methods and knobs; resumes an interrupted run."""
     from ..measure.frontier import entries, timed, write
     from ..measure.machine import OtherWork
     from ..measure.metrics import Trial, require_postcards
@@ -69,5 +69,5 @@ def command(sweep: Sweep, drawing: Drawing, workers: Workers, loading: Loading,
              f"held-out captions, batches of {sweep.batch}, seeds from {sampling.seed};")
     rows = write(shards, decoded, seconds, sweep.out, about, sweep.plots)
     report.table(COLUMNS, rows)
-    report.say(f"{sweep.out / 'frontier.md'}")
+    report.print(f"{sweep.out / 'frontier.md'}")
     report.result({"results": rows, **where})

@@ -16,10 +16,10 @@ from ..front.request import Request, Result
 from ..front.together import together
 from ..front.words import Words, inherited
 from .like import Like, Source, settled
-from .options import Drawing, Json, Knobs, Loading, Picture, flag
+from .options import Json, Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import batch_paths, check_writable, free
-from .session import decode, load, tell_notes
+from .session import decode, load, print_notes
 from .stopped import kept_when_stopped
 
 Prompt = Annotated[str, typer.Argument(help="What the picture should show.", show_default=False)]
@@ -29,7 +29,7 @@ OwnPrompt = Annotated[str | None, typer.Argument(
 
 
 @dataclass(frozen=True)
-class Keeping:
+class KeepOptions:
     """Keep the top of a picture."""
 
     keep: Path | None = flag(None, "PNG whose top rows are kept; needs --keep-rows.")
@@ -42,7 +42,7 @@ class Keeping:
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
         tokens, how = kept_tokens(self.keep, backbone)
-        report.say(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
+        report.print(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
         with opened(self.keep) as image:
             parent = recipe_of(self.keep, image)
         words = inherited(parent, typed)
@@ -50,15 +50,15 @@ class Keeping:
 
 
 @dataclass(frozen=True)
-class Saving:
+class OutputOptions:
     """Output."""
 
     out: Path | None = flag(None, "FILE.png; a batch makes FILE-0.png, FILE-1.png, ... "
                                   "Default: a new file named after backbone and seed.")
 
 
-def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Picture,
-            keeping: Keeping, saving: Saving, like: Like, loading: Loading,
+def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, picture: PictureOptions,
+            keeping: KeepOptions, saving: OutputOptions, like: Like, loading: Loading,
             prompt: OwnPrompt = None, json: Json = False) -> None:
     """Draw a prompt and save the picture(s) with the recipe inside."""
     report, source = Reporter(json), Source.of(like, context)
@@ -76,13 +76,13 @@ def command(context: typer.Context, knobs: Knobs, drawing: Drawing, picture: Pic
                       fall_back=not source.names_method, expand=picture.expand,
                       **{**source.options(backbone, heads),
                          **keeping.options(backbone, typed, report)})
-    tell_notes(request, picture.strict_words)
-    tell_words(request, report)
+    print_notes(request, picture.strict_words)
+    print_words(request, report)
     if request.told:
         note(request.told)
     done = draw(request.parts(), paths)
     result = result_of(done, paths, done[0].request.method.name)
-    report.say(summary(result))
+    report.print(summary(result))
     report.result(result)
 
 
@@ -97,7 +97,7 @@ def draw(parts: Sequence[Request], paths: list[Path]) -> list[Result]:
     return done
 
 
-def tell_words(request: Request, report: Reporter) -> None:
+def print_words(request: Request, report: Reporter) -> None:
     """Print the words that will be drawn, if they differ from the typed ones."""
     drawn = expanded(request)
     report.words(drawn["prompt_expanded"] or (), drawn["negative_expanded"])

@@ -16,7 +16,7 @@ from ..errors import SSDError
 from ..front.recipe import method_of, other_dtype, read_recipe, recipe_tokens, sampling_of
 from ..front.words import drawn_words
 from ..model.sampling import Sampling
-from .options import Drawing, Knobs, Loading, Picture, flag
+from .options import Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .specs import build_method
 
 NO_HEADS = "none"
@@ -28,7 +28,7 @@ class Like:
     """Settings of another picture."""
 
     like: Path | None = flag(None, "PNG whose settings are used, from the prompt to the dtype; "
-                                   "flags that are given overrule them.")
+                                   "flags override them.")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Source:
                **({"heads": NO_HEADS} if self.recipe["heads"] is None else {})}
         return replace(flags, **self._silent(own))
 
-    def picture(self, flags: Picture) -> Picture:
+    def picture(self, flags: PictureOptions) -> PictureOptions:
         if self.recipe is None:
             return flags
         width, height = self.recipe["size"]
@@ -66,7 +66,7 @@ class Source:
             raise SSDError(NO_PROMPT)
         return self.recipe["prompt"] if typed is None and self.recipe is not None else str(typed)
 
-    def sampling(self, flags: Drawing) -> Sampling:
+    def sampling(self, flags: SamplingOptions) -> Sampling:
         named = flags.sampling()
         if self.recipe is None:
             return named

@@ -20,5 +20,5 @@ def command(json: Json = False) -> None:
     report.table(COLUMNS, [{**row, "knobs": ", ".join(row["knobs"]) or "-"} for row in rows])
     for verdict, meaning in GUARANTEES.items():
         if any(row["promise"] == verdict for row in rows):
-            report.say(f"{verdict}: {meaning}")
+            report.print(f"{verdict}: {meaning}")
     report.result({"results": rows})

@@ -25,7 +25,7 @@ from .specs import build_method
 
 NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
                "'identical'")
-EXPAND = ("Say what the prompt leaves open (places, sky, ground, ...), by the seed; only some "
+EXPAND = ("Add what the prompt leaves open (places, sky, ground, ...), by the seed; only some "
           "backbones can, such as postcard. --no-expand draws it as typed.")
 MODELS = "models"  # default folder of downloads and of searches
 
@@ -53,11 +53,11 @@ class Loading:
                               f"int8, int4. {ABOUT}.")
     offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
     graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
-                               "which is faster; off runs their operations one by one.")
+                               "which is faster; off runs every operation separately.")
 
 
 @dataclass(frozen=True)
-class Canvas:
+class CanvasOptions:
     """Picture."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
@@ -70,7 +70,7 @@ class Canvas:
 
 
 @dataclass(frozen=True)
-class Picture(Canvas):
+class PictureOptions(CanvasOptions):
     """Picture."""
 
     batch: int = flag(1, "Number of pictures.")
@@ -118,7 +118,7 @@ class Knobs:
     """The method and its knobs."""
 
     method: str | None = flag(None, f"{guarantee_list()}. Default: {default_method().name}, AR's "
-                                    "picture in fewer passes; ssd if knobs of ssd are given.")
+                                    "picture in fewer passes; ssd if knobs of ssd are set.")
 
     def chosen(self) -> Method:
         """The named method; without a name the default, or SSD if it lacks a knob that is set."""
@@ -130,7 +130,7 @@ class Knobs:
 
 @with_flags(sampling_knobs())
 @dataclass(frozen=True)
-class Drawing:
+class SamplingOptions:
     """Sampling."""
 
     numerics: str | None = flag(None, "Has no effect any more.", hidden=True)

@@ -23,15 +23,15 @@ class Reporter:
     def __init__(self, json: bool) -> None:
         self.json = json
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         typer.echo(text, err=self.json)
 
     def words(self, prompts: Iterable[str], negative: str | None) -> None:
         """Print the words that are drawn in place of the typed ones."""
         for prompt in dict.fromkeys(prompts):
-            self.say(f"drawn from: {prompt}")
+            self.print(f"drawn from: {prompt}")
         if negative:
-            self.say(f"negative prompt: {negative}")
+            self.print(f"negative prompt: {negative}")
 
     def table(self, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
         """columns: heading -> key of the rows."""

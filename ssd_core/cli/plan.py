@@ -20,13 +20,13 @@ from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
 from .session import shelf
 
-Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for it.",
+Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
 
 
 @dataclass(frozen=True)
-class Target:
-    """What to plan for."""
+class PlanOptions:
+    """Backbone or grid."""
 
     backbone: str | None = flag(None, "Bundled name, file or folder (postcard by default).")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME.")
@@ -51,14 +51,14 @@ def unloaded(path: Path) -> type[Backbone] | Backbone:
 
 
 @dataclass(frozen=True)
-class Expansion:
-    """What would be drawn for a prompt."""
+class ExpansionOptions:
+    """Expansion of a prompt."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
     seed: int = flag(0, "Seed of the picture.")
     expand: bool = flag(True, EXPAND)
 
-    def words(self, prompt: str, target: Target) -> dict[str, str | None]:
+    def words(self, prompt: str, target: PlanOptions) -> dict[str, str | None]:
         """The words to draw, as fields of a recipe; None where they equal the typed ones."""
         if target.grid is not None:
             raise SSDError("a prompt needs --backbone: a grid does not know what it says")
@@ -72,7 +72,7 @@ class Expansion:
         return {**dict.fromkeys(FIELDS), **recorded(typed, (*drawn, typed)[0])}
 
 
-def command(knobs: Knobs, target: Target, expansion: Expansion, prompt: Prompt = None,
+def command(knobs: Knobs, target: PlanOptions, expansion: ExpansionOptions, prompt: Prompt = None,
             json: Json = False) -> None:
     """Count the passes of a method without running it; with a prompt, also show its expansion."""
     method, report = knobs.chosen(), Reporter(json)

@@ -23,7 +23,7 @@ from ..workers.finished import named_as, require_same, there_already
 from ..workers.open import crew_of
 from ..workers.prompts import read_prompts
 from ..workers.work import missing, work
-from .options import EXPAND, Canvas, Drawing, Json, Knobs, Loading, Workers, flag
+from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
 from .session import load_for
@@ -38,12 +38,12 @@ File = Annotated[Path, typer.Argument(
 
 
 @dataclass(frozen=True)
-class Rendering:
+class RenderOptions:
     """Output."""
 
-    out: Path = flag(Path("renders"), "Folder. Pictures that are there are not drawn again.")
+    out: Path = flag(Path("renders"), "Folder. Existing pictures are not drawn again.")
     each: int = flag(1, "Pictures of every prompt. Picture n of the run uses seed + n.")
-    batch: int = flag(0, "Pictures at once. 0: up to 8, as memory allows.")
+    batch: int = flag(0, "Pictures per batch. 0: up to 8, as memory allows.")
     expand: bool = flag(True, EXPAND)
 
     def __post_init__(self) -> None:
@@ -53,9 +53,9 @@ class Rendering:
             check_pictures(self.batch, "batch")
 
 
-def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing, canvas: Canvas,
-            workers: Workers, loading: Loading, json: Json = False) -> None:
-    """Draw every prompt of a file as PNGs with recipes; a stopped run goes on where it was."""
+def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: SamplingOptions,
+            canvas: CanvasOptions, workers: Workers, loading: Loading, json: Json = False) -> None:
+    """Draw every prompt of a file as PNGs with recipes; resumes a stopped run."""
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
     loaded, models = load_for(workers, loading, [method], canvas.pixels())
@@ -64,7 +64,7 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
                     fall_back=knobs.method is None)
     how = How(first.recorded, first.sampling, first.negative)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
-    tell(first, lines, canvas.strict_words)
+    print_warnings(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
     if rendering.expand:
         pictures = [in_full(picture, first) for picture in pictures]
@@ -81,7 +81,7 @@ def command(prompts: File, rendering: Rendering, knobs: Knobs, drawing: Drawing,
         note(f"{backbone.name} draws {left:,} of {len(pictures):,} pictures by "
              f"{label(how.drawn_by)} into {out}, {batch} at once")
         made, seconds = work(tasks, out, crew, "render"), time.perf_counter() - started
-    report.say(f"{made:,} pictures drawn in {seconds:.0f} s")
+    report.print(f"{made:,} pictures drawn in {seconds:.0f} s")
     report.result({"out": str(out), "method": how.method.name, "backbone": backbone.name,
                    "prompts": len(lines), "pictures": len(pictures), "drawn_now": made,
                    "seconds": seconds})
@@ -108,7 +108,7 @@ def file_name(number: int, prompt: str) -> str:
     return f"{number:06d}-{words}.png" if words else f"{number:06d}.png"
 
 
-def tell(request: Request, prompts: Sequence[str], strict: bool) -> None:
+def print_warnings(request: Request, prompts: Sequence[str], strict: bool) -> None:
     """Print warnings about method and words; with `strict`, raise SSDError for unknown words."""
     if request.note and request.note != request.choice.note:  # which concerns a single picture
         note(f"warning: {request.note}")

@@ -26,7 +26,7 @@ class How:
     weights: Path | None = flag(None, "The scorer's weights: file or folder. Nothing is "
                                       "downloaded.")
     reference: Path | None = flag(None, "Folder of real pictures, for clean-fid.")
-    batch: int = flag(32, "Pictures at once.")
+    batch: int = flag(32, "Pictures per batch.")
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
 
 
@@ -39,7 +39,7 @@ def command(folder: Folder, how: How, json: Json = False) -> None:
     gallery, report = Gallery.of(folder), Reporter(json)
     scoring = Scoring(pick_device(how.device), how.batch, how.weights, how.reference, note)
     scores = score(how.scorer, gallery, scoring)
-    report.say("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
+    report.print("\n".join([f"{how.scorer}: {len(gallery.pictures)} pictures of {folder}",
                           *(f"  {line}" for line in lines(scores))]))
     report.result({"scorer": how.scorer, "folder": str(folder),
                    "pictures": len(gallery.pictures), **scores})

@@ -71,7 +71,7 @@ def shelf(models_dir: str | None) -> Shelf:
     return Shelf.below(models_dir or MODELS)
 
 
-def tell_notes(request: Request, strict_words: bool = False) -> None:
+def print_notes(request: Request, strict_words: bool = False) -> None:
     """Print the request's notes. strict_words: raise SSDError for unknown words."""
     if strict_words:
         require_known(request.backbone, request.texts)

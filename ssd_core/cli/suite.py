@@ -12,10 +12,10 @@ from ..front.recipe import read_recipe
 from ..front.request import Request
 from ..workers.draw import How, at_once
 from ..workers.open import crew_of
-from .options import Canvas, Drawing, Knobs, Loading, Workers, flag
+from .options import CanvasOptions, Knobs, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
-from .render import tell
+from .render import print_warnings
 from .session import load_for
 
 
@@ -32,7 +32,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Place:
+class SuitePaths:
     """Paths of a suite's prompts and pictures, and the pictures per batch."""
 
     prompts: Path
@@ -46,15 +46,15 @@ class Place:
         check_folder(nearest_folder(self.out / "picture.png"))
 
 
-def draw(benchmark: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers: Workers,
-         loading: Loading, report: Reporter) -> None:
+def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOptions,
+         workers: Workers, loading: Loading, report: Reporter) -> None:
     """Draw the missing pictures of a suite, and report the folder."""
     from ..measure.suites import suite_named
     from ..measure.suites.run import SuiteRun
 
     layout, method = suite_named(benchmark.suite or ""), knobs.chosen()
     loaded, models = load_for(workers, loading, [method],
-                              Canvas(benchmark.negative, benchmark.size).pixels())
+                              CanvasOptions(benchmark.negative, benchmark.size).pixels())
     first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "",
                     benchmark.negative, fall_back=knobs.method is None)
     # No window is chosen for this machine: a benchmark's pictures are the same on every machine.
@@ -62,7 +62,7 @@ def draw(benchmark: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers
     run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, benchmark.samples)
     texts = [item.prompt for item in run.record.items]
     prepare(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
-    tell(first, texts, strict=False)
+    print_warnings(first, texts, strict=False)
     with crew_of(workers.wanted(), loaded, models, note) as crew:
         batch = place.batch or at_once(how, max(texts, key=len), loaded, crew.place.free)
         made = run.draw(crew, batch)
@@ -71,7 +71,7 @@ def draw(benchmark: Suite, place: Place, knobs: Knobs, drawing: Drawing, workers
               "passes": mean(read_recipe(place.out / picture.file)["passes"]
                              for picture in run.pictures),
               "folder": str(place.out / layout.given)}
-    report.say(summary(result))
+    report.print(summary(result))
     report.result(result)
 
 

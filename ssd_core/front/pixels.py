@@ -25,12 +25,14 @@ def pixels(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
 def tops(backbone: Backbone, tokens: torch.Tensor, rows: int) -> Iterator[torch.Tensor]:
     """Like `pixels`, for pictures whose first `rows` rows are drawn; the rest is BLANK."""
     height = backbone.size[1] // backbone.grid.rows * rows
-    for picture in pixels(backbone, lengthened(tokens, rows)) if rows else blanks(backbone, tokens):
+    pictures = (pixels(backbone, repeat_last_row(tokens, rows)) if rows
+                else blank_pictures(backbone, tokens))
+    for picture in pictures:
         picture[height:] = BLANK
         yield picture
 
 
-def lengthened(tokens: torch.Tensor, rows: int) -> torch.Tensor:
+def repeat_last_row(tokens: torch.Tensor, rows: int) -> torch.Tensor:
     """Tokens [B, R, C] with the last of the first `rows` rows repeated to the bottom.
 
     The codec also reads cells below the one it decodes; repeated rows suit it better than zeros.
@@ -38,6 +40,6 @@ def lengthened(tokens: torch.Tensor, rows: int) -> torch.Tensor:
     return tokens[:, torch.arange(tokens.shape[1]).clamp(max=rows - 1)]
 
 
-def blanks(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
+def blank_pictures(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
     width, height = backbone.size
     return (torch.empty(height, width, 3) for _ in tokens)

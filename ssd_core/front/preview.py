@@ -29,7 +29,7 @@ from .guarantees import guarantee
 from .memory import empty_caches, is_out_of_memory
 from .palette import palette
 from .pieces import Piece
-from .pixels import lengthened, pixels
+from .pixels import pixels, repeat_last_row
 from .recipe import to_bytes
 
 VERSION = 1
@@ -41,7 +41,7 @@ KEPT_SECONDS = 0.5  # kept rows are shown decoded if that takes at most this lon
 ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
 
 
-class Marks:
+class CellMarks:
     """The state of every cell, and which cells changed since the last message.
 
     tokens and final [B, R, C + 1]: final cells of rows that are not finished yet.
@@ -59,7 +59,7 @@ class Marks:
         if event.stage != "prefill":
             self.pending.append(event)
 
-    def told(self) -> dict:
+    def to_message(self) -> dict:
         """`first` and `marks` of a message; `first` is a single number if all pictures agree."""
         first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
         cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
@@ -120,7 +120,7 @@ class Preview:
         self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
         self.palette = palette(backbone)
         self.decode_seconds = self.palette.seconds * pictures
-        self.marks, self.pictures, self.notes = Marks(pictures, grid), pictures, list(notes)
+        self.marks, self.pictures, self.notes = CellMarks(pictures, grid), pictures, list(notes)
         self.words: list[list[Piece]] = []  # of each picture's prompt, if a host shows them
         self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
         if keep is not None:
@@ -198,7 +198,7 @@ class Preview:
 
     def _tell_pass(self, event: Pass) -> None:
         self.send("pass", stage=event.stage, round=event.round, **self._pace(),
-                  acceptance=self._acceptance(event), row=self.row, **self.marks.told())
+                  acceptance=self._acceptance(event), row=self.row, **self.marks.to_message())
 
     def _acceptance(self, event: Pass) -> float | None:
         """The share of unchanged drafts, as the run's statistics count it; None without drafts."""
@@ -258,7 +258,7 @@ class Preview:
 
     def decoded(self, first: int, last: int) -> np.ndarray:
         """The same, decoded; the decoder's input repeats the last final row below it."""
-        tokens = lengthened(torch.from_numpy(self.tokens), last)
+        tokens = repeat_last_row(torch.from_numpy(self.tokens), last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
         return self._cut(whole, first, last)
 

@@ -44,7 +44,7 @@ def contact_sheet(tiles: Sequence[Tile], title: str = "", below_title: str = "",
     sheet.
     """
     pictures = [shown(tile.picture) for tile in tiles]
-    layout = Layout(*pictures[0].size, len(tiles))
+    layout = SheetLayout(*pictures[0].size, len(tiles))
     head = [*layout.text(title, layout.wide, 1.25), *layout.text(below_title, layout.wide, 0.9,
                                                                   QUIET)]
     foot = [line for note in notes for line in layout.text(note, layout.wide, 0.9, QUIET)]
@@ -77,7 +77,7 @@ def shown(picture: np.ndarray) -> Image.Image:
 
 
 @dataclass(frozen=True)
-class Words:
+class TextLine:
     """A line of text. chip: the colour of its background, if any.
 
     beside: further words on the same line.
@@ -88,14 +88,14 @@ class Words:
     height: int
     colour: str = INK
     chip: str = ""
-    beside: Words | None = None
+    beside: TextLine | None = None
 
     @property
     def width(self) -> float:
         return self.font.getlength(self.text) + (0.7 * self.height if self.chip else 0)
 
 
-class Layout:
+class SheetLayout:
     """Columns, gaps and type of a sheet with `count` pictures of width x height px."""
 
     def __init__(self, width: int, height: int, count: int) -> None:
@@ -105,18 +105,18 @@ class Layout:
         self.em = max(round(width / 23), 14)  # px
         self.wide = self.columns * (width + self.gap) - self.gap
 
-    def text(self, text: str, width: int, size: float = 1.0, colour: str = INK) -> list[Words]:
+    def text(self, text: str, width: int, size: float = 1.0, colour: str = INK) -> list[TextLine]:
         """Lines of at most `width` px; size: in em."""
         em = round(self.em * size)
         font = font_for(text, em)
-        return [Words(line, font, round(em * 1.45), colour) for line in wrapped(text, font, width)]
+        return [TextLine(line, font, round(em * 1.45), colour)
+                for line in wrapped(text, font, width)]
 
-    def words(self, tile: Tile) -> list[Words]:
-        """Name, verdict and figures of one picture; the verdict beside the name if there is room.
-        """
+    def words(self, tile: Tile) -> list[TextLine]:
+        """Name, verdict and figures of a picture; the verdict beside the name if it fits there."""
         ground, colour = CHIPS.get(tile.verdict, OTHER_CHIP)
         em = round(self.em * 0.85)
-        chip = Words(tile.verdict, font_for(tile.verdict, em), round(em * 2.0), colour, ground)
+        chip = TextLine(tile.verdict, font_for(tile.verdict, em), round(em * 2.0), colour, ground)
         figures = [line for text in tile.lines
                    for line in self.text(text, self.width, 0.95, QUIET)]
         *above, name = self.text(tile.name, self.width, 1.3)
@@ -163,11 +163,11 @@ def wrapped(text: str, font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
     return [line.strip() for line in lines]
 
 
-def height_of(words: Sequence[Words]) -> int:
+def height_of(words: Sequence[TextLine]) -> int:
     return sum(line.height for line in words)
 
 
-def put(draw: ImageDraw.ImageDraw, words: Sequence[Words], x: float, y: float) -> None:
+def put(draw: ImageDraw.ImageDraw, words: Sequence[TextLine], x: float, y: float) -> None:
     """Draw lines one below the other."""
     for line in words:
         middle = y + line.height / 2
@@ -177,7 +177,7 @@ def put(draw: ImageDraw.ImageDraw, words: Sequence[Words], x: float, y: float) -
         y += line.height
 
 
-def put_line(draw: ImageDraw.ImageDraw, line: Words, x: float, middle: float) -> None:
+def put_line(draw: ImageDraw.ImageDraw, line: TextLine, x: float, middle: float) -> None:
     if line.chip:
         half = 0.4 * line.height
         draw.rounded_rectangle((x, middle - half, x + line.width, middle + half), half,

@@ -16,7 +16,7 @@ from ..errors import SSDError
 POLL = 0.5  # seconds between two attempts to lock a task of another process
 
 
-class Claims:
+class TaskLocks:
     """The claims of this process in a folder."""
 
     def __init__(self, folder: Path) -> None:

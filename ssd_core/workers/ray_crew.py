@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Facts:
+class WorkerFacts:
     """What a worker reports after loading; `models` are hashes of backbone and heads."""
 
     host: str
@@ -50,14 +50,14 @@ def models_of(loaded: Loaded) -> tuple[str | None, str | None]:
     return loaded.backbone.sha256, loaded.heads.sha256 if loaded.heads else None
 
 
-class Holder:
+class WorkerProcess:
     """The process of a worker, which loads once and then runs tasks."""
 
-    def load(self, models: Models) -> Facts:
+    def load(self, models: Models) -> WorkerFacts:
         from .. import __version__
 
         self.loaded = models.load()
-        return Facts(socket.gethostname(), os.getpid(), __version__, models_of(self.loaded),
+        return WorkerFacts(socket.gethostname(), os.getpid(), __version__, models_of(self.loaded),
                      Place.of(self.loaded))
 
     def run(self, task: Task) -> dict[str, bytes]:
@@ -78,7 +78,7 @@ class RayCrew:
         self.own = not self.ray.is_initialized()
         if self.own:
             connect(self.ray, address)
-        self.facts: dict[Any, Facts] = {}  # by worker
+        self.facts: dict[Any, WorkerFacts] = {}  # by worker
         self.loading: dict[Any, Any] = {}  # future -> worker
         self.running: dict[Any, tuple[Any, Task]] = {}  # future -> worker and its task
         self.idle: list[Any] = []
@@ -103,7 +103,7 @@ class RayCrew:
             self.ray.shutdown()
 
     def start(self) -> None:
-        worker = self.ray.remote(**self.share)(Holder).remote()
+        worker = self.ray.remote(**self.share)(WorkerProcess).remote()
         self.loading[worker.load.remote(self.models)] = worker
 
     # As Crew
@@ -178,7 +178,7 @@ class RayCrew:
             self.waiting.appendleft(task)
         self.start()
 
-    def checked(self, facts: Facts) -> Facts:
+    def checked(self, facts: WorkerFacts) -> WorkerFacts:
         """The facts. Raises SSDError if the worker would not draw what this process would."""
         from .. import __version__
 

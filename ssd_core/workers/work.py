@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..files import written_whole
-from .claims import Claims
+from .claims import TaskLocks
 from .crew import Crew
 from .task import Task
 
@@ -31,24 +31,24 @@ def work(tasks: Sequence[Task], folder: Path, crew: Crew, label: str,
     Several processes may do the same tasks in the same folder: one of them makes each picture, and
     all return when every file exists. quiet: no progress bar (None: none without a terminal).
     """
-    run = Run(folder, crew)
-    run.waiting.extend(missing(tasks, folder))
+    queue = TaskQueue(folder, crew)
+    queue.waiting.extend(missing(tasks, folder))
     total = sum(task.count for task in tasks)
-    existing = total - sum(task.count for task in run.waiting)
+    existing = total - sum(task.count for task in queue.waiting)
     with tqdm(total=total, initial=existing, desc=label, unit="picture", disable=quiet) as bar:
         try:
-            while run.goes_on():
-                bar.update(run.step())
+            while queue.goes_on():
+                bar.update(queue.step())
         finally:
-            run.claims.release_all()
-    return run.made
+            queue.locks.release_all()
+    return queue.made
 
 
-class Run:
+class TaskQueue:
     """The tasks of a run: waiting, or claimed by other processes."""
 
     def __init__(self, folder: Path, crew: Crew) -> None:
-        self.folder, self.crew, self.claims = folder, crew, Claims(folder)
+        self.folder, self.crew, self.locks = folder, crew, TaskLocks(folder)
         self.waiting: deque[Task] = deque()
         self.elsewhere: deque[Task] = deque()
         self.made = 0
@@ -69,12 +69,12 @@ class Run:
 
     def begin(self, task: Task, wait: bool = False) -> int:
         """Claim a task and hand out what is missing; return how many pictures already exist."""
-        if not self.claims.take(task.name, wait):
+        if not self.locks.take(task.name, wait):
             self.elsewhere.append(task)
             return 0
         left = next(iter(missing([task], self.folder)), None)
         if left is None:
-            self.claims.release(task.name)
+            self.locks.release(task.name)
             return task.count
         self.crew.take(left)
         return task.count - left.count
@@ -83,6 +83,6 @@ class Run:
         for name, data in made.items():
             with written_whole(self.folder / name) as temporary:
                 temporary.write_bytes(data)
-        self.claims.release(task.name)
+        self.locks.release(task.name)
         self.made += task.count
         return task.count
