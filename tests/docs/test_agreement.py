@@ -106,7 +106,7 @@ def test_node_ids_and_types_are_the_contracts():
 
 
 def test_the_table_of_nodes_has_all_of_them():
-    names = in_source(r'display_name="([A-Z][\w ]+?)(?: \(SSD\))?", category', NODES)
+    names = in_source(r'node_id="SSD_\w+",\s+display_name="([A-Z][\w ]+?)(?: \(SSD\))?"', NODES)
     assert {row[0] for row in table(DOCS / "comfyui.md", "node")} == names
 
 
