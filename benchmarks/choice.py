@@ -33,8 +33,8 @@ from ssd_core.engine import pace
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.methods.paced import Paced
-from ssd_core.front.request import Request
 from ssd_core.kept_files import VARIABLE
+from ssd_core.runs.request import Request
 
 PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
@@ -83,7 +83,7 @@ def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) ->
             label = f"{together.label}, {threads} threads"
             yield Way(label, [together])
             if batch > 1:
-                alone = [replace(together, pictures=1, sampling=together.sampling.later(n))
+                alone = [replace(together, pictures=1, sampling=together.sampling.offset_seed(n))
                          for n in range(batch)]
                 yield Way(f"{label}, one by one", alone)
 

@@ -12,10 +12,10 @@ import torch
 import ssd_core
 from ssd_core.backbones.base import Backbone
 from ssd_core.errors import SSDError
-from ssd_core.files import written_whole
-from ssd_core.measure.best import in_words
-from ssd_core.measure.machine import OtherWork, processor, waiting
-from ssd_core.measure.tables import table
+from ssd_core.evaluate.best import in_words
+from ssd_core.evaluate.machine import OtherWork, processor, waiting
+from ssd_core.evaluate.tables import table
+from ssd_core.files import atomic_write
 from ssd_core.weights.load import load_backbone
 
 __all__ = ["RESULTS", "conditions", "loadable", "processor", "table", "write_page"]
@@ -44,7 +44,7 @@ def conditions(device: torch.device, dtype: str = "", threads: Collection[int] =
 def write_page(path: Path, title: str, *parts: str) -> None:
     """Write a page of results atomically and print it."""
     text = "\n\n".join([f"# {title}", *(part.rstrip("\n") for part in parts if part)]) + "\n"
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     print(text)
 

@@ -31,17 +31,17 @@ from ssd_core.engine.choice import filled
 from ssd_core.engine.decode import generate
 from ssd_core.engine.events import finished
 from ssd_core.engine.methods import Method
-from ssd_core.front.guarantees import NEEDED, heads_use
-from ssd_core.front.labels import label
-from ssd_core.front.pixels import pixels
-from ssd_core.front.recipe import to_bytes
-from ssd_core.front.request import Request
-from ssd_core.front.speeds import SPEEDS
+from ssd_core.output.guarantees import NEEDED, heads_use
+from ssd_core.output.labels import label
+from ssd_core.output.pixels import pixels
+from ssd_core.output.quality_presets import SPEEDS
+from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import read
+from ssd_core.runs.batch.queue import work
+from ssd_core.runs.batch.task import Exists, LoadedModels
+from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
-from ssd_core.workers.crew import InProcess
-from ssd_core.workers.task import Loaded, There
-from ssd_core.workers.work import work
 
 METHODS = ("ar", "exact", "ssd:rounds=2", "balanced", "fast")
 EXPANSIONS: dict[str, dict[str, bool]] = {TYPED: {}, EXPANDED: {"expand": True}}
@@ -59,12 +59,12 @@ class Row:
     def method(self) -> Method:
         return SPEEDS[self.spec].method if self.spec in SPEEDS else parse_method(self.spec)
 
-    def label(self, loaded: Loaded) -> str:
+    def label(self, loaded: LoadedModels) -> str:
         own = self.request(loaded, "a house", 0).method
         title = f"*{SPEEDS[self.spec].title}*: " if self.spec in SPEEDS else ""
         return f"{title}{label(own)}"
 
-    def request(self, loaded: Loaded, prompt: str, seed: int) -> Request:
+    def request(self, loaded: LoadedModels, prompt: str, seed: int) -> Request:
         """For the words, the method and the heads.
 
         Its window is the default of `generate`, not a measured one, so that any machine draws the
@@ -78,7 +78,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WorkerOptions:
     """A picture to draw. file: a name made of everything that decides the picture."""
 
     prompt: str
@@ -87,7 +87,7 @@ class Wanted:
     file: str
 
     @classmethod
-    def of(cls, loaded: Loaded, row: Row, prompt: str, seed: int) -> Wanted:
+    def of(cls, loaded: LoadedModels, row: Row, prompt: str, seed: int) -> WorkerOptions:
         request = row.request(loaded, prompt, seed)
         words, heads = words_of(request), request.heads and request.heads.sha256
         backbone = (loaded.backbone.sha256, stored_dtype(loaded.backbone))
@@ -111,23 +111,23 @@ class Batch:
 
     name: str
     row: Row
-    pictures: tuple[Wanted, ...]
+    pictures: tuple[WorkerOptions, ...]
 
     @classmethod
-    def of(cls, row: Row, pictures: Sequence[Wanted]) -> Batch:
+    def of(cls, row: Row, pictures: Sequence[WorkerOptions]) -> Batch:
         return cls(pictures[0].file.removesuffix(".json"), row, tuple(pictures))
 
     @property
     def count(self) -> int:
         return len(self.pictures)
 
-    def left(self, exists: There) -> Batch | None:
+    def left(self, exists: Exists) -> Batch | None:
         pictures = tuple(wanted for wanted in self.pictures if not exists(wanted.file))
         return replace(self, pictures=pictures) if pictures else None
 
-    def together(self) -> list[list[Wanted]]:
+    def together(self) -> list[list[WorkerOptions]]:
         """Groups that `generate` can draw at once: one negative prompt, consecutive seeds."""
-        groups: list[list[Wanted]] = []
+        groups: list[list[WorkerOptions]] = []
         for wanted in self.pictures:
             last = groups[-1][-1] if groups else None
             if last and (last.negative, last.seed + 1) == (wanted.negative, wanted.seed):
@@ -136,7 +136,7 @@ class Batch:
                 groups.append([wanted])
         return groups
 
-    def run(self, loaded: Loaded) -> dict[str, bytes]:
+    def run(self, loaded: LoadedModels) -> dict[str, bytes]:
         request = self.row.request(loaded, self.pictures[0].prompt, 0)
         made = {}
         for group in self.together():
@@ -149,7 +149,8 @@ class Batch:
         return made
 
 
-def encoded(loaded: Loaded, wanted: Wanted, tokens: torch.Tensor, passes: int) -> bytes:
+def encoded(loaded: LoadedModels, wanted: WorkerOptions, tokens: torch.Tensor,
+            passes: int) -> bytes:
     """The content of a picture's file."""
     picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
     known = {"drawn": wanted.prompt, "negative": wanted.negative, "passes": passes,
@@ -157,16 +158,17 @@ def encoded(loaded: Loaded, wanted: Wanted, tokens: torch.Tensor, passes: int) -
     return json.dumps(known, ensure_ascii=False).encode()
 
 
-def drawn(loaded: Loaded, rows: Sequence[Row], prompts: Sequence[Prompt], seeds: Sequence[int],
+def drawn(loaded: LoadedModels, rows: Sequence[Row], prompts: Sequence[Prompt],
+          seeds: Sequence[int],
           folder: Path) -> dict[Row, list[Drawn]]:
     """All pictures of every row; draws those missing in the folder. Prompt n has seed + n."""
-    pictures_by_row: dict[Row, list[tuple[Prompt, Wanted]]] = {row: [
-        (prompt, Wanted.of(loaded, row, prompt.text, seed + n))
+    pictures_by_row: dict[Row, list[tuple[Prompt, WorkerOptions]]] = {row: [
+        (prompt, WorkerOptions.of(loaded, row, prompt.text, seed + n))
         for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
     batches = [Batch.of(row, [wanted for _, wanted in own[a : a + AT_ONCE]])
                for a in range(0, len(prompts) * len(seeds), AT_ONCE)
                for row, own in pictures_by_row.items()]
-    work(batches, folder, InProcess(loaded), "draw", quiet=None)
+    work(batches, folder, LocalWorker(loaded), "draw", quiet=None)
     return {row: [Drawn.at(folder / wanted.file, prompt, wanted.seed) for prompt, wanted in own]
             for row, own in pictures_by_row.items()}
 
@@ -189,7 +191,7 @@ def main() -> None:
 def run(asked: argparse.Namespace) -> str:
     """Draw the missing pictures and write the table."""
     backbone = load_backbone("postcard")
-    loaded = Loaded(backbone, load_heads("postcard", backbone))
+    loaded = LoadedModels(backbone, load_heads("postcard", backbone))
     prompts, rows = read_prompts(), [Row(m, e) for e in asked.expansion for m in asked.methods]
     pictures_by_row = drawn(loaded, rows, prompts, asked.seeds, asked.runs)
     lines = [Line(row.spec, row.label(loaded), row.expansion, pictures)

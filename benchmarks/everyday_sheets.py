@@ -16,9 +16,9 @@ from everyday_rule import words_of
 from PIL import Image, ImageDraw
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.files import written_whole
-from ssd_core.front.recipe import to_bytes
-from ssd_core.front.sheet import INK, PAPER, east_asian_font, font_for, wrapped
+from ssd_core.files import atomic_write
+from ssd_core.output.recipe import to_bytes
+from ssd_core.output.sheet import INK, PAPER, east_asian_font, font_for, wrapped
 from ssd_core.postcards.aliases import without_repeats
 
 EYES = RESULTS / "everyday_eyes.json"
@@ -36,7 +36,7 @@ def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]]) -> None:
     """Write everyday-1.jpg and so on; rows: the pictures of all prompts, as typed and expanded."""
     shown, each = list(zip(*map(on_sheets, rows), strict=True)), SHOWN // SHEETS
     for n, first in enumerate(range(0, len(shown), each), 1):
-        with written_whole(RESULTS / f"everyday-{n}.jpg") as temporary:
+        with atomic_write(RESULTS / f"everyday-{n}.jpg") as temporary:
             sheet(backbone, shown[first : first + each]).save(temporary, format="JPEG", quality=80)
 
 

@@ -13,9 +13,9 @@ from conditions import RESULTS, table
 from everyday_rule import Demand, Prompt
 from everyday_sheets import eyes_table
 
-from ssd_core.files import written_whole
-from ssd_core.measure.metrics import with_errors
-from ssd_core.measure.tables import with_error
+from ssd_core.evaluate.metrics import with_errors
+from ssd_core.evaluate.tables import with_error
+from ssd_core.files import atomic_write
 from ssd_core.postcards import Reading
 
 AR, EXACT = "ar", "exact"
@@ -127,8 +127,8 @@ def write(name: str, lines: Sequence[Line], where: str) -> str:
              "prompts. Columns: [README.md](README.md).\n",
              main_table(rows), category_table(rows), comparisons(lines), eyes_table()]
     text = "\n".join(part for part in parts if part)
-    with written_whole(RESULTS / f"{name}.json") as temporary:
+    with atomic_write(RESULTS / f"{name}.json") as temporary:
         temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    with written_whole(RESULTS / f"{name}.md") as temporary:
+    with atomic_write(RESULTS / f"{name}.md") as temporary:
         temporary.write_text(text, encoding="utf-8")
     return text

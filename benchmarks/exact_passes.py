@@ -21,9 +21,9 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.usual import key_of
-from ssd_core.files import written_whole
-from ssd_core.front.guarantees import identical_share
-from ssd_core.measure.metrics import PROMPT_SEED
+from ssd_core.evaluate.metrics import PROMPT_SEED
+from ssd_core.files import atomic_write
+from ssd_core.output.guarantees import identical_share
 from ssd_core.train.data import fresh_caption
 from ssd_core.weights.load import ASSETS
 
@@ -106,7 +106,7 @@ def table(passes_by_key: dict[str, list[int]], equal: dict[str, list[float]], ca
 
 
 def write(path: Path, text: str) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         Path(temporary).write_text(text, encoding="utf-8")
 
 

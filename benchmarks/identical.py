@@ -18,7 +18,7 @@ from conditions import RESULTS, conditions, table, write_page
 
 from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.engine.methods import AR, SSD, Exact, Jacobi, Method, Rolling
-from ssd_core.measure.metrics import PROMPT_SEED
+from ssd_core.evaluate.metrics import PROMPT_SEED
 from ssd_core.train.data import fresh_caption
 
 DTYPES = ("fp32", "bf16", "int8")

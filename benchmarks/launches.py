@@ -30,7 +30,7 @@ from ssd_core import Pass, Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine import decode
 from ssd_core.engine.events import Event
-from ssd_core.engine.graphs import Eager, Graphs, Work
+from ssd_core.engine.graphs import EagerRunner, GraphRunner, Work
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Exact, Method, Rows
 from ssd_core.weights.catalogue import known
@@ -89,7 +89,7 @@ def counted(backbone: Backbone, heads: DraftHeads, method: Method,
             with_graphs: bool = False) -> dict[str, int]:
     """Launches by the stage of a pass, such as "horizontal/1" or "commit"."""
     launches = Launches()
-    run = Graphs(Replays(launches)) if with_graphs else Eager()
+    run = GraphRunner(Replays(launches)) if with_graphs else EagerRunner()
     with patch.object(decode, "runner", lambda backbone: run):
         return counted_in(generate(backbone, "a house", method, heads, Sampling(cfg=2.0)), launches)
 

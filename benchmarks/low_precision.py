@@ -20,7 +20,7 @@ from true_size import synchronised
 
 from ssd_core import Sampling, SSDError, load_backbone
 from ssd_core.engine.methods import AR
-from ssd_core.measure.metrics import Trial, decode_all
+from ssd_core.evaluate.metrics import Trial, decode_all
 from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.figures import stored_bytes

@@ -29,9 +29,9 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.events import Pass, RowsDone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
-from ssd_core.files import written_whole
-from ssd_core.front.pixels import pixels
+from ssd_core.files import atomic_write
 from ssd_core.model.grid import Grid
+from ssd_core.output.pixels import pixels
 from ssd_core.weights.catalogue import KnownBackbone, known
 from ssd_core.weights.fit import fit
 from ssd_core.weights.load import DTYPES, pick_device
@@ -191,7 +191,7 @@ def main() -> None:
     for case in CASES:
         rows.append(apart(case, str(device)))
         print(*line(rows[-1]), sep=" | ", flush=True)
-        with written_whole(args.out) as temporary:  # a stopped run keeps its rows
+        with atomic_write(args.out) as temporary:  # a stopped run keeps its rows
             temporary.write_text(text_of(rows, device))
 
 

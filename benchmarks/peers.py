@@ -33,10 +33,10 @@ from ssd_core.backbones.emu3 import NEGATIVE, POSITIVE
 from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.events import Finished
 from ssd_core.engine.methods import AR, SSD
-from ssd_core.files import written_whole
-from ssd_core.measure.best import fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.evaluate.best import fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.files import atomic_write
 from ssd_core.model.grid import Grid
-from ssd_core.model.processor import likes_columns
+from ssd_core.model.processor import prefers_column_major
 from ssd_core.weights.catalogue import KnownBackbone, known
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
@@ -94,8 +94,8 @@ def sides(backbone: Backbone, compiled: bool) -> list[Side]:
     make, loop = (emu3, emu3_loop) if backbone.grid.row_end else (janus, janus_loop)
     model, cfg = make(backbone), backbone.preset.cfg
     branches = prompt_branches(backbone, [PROMPT], None, cfg)
-    if likes_columns(backbone.device, backbone.dtype):
-        backbone.decoder.store_by_column()  # as the engine stores them on a CPU
+    if prefers_column_major(backbone.device, backbone.dtype):
+        backbone.decoder.store_column_major()  # as the engine stores them on a CPU
     heads = random_heads(backbone, backbone.preset.k_h, backbone.preset.k_v)
     cells, slots = backbone.grid.cells, backbone.grid.slots
     twice = " twice" if backbone.grid.row_end else ""
@@ -208,7 +208,7 @@ def main(arguments: list[str] | None = None) -> None:
         results.append(measure(row, device, pick_dtype(args.dtype, device, small), args.repeats,
                                args.compile))
     text = text_of(results, device, args.repeats)
-    with written_whole(args.out) as temporary:
+    with atomic_write(args.out) as temporary:
         temporary.write_text(text)
     print(text, json.dumps(results), sep="\n")
 

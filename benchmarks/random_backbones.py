@@ -149,7 +149,7 @@ def random_backbone(row: KnownBackbone, device: torch.device, dtype: torch.dtype
         slots = backbone.prompt_limit + row.grid.slots
         backbone.angles = sequence_angles(slots, row.shape.head_dim).to(device)
     else:
-        backbone.lay_out()
+        backbone.apply_size()
     if backbone.grid != row.grid:
         raise SystemExit(f"{row.name}: {backbone.grid} instead of {row.grid}")
     return backbone.eval()

@@ -20,8 +20,8 @@ import torch
 from conditions import RESULTS, conditions, loadable, table, write_page
 
 from ssd_core.engine.methods import AR
-from ssd_core.measure.bench import AR_DTYPES
-from ssd_core.measure.best import Setting, fastest, in_words, settings, take_turns, thread_counts
+from ssd_core.evaluate.bench import AR_DTYPES
+from ssd_core.evaluate.best import Setting, fastest, in_words, settings, take_turns, thread_counts
 from ssd_core.train import self_distill
 from ssd_core.train.drawn import load_pictures
 

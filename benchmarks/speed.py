@@ -26,11 +26,11 @@ from ssd_core.engine.decode import prompt_branches
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.front.request import Request
-from ssd_core.measure.bench import AR_DTYPES, Entrant, bench
-from ssd_core.measure.best import Setting, fastest, in_words, settings, thread_counts
+from ssd_core.evaluate.bench import AR_DTYPES, Entrant, bench
+from ssd_core.evaluate.best import Setting, fastest, in_words, settings, thread_counts
 from ssd_core.model.processor import has_bf16
 from ssd_core.model.transformer import Decoder, sequence_angles
+from ssd_core.runs.request import Request
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 
@@ -61,7 +61,7 @@ HEAD = ["decoding", "passes", "fewer passes than AR", "seconds", "best setting",
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModels:
     """A backbone in one dtype with its heads."""
 
     dtype: str
@@ -86,7 +86,7 @@ class Loaded:
 # One picture
 
 
-def single(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
+def single(everyone: Sequence[LoadedModels], repeats: int, counts: Sequence[int]) -> str:
     """All methods and both baselines in every dtype, in one interleaved run."""
     plain = [setting for loaded in everyone for setting in loaded.plain(counts)]
     rows = bench([entrant for loaded in everyone for entrant in loaded.entrants(METHODS)], repeats,
@@ -130,7 +130,7 @@ def line(row: dict, yard: float) -> list[str]:
 # Batches
 
 
-def batches(everyone: Sequence[Loaded], repeats: int, counts: Sequence[int]) -> str:
+def batches(everyone: Sequence[LoadedModels], repeats: int, counts: Sequence[int]) -> str:
     """Seconds a picture of some methods, drawn alone and in batches."""
     cells_of: dict[tuple[str, str], list[str]] = {}
     for pictures in BATCHES:
@@ -165,7 +165,7 @@ def pass_seconds(backbone: Backbone, cells: int, threads: int, repeats: int = 60
     return statistics.median(seconds)
 
 
-def widths(everyone: Sequence[Loaded], counts: Sequence[int]) -> str:
+def widths(everyone: Sequence[LoadedModels], counts: Sequence[int]) -> str:
     """Milliseconds of a pass by its number of cells, with the better number of threads."""
     lines = []
     for cells in (1, 6, 24, 48, 96):
@@ -213,7 +213,7 @@ def storage(repeats: int) -> str:
                 times = [f"{1000 * layer_seconds(decoder, cells, repeats):.1f}"
                          for cells in (1, 24, 48)]
                 lines.append([name, order, *times])
-                decoder.store_by_column()
+                decoder.store_column_major()
     units = "has" if has_bf16(CPU) else "has no"
     return (f"## How matrices are stored\n\nIn one thread; the processor {units} units for bf16. "
             f"One layer as wide as Janus-Pro-1B's, guidance on, least processor time of {repeats} "
@@ -226,7 +226,7 @@ def storage(repeats: int) -> str:
 
 def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
     backbones, left_out = loadable("postcard", dtypes)
-    everyone = [Loaded(dtype, backbone, load_heads("postcard", backbone))
+    everyone = [LoadedModels(dtype, backbone, load_heads("postcard", backbone))
                 for dtype, backbone in backbones.items()]
     counts = thread_counts(CPU)
     parts = [single(everyone, repeats, counts), batches(everyone, batch_repeats, counts),

@@ -9,8 +9,8 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.files import written_whole
-from ssd_core.front.recipe import to_bytes
+from ssd_core.files import atomic_write
+from ssd_core.output.recipe import to_bytes
 
 SHOWN, SIDE = 3, 128  # pictures a row of the sheet, and their height in px
 LABEL, FONT, QUALITY = 230, 15, 68  # px of the labels' column and of its font; of the JPEG
@@ -31,5 +31,5 @@ def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Im
 
 
 def save_sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]], path: Path) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         sheet(backbone, shown).save(temporary, format="JPEG", quality=QUALITY, optimize=True)

@@ -32,8 +32,8 @@ from ssd_core.engine.events import Finished, Pass, Rows
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
-from ssd_core.files import written_whole
-from ssd_core.measure.best import in_words, thread_counts
+from ssd_core.evaluate.best import in_words, thread_counts
+from ssd_core.files import atomic_write
 from ssd_core.weights.catalogue import KnownBackbone, known
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
@@ -301,7 +301,7 @@ def main(arguments: list[str] | None = None) -> None:
     where = conditions(device, rows[0]["dtype"], thread_counts(device))
     text = text_of(rows, device, where, copied, args.scaled)
     if args.out:
-        with written_whole(args.out) as temporary:
+        with atomic_write(args.out) as temporary:
             temporary.write_text(text)
     print(f"\n{text}\n{json.dumps({'conditions': where, 'results': rows})}")
 

@@ -21,21 +21,21 @@ from conditions import RESULTS, conditions, table, write_page
 
 from ssd_core import Sampling
 from ssd_core.engine.methods import SSD
-from ssd_core.measure.metrics import PROMPT_SEED
+from ssd_core.evaluate.metrics import PROMPT_SEED
+from ssd_core.runs.batch.models import ModelSpec
+from ssd_core.runs.batch.open import WorkerOptions, crew_of
+from ssd_core.runs.batch.queue import work
+from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
 from ssd_core.train.data import fresh_caption
-from ssd_core.workers.draw import How, ToDraw, draw_tasks
-from ssd_core.workers.models import Models
-from ssd_core.workers.open import Wanted, crew_of
-from ssd_core.workers.work import work
 
-MODELS = Models("postcard", "postcard", "cpu", "fp32")
-HOW = How(SSD(rounds=2), Sampling(seed=1))
+MODELS = ModelSpec("postcard", "postcard", "cpu", "fp32")
+HOW = RenderSettings(SSD(rounds=2), Sampling(seed=1))
 HEAD = ["drawn by", "threads each", "until the models are loaded, s", "drawing, s",
         "pictures a minute", "against this process"]
 BUSY = "**Other programs kept the cores busy: these seconds tell nothing about the speed-up.** "
 
 
-class Apart(Wanted):
+class Apart(WorkerOptions):
     """Separate workers even if one is enough, to measure the cost of Ray."""
 
     @property
@@ -43,9 +43,9 @@ class Apart(Wanted):
         return True
 
 
-def seconds(wanted: Wanted, pictures: int, batch: int) -> tuple[float, float]:
+def seconds(wanted: WorkerOptions, pictures: int, batch: int) -> tuple[float, float]:
     """(seconds until a worker has loaded, seconds for drawing) of one run into an empty folder."""
-    orders = [ToDraw(n, fresh_caption(PROMPT_SEED + n, 0), f"{n}.png") for n in range(pictures)]
+    orders = [RenderItem(n, fresh_caption(PROMPT_SEED + n, 0), f"{n}.png") for n in range(pictures)]
     start = time.perf_counter()
     loaded = (replace(MODELS, device="meta") if wanted.apart else MODELS).load()
     with tempfile.TemporaryDirectory() as folder, crew_of(wanted, loaded, MODELS) as crew:
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
     cores, asked = os.cpu_count() or 1, os.environ.get("OMP_NUM_THREADS")
-    rows = {"this process": (Wanted(), torch.get_num_threads())}
+    rows = {"this process": (WorkerOptions(), torch.get_num_threads())}
     for n in map(int, args.workers.split(",")):
         threads = int(asked) if asked else max(1, cores // n)  # as Ray sets it
         rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(n), threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.front.heatmap import acceptance_sheet
+from ..ssd_core.output.heatmap import acceptance_sheet
 from .errors import readable_errors
 from .newer import search_aliases
 from .types import CATEGORY, RunStats, StatsType, image_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.front.guarantees import method_help
-from ..ssd_core.front.knobs import all_knobs
+from ..ssd_core.output.guarantees import method_help
+from ..ssd_core.output.knobs import all_knobs
 from . import inputs, schedules, weights
 from .errors import readable_errors
 from .language import localized

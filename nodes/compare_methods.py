@@ -9,8 +9,8 @@ from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import AR, METHODS, SSD, Method, default_method
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.comparison import Comparison, runnable
-from ..ssd_core.front.guarantees import method_help
+from ..ssd_core.output.guarantees import method_help
+from ..ssd_core.runs.comparison import Comparison, runnable
 from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors

@@ -8,7 +8,7 @@ import comfy.model_management as mm
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.request import Request
+from ..ssd_core.runs.request import Request
 from . import finished, inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors

@@ -16,7 +16,7 @@ import torch
 
 from ..ssd_core.engine.events import Event, Rows, Started
 from ..ssd_core.engine.plan import Plan
-from ..ssd_core.front.request import Result
+from ..ssd_core.runs.request import Result
 from ..ssd_core.weights.figures import stored_dtype
 from .weights import LoadedBackbone
 

@@ -10,8 +10,8 @@ import folder_paths
 
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.shelf import AUTO, BUNDLED, HEADS_FOLDER, NONE, Shelf
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
+from ..ssd_core.weights.registry import AUTO, BUNDLED, HEADS_FOLDER, NONE, ModelRegistry
 
 SUFFIXES = {BACKBONES_FOLDER: set(ENDINGS), HEADS_FOLDER: {".safetensors"}}
 PACK = Path(__file__).resolve().parents[1]
@@ -30,9 +30,9 @@ def own_folder() -> Path:
     return Path(folder_paths.get_user_directory()) / "__ssd"
 
 
-def shelf() -> Shelf:
+def shelf() -> ModelRegistry:
     """The backbones and draft heads in ComfyUI's current folders."""
-    return Shelf(folder_paths.get_folder_paths(BACKBONES_FOLDER),
+    return ModelRegistry(folder_paths.get_folder_paths(BACKBONES_FOLDER),
                  folder_paths.get_folder_paths(HEADS_FOLDER), command)
 
 

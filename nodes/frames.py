@@ -17,7 +17,7 @@ from PIL import Image
 from protocol import BinaryEventTypes
 from server import PromptServer
 
-from ..ssd_core.front.replay import Screen, seen, take
+from ..ssd_core.output.replay import ReplayCanvas, seen, take
 from .previews import NodeRef
 
 LEAST_SECONDS = 0.5  # between two frames
@@ -33,7 +33,7 @@ class Frames:
 
     def __init__(self, node_ref: NodeRef, to_programs: Callable[[Frame], None]) -> None:
         self.node_ref, self.to_programs, self.sent = node_ref, to_programs, -math.inf
-        self.screens: dict[int, Screen] = {}
+        self.screens: dict[int, ReplayCanvas] = {}
 
     def __call__(self, message: dict) -> None:
         kind = message["kind"]

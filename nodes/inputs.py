@@ -14,9 +14,9 @@ from ..ssd_core.backbones.chameleon import sizes_for
 from ..ssd_core.backbones.emu3 import AREA, RATIOS, size_for
 from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
-from ..ssd_core.front.knobs import MOST_PICTURES, described, sampling_knobs
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
+from ..ssd_core.output.knobs import MOST_PICTURES, described, sampling_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .language import localized_for_all
 from .newer import ADVANCED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.front import kept_rows
+from ..ssd_core.output import kept_rows
 from .errors import readable_errors
 from .newer import search_aliases
 from .types import CATEGORY, TokenPictures, TokensType

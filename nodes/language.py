@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 from server import PromptServer
 
-from ..ssd_core.front.chinese import report_in_chinese
+from ..ssd_core.output.chinese import report_in_chinese
 
 ROUTE = "/ssd/language"
 MAX_PAGES = 64

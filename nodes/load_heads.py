@@ -6,7 +6,7 @@ from pathlib import Path
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.front.shelf import named
+from ..ssd_core.weights.registry import named
 from . import folders, inputs, weights
 from .errors import readable_errors
 from .language import localized_for_all
@@ -60,6 +60,6 @@ def auto_choice(path: Path | None, backbone: weights.LoadedBackbone) -> str:
     name = backbone.module.name
     if path is not None:
         return f"Draft heads: {named(path)}, made for {name}."
-    misfit = folders.shelf().misfit(backbone.path, backbone.module.sha256)
+    misfit = folders.shelf().heads_mismatch(backbone.path, backbone.module.sha256)
     return (f"There are no draft heads for {name}{f' ({misfit})' if misfit else ''}. It draws "
             f"without: quality {FAITHFUL} of SSD Sampler needs none.")

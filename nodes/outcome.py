@@ -9,9 +9,9 @@ import torch
 from comfy_api.v0_0_2 import io
 from comfy_execution.graph_utils import ExecutionBlocker
 
-from ..ssd_core.front.comparison import Comparison
-from ..ssd_core.front.recipe import to_bytes
-from ..ssd_core.front.together import together
+from ..ssd_core.output.recipe import to_bytes
+from ..ssd_core.output.together import together
+from ..ssd_core.runs.comparison import Comparison
 from . import report, running
 from .language import localized
 from .types import RunStats, StatsType, TokenPictures, TokensType, image_of

@@ -20,7 +20,7 @@ import folder_paths
 from comfy_api.v0_0_2 import io
 from server import PromptServer
 
-from ..ssd_core.front.preview import Preview
+from ..ssd_core.output.preview import Preview
 
 EVENT = "ssd.preview"
 ROUTE = "/ssd/preview"

@@ -8,9 +8,9 @@ from pathlib import Path
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.files import written_whole
-from ..ssd_core.front.film import FILMS
-from ..ssd_core.front.replay import Moment, grown, moments, side_by_side
+from ..ssd_core.files import atomic_write
+from ..ssd_core.output.animation import FILMS
+from ..ssd_core.output.replay import FilmFrame, grown, moments, side_by_side
 from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases
@@ -66,7 +66,7 @@ class Replay(io.ComfyNode):
         return io.NodeOutput(frames, fps, ui={"images": [file], "animated": (True,)})
 
 
-def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[Moment]:
+def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[FilmFrame]:
     """The frames of the run from its preview; without one, the finished pictures row by row."""
     if stats.messages:
         return moments(stats.messages, overlay, seconds)
@@ -77,7 +77,7 @@ def film_of(stats: RunStats, overlay: bool, seconds: float | None) -> Iterator[M
     first = stats.recipes[0]["keep_rows"]
     films = [grown(picture, rows, first, **({"length": seconds} if seconds else {}))
              for picture in stats.pictures]
-    return (Moment(side_by_side([frame.picture for frame in shown]), shown[0].seconds)
+    return (FilmFrame(side_by_side([frame.picture for frame in shown]), shown[0].seconds)
             for shown in zip(*films, strict=True))
 
 
@@ -85,6 +85,6 @@ def save(film: bytes, suffix: str, folder: str, name: str, counter: int,
          subfolder: str) -> dict[str, str]:
     """Write the film to the output folder; return its entry for ComfyUI's page."""
     file = f"{name}_{counter:05}_.{suffix}"
-    with written_whole(Path(folder, file)) as temporary:
+    with atomic_write(Path(folder, file)) as temporary:
         temporary.write_bytes(film)
     return {"filename": file, "subfolder": subfolder, "type": "output"}

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import comfy.model_management as mm
 
-from ..ssd_core.front import labels
-from ..ssd_core.front.doctor import report as doctors_report
-from ..ssd_core.front.doctor import shelf
-from ..ssd_core.front.guarantees import identical_share
-from ..ssd_core.front.labels import percent
-from ..ssd_core.front.shelf import named
+from ..ssd_core.output import labels
+from ..ssd_core.output.guarantees import identical_share
+from ..ssd_core.output.labels import percent
+from ..ssd_core.runs.diagnostics import report as doctors_report
+from ..ssd_core.runs.diagnostics import shelf
 from ..ssd_core.weights.figures import stored_dtype
+from ..ssd_core.weights.registry import named
 from . import errors, folders, running
 
 

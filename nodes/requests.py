@@ -10,11 +10,11 @@ import torch
 
 from ..ssd_core.engine.methods import Method
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.knobs import sampling_knobs
-from ..ssd_core.front.request import Request
-from ..ssd_core.front.words import Words, inherited
 from ..ssd_core.model.grid import size_of
 from ..ssd_core.model.sampling import Sampling
+from ..ssd_core.output.knobs import sampling_knobs
+from ..ssd_core.output.words import Words, inherited
+from ..ssd_core.runs.request import Request
 from .inputs import AUTO_SIZE
 from .schedules import CUSTOM, idle_knobs, method_of, touched
 from .types import TokenPictures

@@ -14,13 +14,13 @@ from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event, Pass, Started
-from ..ssd_core.front.heatmap import AcceptanceCount
-from ..ssd_core.front.pieces import Piece, shown, told
-from ..ssd_core.front.pixels import pixels, tops
-from ..ssd_core.front.race import in_turn, race
-from ..ssd_core.front.request import Request, Result, compare_with_ar
-from ..ssd_core.front.words import Words
 from ..ssd_core.model.grid import Grid
+from ..ssd_core.output.heatmap import AcceptanceCount
+from ..ssd_core.output.pieces import Piece, shown, told
+from ..ssd_core.output.pixels import pixels, tops
+from ..ssd_core.output.words import Words
+from ..ssd_core.runs.request import Request, Result, compare_with_ar
+from ..ssd_core.runs.scheduling import in_turn, race
 from ..ssd_core.weights.figures import figures_of
 from ..ssd_core.weights.memory import pixel_bytes
 from . import errors, previews, unfinished
@@ -189,7 +189,7 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
             show_text(node_ref.node, "\n".join(dict.fromkeys(lines)))
         stack.enter_context(screens.cancelled_early())
         for run in runs:  # an earlier preview may have moved the codec to the device
-            run.model.module.awake(run.model.module.decoder)
+            run.model.module.ensure_on_device(run.model.module.decoder)
         for run in fresh:
             run.request.learn()  # it times passes, so the weights must be on the device
         with save_rows_if_stopped(runs, node_ref.node):

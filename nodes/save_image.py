@@ -11,7 +11,7 @@ from comfy.cli_args import args
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
+from ..ssd_core.output.recipe import CHUNK, pack, parameters, pixels_sha256, save_png, to_bytes
 from .errors import readable_errors
 from .filenames import place_for
 from .newer import search_aliases

@@ -17,10 +17,10 @@ from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Me
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.knobs import all_knobs, described
-from ..ssd_core.front.labels import plan_text
-from ..ssd_core.front.speeds import DEFAULT, SPEEDS
-from ..ssd_core.front.workflow import WIDGETS
+from ..ssd_core.output.comfyui_workflow import WIDGETS
+from ..ssd_core.output.knobs import all_knobs, described
+from ..ssd_core.output.labels import plan_text
+from ..ssd_core.output.quality_presets import DEFAULT, SPEEDS
 from .widgets import name_of, values_of
 
 CPU = torch.device("cpu")

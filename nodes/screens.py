@@ -12,9 +12,9 @@ import torch
 from server import PromptServer
 
 from ..ssd_core.engine.events import Event
-from ..ssd_core.front.pieces import Piece
-from ..ssd_core.front.preview import Preview
-from ..ssd_core.front.request import Request, Result
+from ..ssd_core.output.pieces import Piece
+from ..ssd_core.output.preview import Preview
+from ..ssd_core.runs.request import Request, Result
 from . import previews
 from .frames import Frame, Frames
 from .language import localized

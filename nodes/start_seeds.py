@@ -8,8 +8,8 @@ import torch
 from comfy_api.v0_0_2 import io
 
 from ..ssd_core.engine.methods import Method
-from ..ssd_core.front.recipe import to_bytes
-from ..ssd_core.front.sheet import Tile, contact_sheet
+from ..ssd_core.output.recipe import to_bytes
+from ..ssd_core.output.sheet import Tile, contact_sheet
 from . import inputs, outcome, requests, running, weights
 from .drawing import DrawingNode
 from .errors import readable_errors

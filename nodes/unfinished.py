@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.files import written_whole
-from ..ssd_core.front.recipe import checked
-from ..ssd_core.front.request import Result
+from ..ssd_core.files import atomic_write
+from ..ssd_core.output.recipe import checked
+from ..ssd_core.runs.request import Result
 from . import folders
 
 NO_RUN = ("no interrupted run is kept: it is kept when a run is stopped after at least one row "
@@ -36,7 +36,7 @@ def keep(results: Sequence[Result]) -> str | None:
     recipes = [recipe | {"stopped_rows": result.rows}
                for result in begun for recipe in result.recipes()]
     try:
-        with written_whole(file()) as temporary:
+        with atomic_write(file()) as temporary:
             temporary.write_text(json.dumps({"recipes": recipes}), encoding="utf-8")
     except SSDError as error:
         logging.warning("SSD: the interrupted run is not kept: %s", error)

@@ -21,10 +21,10 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.heads import DraftHeads
 from ..ssd_core.engine.methods import AR
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.memory import is_out_of_memory
 from ..ssd_core.weights.figures import stored_bytes, stored_dtype
 from ..ssd_core.weights.fit import fit
 from ..ssd_core.weights.load import auto_dtype
+from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
 
 CPU = torch.device("cpu")
@@ -132,7 +132,8 @@ class LoadedBackbone(LoadedWeights):
 
 
 class ManagedTurns:
-    """The engine's `Turns` for ComfyUI: loads the decoder or the codec when a run needs it.
+    """The engine's `DeviceOffloader` for ComfyUI: loads the decoder or the codec when a run needs
+    it.
 
     It refers to the backbone weakly, because the backbone refers to it.
     """

@@ -7,9 +7,9 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
-from ..ssd_core.front.knob_words import KNOB_WORDS
-from ..ssd_core.front.knobs import OWN_NUMBER, Described, from_number
-from ..ssd_core.front.workflow import WIDGETS
+from ..ssd_core.output.comfyui_workflow import WIDGETS
+from ..ssd_core.output.knob_words import KNOB_WORDS
+from ..ssd_core.output.knobs import UNSET_NUMBER, Described, from_number
 from .newer import ADVANCED
 
 # Saved values are positional. The original widgets come in this order on every node that has them.
@@ -41,8 +41,8 @@ def added_widgets(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> lis
 
 def widget(knob: Described, about: str = "", own: str = "", **extra: Any) -> io.Input:
     """The widget of a knob; about: text before its help; own: what -1 means on this node."""
-    own_number = f"{OWN_NUMBER} = {own or knob.knob.own}." if knob.optional else ""
-    options: dict[str, Any] = {"default": OWN_NUMBER if knob.default is None else knob.default,
+    own_number = f"{UNSET_NUMBER} = {own or knob.knob.own}." if knob.optional else ""
+    options: dict[str, Any] = {"default": UNSET_NUMBER if knob.default is None else knob.default,
                                "tooltip": " ".join(filter(None, (about, knob.knob.help,
                                                                  own_number))), **extra}
     if knob.knob.shown == "expert":
@@ -51,7 +51,7 @@ def widget(knob: Described, about: str = "", own: str = "", **extra: Any) -> io.
         return io.Boolean.Input(name_of(knob), **options)
     if knob.kind is str:
         return io.Combo.Input(name_of(knob), options=list(knob.knob.choices), **options)
-    least = OWN_NUMBER if knob.optional else knob.low
+    least = UNSET_NUMBER if knob.optional else knob.low
     if knob.kind is int:
         return io.Int.Input(name_of(knob), min=least, max=knob.high, **options)
     limits = {name: float(limit) for name, limit in (("min", least), ("max", knob.high))

@@ -11,7 +11,7 @@ from server import PromptServer
 
 from ..ssd_core import load_backbone
 from ..ssd_core.errors import SSDError
-from ..ssd_core.front.word_kinds import offered
+from ..ssd_core.output.word_kinds import offered
 from ..ssd_core.postcards.chips import Kind
 from . import folders
 

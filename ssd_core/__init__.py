@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .engine.decode import generate, plan
     from .engine.events import Finished, Pass, Rows, Started
     from .engine.plan import Plan
-    from .front.comparison import compare
     from .model.grid import Grid
     from .model.sampling import Sampling
+    from .runs.comparison import compare
     from .weights.load import load_backbone, load_heads
 
 __version__ = version()
@@ -28,7 +28,7 @@ __all__ = ["Finished", "Grid", "Pass", "Plan", "Rows", "SSDError", "Sampling", "
            "compare", "generate", "load_backbone", "load_heads", "methods", "plan"]
 _HOMES = {"methods": ".engine", **dict.fromkeys(("generate", "plan"), ".engine.decode"),
           **dict.fromkeys(("Finished", "Pass", "Rows", "Started"), ".engine.events"),
-          "Plan": ".engine.plan", "compare": ".front.comparison", "Grid": ".model.grid",
+          "Plan": ".engine.plan", "compare": ".runs.comparison", "Grid": ".model.grid",
           "Sampling": ".model.sampling",
           **dict.fromkeys(("load_backbone", "load_heads"), ".weights.load")}
 

@@ -19,7 +19,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` only if the block succeeds."""
     path = Path(path)
     try:
@@ -49,7 +49,7 @@ def sha256_of(tensors: dict[str, torch.Tensor]) -> str:
 
 def write_safetensors(tensors: dict[str, torch.Tensor], path: Path,
                       metadata: dict[str, str]) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
 
 

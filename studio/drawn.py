@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import torch
 
 from ssd_core import SSDError
-from ssd_core.front.request import Request
-from ssd_core.front.together import together
+from ssd_core.output.together import together
+from ssd_core.runs.request import Request
 
 from .history import Entry, History
 from .jobs import Cancelled, Job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssd_core.front.chinese import in_chinese
+from ssd_core.output.chinese import in_chinese
 
 from .words import CHINESE
 

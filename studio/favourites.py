@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import written_whole
+from ssd_core.files import atomic_write
 
 from .reading import require_regular
 
@@ -37,6 +37,6 @@ class Favourites:
         """Mark a picture, or unmark it if it is marked; whether it is marked now."""
         with self._lock:
             ids = self.ids ^ {id_}
-            with written_whole(self._path) as temporary:
+            with atomic_write(self._path) as temporary:
                 temporary.write_text(json.dumps(sorted(ids), indent=1) + "\n", encoding="utf-8")
         return id_ in ids

@@ -21,16 +21,9 @@ from pathlib import Path
 import torch
 
 from ssd_core import SSDError
-from ssd_core.front.labels import label
-from ssd_core.front.recipe import (
-    method_of,
-    opened,
-    png_bytes,
-    read_recipe,
-    recipe_of,
-    save_png,
-)
-from ssd_core.front.words import FIELDS as WORDS
+from ssd_core.output.labels import label
+from ssd_core.output.recipe import method_of, opened, png_bytes, read_recipe, recipe_of, save_png
+from ssd_core.output.words import FIELDS as WORDS
 from ssd_core.unicode import is_unicode
 
 from .favourites import Favourites
@@ -63,7 +56,7 @@ class Entry:
     prompt: str | None = None
     seed: int | None = None
     method: str | None = None
-    label: str | None = None  # of the method with its knobs, see front/labels.py
+    label: str | None = None  # of the method with its knobs, see output/labels.py
 
 
 class History:

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.graphs import why_eager
+from ssd_core.engine.graphs import no_graphs_reason
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.front import doctor
-from ssd_core.front.fallback import resolved_method
-from ssd_core.front.memory import empty_caches
-from ssd_core.front.request import Request
-from ssd_core.front.shelf import AUTO, Found, Shelf
+from ssd_core.runs import diagnostics as doctor
+from ssd_core.runs.fallback import resolved_method
+from ssd_core.runs.request import Request
 from ssd_core.weights.catalogue import CATALOGUE, KnownBackbone
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.fit import fit, gib
 from ssd_core.weights.load import pick_device
+from ssd_core.weights.out_of_memory import empty_caches
+from ssd_core.weights.registry import AUTO, LocalModel, ModelRegistry
 
 from .settings import Settings
 
@@ -46,15 +46,15 @@ class Loaded:
 class Library:
     """Backbones by name; one is loaded at a time, the first when it is first needed.
 
-    heads: choice of heads for the first backbone, see `Shelf.heads_for`; None finds matching heads.
-    offload, graphs: see `load_backbone`.
+    heads: choice of heads for the first backbone, see `ModelRegistry.heads_for`; None finds
+    matching heads. offload, graphs: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
                  heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
                  offload: bool = False, graphs: str = AUTO) -> None:
         self.models_dir = Path(models_dir or "models").expanduser()
-        self.shelf = Shelf.below(self.models_dir)
+        self.shelf = ModelRegistry.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
@@ -129,7 +129,7 @@ class Library:
             if wish not in (None, AUTO):  # explicitly chosen heads must not be left out
                 raise
             return Loaded(name, backbone, None, str(error))
-        missed = self.shelf.misfit(path, backbone.sha256) if wish in (None, AUTO) else None
+        missed = self.shelf.heads_mismatch(path, backbone.sha256) if wish in (None, AUTO) else None
         return Loaded(name, backbone, drafts, missed)
 
     # Memory
@@ -207,7 +207,7 @@ class Library:
             return f"loaded: nothing yet, {self._asked[0]} is next"
         backbone, heads = loaded.backbone, loaded.heads
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
-        eager = why_eager(backbone.device, backbone.graphs, backbone.turns is not None)
+        eager = no_graphs_reason(backbone.device, backbone.graphs, backbone.turns is not None)
         return (f"loaded: {loaded.name} ({backbone.name} {backbone.sha256[:10]}), "
                 f"{stored_dtype(backbone)} on {backbone.device}, {drafts}, "
                 f"{f'no graphs ({eager})' if eager else 'graphs'}")
@@ -216,7 +216,7 @@ class Library:
         """The folders searched for backbones and heads."""
         return [*self.shelf.backbone_folders, *self.shelf.heads_folders]
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[LocalModel]:
         """Every backbone on this machine, the first one first, and those that cannot be read."""
         found = {one.name: one for one in self.shelf.unread()}
         with suppress(SSDError):  # the first backbone may have been deleted

@@ -15,10 +15,10 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.engine.events import Event, Rows
-from ssd_core.front.memory import is_out_of_memory
-from ssd_core.front.preview import Preview
-from ssd_core.front.race import race, timed
-from ssd_core.front.request import Request, Result
+from ssd_core.output.preview import Preview
+from ssd_core.runs.request import Request, Result
+from ssd_core.runs.scheduling import race, timed
+from ssd_core.weights.out_of_memory import is_out_of_memory
 
 from .jobs import Cancelled, Job
 from .library import free_memory

@@ -16,21 +16,21 @@ import torch
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.methods import AR
-from ssd_core.files import written_whole
-from ssd_core.front.comparison import Comparison
-from ssd_core.front.guarantees import identical_share
-from ssd_core.front.pixels import tops
-from ssd_core.front.recipe import (
+from ssd_core.files import atomic_write
+from ssd_core.output.guarantees import identical_share
+from ssd_core.output.pixels import tops
+from ssd_core.output.recipe import (
     is_int,
-    kept_tokens,
     opened,
     reason_to_encode,
     recipe_of,
     recipe_tokens,
     to_bytes,
+    tokens_from_png,
 )
-from ssd_core.front.request import Result, compare_with_ar
-from ssd_core.front.words import Words, drawn_words, inherited, typed_words
+from ssd_core.output.words import Words, drawn_words, inherited, typed_words
+from ssd_core.runs.comparison import Comparison
+from ssd_core.runs.request import Result, compare_with_ar
 
 from .drawn import Drawn, Saved, follow, not_saved, words_of
 from .history import Entry, History, require_picture
@@ -188,10 +188,10 @@ def taller_sizes(backbone: Backbone, size: tuple[int, int]) -> tuple[str, ...]:
 
 
 def rows_of(history: History, path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
-    """Tokens [1, R, C] of a PNG, and where they came from; see `kept_tokens`."""
+    """Tokens [1, R, C] of a PNG, and where they came from; see `tokens_from_png`."""
     if (recipe := held(history, path, backbone)) is not None:
         return recipe_tokens(recipe)[None], HELD
-    return kept_tokens(path, backbone)
+    return tokens_from_png(path, backbone)
 
 
 def held(history: History, path: Path, backbone: Backbone) -> dict | None:
@@ -289,7 +289,7 @@ def save_sheet(results: Sequence[Result], pictures: Sequence[torch.Tensor],
     image = Comparison.of(results).sheet([to_bytes(picture) for picture in pictures])
 
     def save(path: Path) -> None:
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             image.save(temporary, format="PNG")
 
     left = results[0].request

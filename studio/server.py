@@ -25,8 +25,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ssd_core import SSDError
-from ssd_core.front.film import FILMS
-from ssd_core.front.replay import moments
+from ssd_core.output.animation import FILMS
+from ssd_core.output.replay import moments
 
 from .errors import in_language
 from .jobs import Job

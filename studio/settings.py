@@ -18,20 +18,20 @@ from ssd_core.backbones.base import Backbone, Preset
 from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
-from ssd_core.front.knobs import (
-    OWN_NUMBER,
+from ssd_core.model.grid import size_of
+from ssd_core.model.knobs import require_legal, typed
+from ssd_core.output.knobs import (
+    UNSET_NUMBER,
     Described,
     all_knobs,
     check_pictures,
     from_number,
     sampling_knobs,
 )
-from ssd_core.front.recipe import is_int, method_of
-from ssd_core.front.request import Request
-from ssd_core.front.speeds import SPEEDS
-from ssd_core.front.words import Words, drawn_words, typed_words
-from ssd_core.model.grid import size_of
-from ssd_core.model.knobs import require_legal, typed
+from ssd_core.output.quality_presets import SPEEDS
+from ssd_core.output.recipe import is_int, method_of
+from ssd_core.output.words import Words, drawn_words, typed_words
+from ssd_core.runs.request import Request
 from ssd_core.unicode import require_unicode
 
 from .typed import fixed_of, fixed_text, open_of, open_text
@@ -169,7 +169,7 @@ def to_dict(settings: Settings) -> dict[str, Any]:
     raw = {**asdict(settings), "seed": str(settings.seed),
            "open": open_text(settings.prompt, settings.open),
            "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
-    return {name: ("" if name == "size" else OWN_NUMBER) if value is None else value
+    return {name: ("" if name == "size" else UNSET_NUMBER) if value is None else value
             for name, value in raw.items()}
 
 

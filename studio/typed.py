@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from ssd_core import SSDError
-from ssd_core.front.words import Words
+from ssd_core.output.words import Words
 from ssd_core.unicode import require_unicode
 
 LONGEST = 20_000  # characters of one setting

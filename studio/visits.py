@@ -11,7 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 
-from ssd_core.front.words import Words
+from ssd_core.output.words import Words
 
 TOKEN = re.compile(r"[0-9a-f]{64}")
 MOST = 4096  # entries per table; the latest are kept

@@ -1,8 +1,8 @@
 """The app's texts in English and Chinese: labels (browser's language) and server texts.
 
 Gradio translates labels; handlers choose their texts by the request. `{name}` marks a value to fill
-in. The texts of knobs are in ssd_core/front/knob_words.py. Error lines come from the engine and are
-English.
+in. The texts of knobs are in ssd_core/output/knob_words.py. Error lines come from the engine and
+are English.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import gradio as gr
 
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.guarantees import CHINESE as CHINESE_GUARANTEES
-from ssd_core.front.knob_words import KNOB_WORDS
-from ssd_core.front.knobs import all_knobs, sampling_knobs
-from ssd_core.front.labels import label
-from ssd_core.front.speeds import SPEEDS, Speed
+from ssd_core.output.guarantees import CHINESE as CHINESE_GUARANTEES
+from ssd_core.output.knob_words import KNOB_WORDS
+from ssd_core.output.knobs import all_knobs, sampling_knobs
+from ssd_core.output.labels import label
+from ssd_core.output.quality_presets import SPEEDS, QualityPreset
 
 ENGLISH, CHINESE, AUTO = "en", "zh", "auto"
 OWN_KEY = "ssd-studio:"
@@ -327,7 +327,7 @@ def run_title(name: str, language: str) -> str:
     return run_names(language).get(name, name)
 
 
-def title(speed: Speed, language: str) -> str:
+def title(speed: QualityPreset, language: str) -> str:
     return speed.chinese if language == CHINESE else speed.title
 
 

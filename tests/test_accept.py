@@ -28,8 +28,8 @@ class Draws:
         self.field = NoiseField([seed], n, CODES, torch.device("cpu"))
         self.slots = torch.arange(n)
 
-    def drawing(self, purpose: Purpose) -> torch.Tensor:
-        return self.field.drawing(purpose, 1, self.slots)
+    def fresh(self, purpose: Purpose) -> torch.Tensor:
+        return self.field.fresh(purpose, 1, self.slots)
 
     def uniform(self) -> torch.Tensor:
         return self.field.uniform(Purpose.ACCEPT, 1, self.slots)
@@ -48,8 +48,8 @@ def residual_outcome(target: torch.Tensor, draft: torch.Tensor, seed: int = 1):
     """One residual round of many independent positions: drafts [n], verdict tokens, accepted."""
     draws = Draws(DRAWS, seed)
     q, p = draft.expand(1, DRAWS, -1), target.expand(1, DRAWS, -1)
-    drafts = choose(q, draws.drawing(Purpose.DRAFT))
-    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.drawing(Purpose.REPAIR))
+    drafts = choose(q, draws.fresh(Purpose.DRAFT))
+    verdict = accept.residual(drafts, q, p, draws.uniform(), draws.fresh(Purpose.REPAIR))
     return drafts[0], verdict.tokens[0], verdict.accepted[0]
 
 
@@ -57,7 +57,7 @@ def test_choosing_and_drawing_sample_from_the_distribution():
     target, draws = distribution(3), Draws(DRAWS)
     chosen = choose(target.expand(1, DRAWS, -1), draws.field.exponential(
         Purpose.CHOOSE, 1, draws.slots))
-    drawn = choose(7 * target.expand(1, DRAWS, -1), draws.drawing(Purpose.DRAFT))
+    drawn = choose(7 * target.expand(1, DRAWS, -1), draws.fresh(Purpose.DRAFT))
     for tokens in (chosen, drawn):
         assert follows(tokens, target) > TINY
     # the two kinds of numbers are independent of each other
@@ -97,10 +97,10 @@ def test_residual_keeps_the_marginal_over_two_rounds():
     first, second, draft = distribution(1), distribution(2), distribution(3)
     draws = Draws(DRAWS)
     q, p1, p2 = (d.expand(1, DRAWS, -1) for d in (draft, first, second))
-    tokens = choose(q, draws.drawing(Purpose.DRAFT))
+    tokens = choose(q, draws.fresh(Purpose.DRAFT))
     for round_, (before, now) in enumerate(((q, p1), (p1, p2))):
         uniforms = draws.field.uniform(Purpose.ACCEPT, round_, draws.slots)
-        noise = draws.field.drawing(Purpose.REPAIR, round_, draws.slots)
+        noise = draws.field.fresh(Purpose.REPAIR, round_, draws.slots)
         tokens = accept.residual(tokens, before, now, uniforms, noise).tokens
     assert follows(tokens, second) > TINY
 
@@ -109,14 +109,14 @@ def test_residual_keeps_the_marginal_over_two_rounds():
 def test_a_draft_from_the_target_always_stands(seed, uniform):
     target = distribution(seed, 2, 7)
     draws = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu"))
-    tokens = choose(target, draws.choosing(0, 7))
+    tokens = choose(target, draws.fixed(0, 7))
     uniforms = torch.full((2, 7), uniform)
-    verdict = accept.residual(tokens, target, target, uniforms, draws.choosing(0, 7))
+    verdict = accept.residual(tokens, target, target, uniforms, draws.fixed(0, 7))
     assert verdict.accepted.all() and verdict.tokens.equal(tokens)
     free = torch.cat((target, distribution(seed + 1, 2, 1)), dim=1)
-    strict, count = accept.strict(tokens, target, free, uniforms, draws.choosing(0, 8))
+    strict, count = accept.strict(tokens, target, free, uniforms, draws.fixed(0, 8))
     assert count.tolist() == [7, 7] and strict[:, :7].equal(tokens)
-    assert strict[:, 7].equal(choose(free, draws.choosing(0, 8))[:, 7])
+    assert strict[:, 7].equal(choose(free, draws.fixed(0, 8))[:, 7])
 
 
 @given(st.integers(0, 10_000), st.integers(1, CODES - 1))
@@ -126,8 +126,8 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
     target = probabilities(logits, Sampling(top_k=top_k))
     draft = distribution(seed, 1, 40)
     draws = NoiseField([seed], 40, CODES, torch.device("cpu"))
-    noise, slots = draws.choosing(0, 40), torch.arange(40)
-    drafts = choose(draft, draws.drawing(Purpose.DRAFT, 0, slots))
+    noise, slots = draws.fixed(0, 40), torch.arange(40)
+    drafts = choose(draft, draws.fresh(Purpose.DRAFT, 0, slots))
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)
     for tokens in (choose(target, noise), accept.coupled(drafts, target, noise).tokens,
                    accept.residual(drafts, draft, target, uniforms, noise).tokens):
@@ -140,7 +140,7 @@ def test_filtered_codes_are_never_chosen(seed, top_k):
 @given(st.integers(0, 10_000))
 def test_coupled_takes_the_gumbel_maximum_and_then_stays(seed):
     target = distribution(seed, 2, 9)
-    noise = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).choosing(0, 9)
+    noise = NoiseField([seed, seed + 1], 9, CODES, torch.device("cpu")).fixed(0, 9)
     gumbel = -noise.double().log()
     verdict = accept.coupled(torch.zeros(2, 9, dtype=torch.long), target, noise)
     assert verdict.tokens.equal((target.double().log() + gumbel).argmax(-1))
@@ -163,14 +163,14 @@ def judged_siblings(target: torch.Tensor, drafts: list[torch.Tensor], seed: int,
     """Tokens [n], number of the accepted draft [n], and the drafts [n, k]."""
     field = NoiseField([seed], DRAWS, CODES, torch.device("cpu"))
     slots = torch.arange(DRAWS)
-    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.drawing(
+    tokens = torch.stack([choose(q.expand(1, DRAWS, -1), field.fresh(
         Purpose.DRAFT, i, slots))[0] for i, q in enumerate(drafts)], dim=1)
     uniforms = torch.stack([field.uniform(Purpose.ACCEPT, i, slots)[0]
                             for i in range(len(drafts))], dim=1)
     there = torch.tensor(present or [True] * len(drafts)).expand(DRAWS, -1)
     found, rank = accept.siblings(tokens, torch.stack(drafts).expand(DRAWS, -1, -1),
                                   target.expand(DRAWS, -1), uniforms,
-                                  field.drawing(Purpose.REPAIR, 0, slots)[0], there)
+                                  field.fresh(Purpose.REPAIR, 0, slots)[0], there)
     return found, rank, tokens
 
 
@@ -206,8 +206,8 @@ def test_one_sibling_is_strict_and_none_is_sampling(seed):
     draws = NoiseField([seed], 50, CODES, torch.device("cpu"))
     slots = torch.arange(50)
     q, p = draft.expand(50, 1, -1), target.expand(50, -1)
-    noise = draws.drawing(Purpose.REPAIR, 0, slots)[0]
-    tokens = choose(q[:, 0], draws.drawing(Purpose.DRAFT, 0, slots)[0])[:, None]
+    noise = draws.fresh(Purpose.REPAIR, 0, slots)[0]
+    tokens = choose(q[:, 0], draws.fresh(Purpose.DRAFT, 0, slots)[0])[:, None]
     uniforms = draws.uniform(Purpose.ACCEPT, 0, slots)[0][:, None]
     there = torch.ones(50, 1, dtype=torch.bool)
     found, rank = accept.siblings(tokens, q, p, uniforms, noise, there)
@@ -244,16 +244,16 @@ def strict_sample(n: int):
     field = NoiseField([9], 3 * n, CODES, torch.device("cpu"))
     slots = torch.arange(3 * n)
 
-    def drawing(purpose: Purpose) -> torch.Tensor:
-        return field.drawing(purpose, 0, slots).view(n, 3, 1)
+    def numbers(purpose: Purpose) -> torch.Tensor:
+        return field.fresh(purpose, 0, slots).view(n, 3, 1)
 
-    drafting = drawing(Purpose.DRAFT)
+    drafting = numbers(Purpose.DRAFT)
     first = choose(q0.expand(n, -1), drafting[:, 0])
     drafts = torch.stack((first, choose(q[first], drafting[:, 1])), dim=1)
     draft_probs = chain(q0, q, drafts[:, :1])
     uniforms = field.uniform(Purpose.ACCEPT, 0, slots).view(n, 3)[:, :2]
     tokens, count = accept.strict(drafts, draft_probs, chain(p0, p, drafts), uniforms,
-                                  drawing(Purpose.REPAIR))
+                                  numbers(Purpose.REPAIR))
     later = field.exponential(Purpose.CHOOSE, 0, slots).view(n, 3, CODES)
     for place in (1, 2):
         fresh = choose(p[tokens[:, place - 1]], later[:, place])
@@ -272,7 +272,7 @@ def test_residual_does_not_have_the_joint_distribution():
     """Why strict exists, and proof that the test above can fail."""
     p0, p, q0, n = distribution(1), distribution(2, CODES), distribution(3), DRAWS // 2
     draws = Draws(2 * n)
-    drafting, repair = (draws.drawing(purpose).view(n, 2, 1)
+    drafting, repair = (draws.fresh(purpose).view(n, 2, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     draft_probs = q0.expand(n, 2, -1)
     drafts = choose(draft_probs, drafting)
@@ -286,7 +286,7 @@ def test_residual_does_not_have_the_joint_distribution():
 def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
     draws = Draws(4 * 6, seed)
     p, q = distribution(seed, 4, 6), distribution(seed + 100, 4, 6)
-    drafting, repair = (draws.drawing(purpose).view(4, 6, 1)
+    drafting, repair = (draws.fresh(purpose).view(4, 6, 1)
                         for purpose in (Purpose.DRAFT, Purpose.REPAIR))
     drafts, uniforms = choose(q, drafting), draws.uniform().view(4, 6)
     verdict = accept.prefix(drafts, q, p, uniforms, repair)
@@ -302,8 +302,8 @@ def test_prefix_accepts_and_repairs_as_strict_does_and_leaves_the_rest(seed):
 def test_a_group_of_one_token_is_the_residual_rule(seed):
     draws = Draws(64, seed)
     p, q = distribution(seed, 1, 64), distribution(seed + 100, 1, 64)
-    drafts = choose(q, draws.drawing(Purpose.DRAFT))
-    rest = drafts, q, p, draws.uniform(), draws.drawing(Purpose.REPAIR)
+    drafts = choose(q, draws.fresh(Purpose.DRAFT))
+    rest = drafts, q, p, draws.uniform(), draws.fresh(Purpose.REPAIR)
     alone = torch.zeros(1, 64, 3, dtype=torch.bool)
     alone[..., 1] = True
     group = torch.stack((drafts - 1, drafts, drafts + 1), dim=-1).clamp(0, CODES - 1)

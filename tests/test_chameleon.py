@@ -42,7 +42,7 @@ def drawing(backbone: Backbone, width: int, height: int) -> Backbone:
     """The backbone on a grid smaller than any it was trained on."""
     view = copy(backbone)
     view.sizes = ((width, height),)
-    view.lay_out()
+    view.apply_size()
     return view
 
 

@@ -12,11 +12,11 @@ from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
 from ssd_core.engine.pace import Pace
 from ssd_core.engine.usual import expected_passes
-from ssd_core.front.guarantees import identical_share
-from ssd_core.front.request import Request, Result
-from ssd_core.workers.draw import How, ToDraw, as_begun, draw_tasks, quickest
-from ssd_core.workers.finished import require_same
-from ssd_core.workers.task import Loaded
+from ssd_core.output.guarantees import identical_share
+from ssd_core.runs.batch.finished import require_same
+from ssd_core.runs.batch.render import RenderItem, RenderSettings, as_begun, draw_tasks, quickest
+from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.request import Request, Result
 
 CELLS = (1, 8, 16, 24, 48, 96, 192, 240)
 POSTCARD = Grid(24, 24)
@@ -277,23 +277,24 @@ def test_a_wanted_number_of_threads_is_used(paced):
 
 
 def test_render_is_quickest_and_goes_on(paced, table, tmp_path, monkeypatch):
-    loaded, pictures = Loaded(paced), [ToDraw(n, "a sun", f"{n}.png") for n in range(4)]
+    loaded, pictures = LoadedModels(paced), [RenderItem(n, "a sun", f"{n}.png") for n in range(4)]
     first = request(paced, methods.Rolling())
-    how, at = quickest(first, How(first.recorded, first.sampling), (1, 4))
+    how, at = quickest(first, RenderSettings(first.recorded, first.sampling), (1, 4))
     assert how.method == first.method and at in (1, 4)
     save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
     table.now = CARD
     later = request(paced, methods.Rolling())
     assert later.method != how.method
-    going_on = as_begun(How(later.recorded, later.sampling), later.asked, pictures, tmp_path)
+    going_on = as_begun(RenderSettings(later.recorded, later.sampling), later.asked, pictures,
+                        tmp_path)
     assert going_on.method == how.method
     require_same(pictures, going_on, loaded, tmp_path)
 
 
 def test_render_may_change_between_exact_and_ar(paced, table, tmp_path, monkeypatch):
-    loaded, pictures = Loaded(paced), [ToDraw(n, "a sun", f"{n}.png") for n in range(4)]
+    loaded, pictures = LoadedModels(paced), [RenderItem(n, "a sun", f"{n}.png") for n in range(4)]
     first = request(paced, methods.Exact())
-    how, at = quickest(first, How(first.recorded, first.sampling), (1, 4))
+    how, at = quickest(first, RenderSettings(first.recorded, first.sampling), (1, 4))
     assert how.method == methods.Exact() and how.drawn_by.window == how.window > 0
     save(draw_tasks(pictures[:1], how, at), loaded, tmp_path, monkeypatch)
     table.now = BOUND
@@ -305,7 +306,7 @@ def test_render_may_change_between_exact_and_ar(paced, table, tmp_path, monkeypa
 def save(tasks, loaded, folder, monkeypatch):
     """Draw tasks into a folder, with grey pixels, which the mock does not draw."""
     grey = torch.full((6, 8, 3), 0.5)
-    monkeypatch.setattr("ssd_core.workers.draw.pixels", lambda _, tokens: [grey] * len(tokens))
+    monkeypatch.setattr("ssd_core.runs.batch.render.pixels", lambda _, tokens: [grey] * len(tokens))
     for task in tasks:
         for name, png in task.run(loaded).items():
             (folder / name).write_bytes(png)

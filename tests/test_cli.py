@@ -21,9 +21,9 @@ from ssd_core.engine.events import RowsDone
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
 from ssd_core.errors import SSDError
-from ssd_core.front.guarantees import NEEDED, by_guarantee, heads_use
-from ssd_core.front.recipe import read_recipe, recipe_tokens, tokens_sha256
 from ssd_core.model.transformer import DecoderShape
+from ssd_core.output.guarantees import NEEDED, by_guarantee, heads_use
+from ssd_core.output.recipe import read_recipe, recipe_tokens, tokens_sha256
 from ssd_core.weights.load import load_backbone
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -354,7 +354,7 @@ def test_a_recipe_that_lies_is_refused(ssd):
 
 
 def test_evaluate_calls_the_engine_and_prints_its_rows(ssd, monkeypatch):
-    from ssd_core.measure import evaluate
+    from ssd_core.evaluate import quality as evaluate
 
     def fake(backbone, heads, methods, prompts, *how):
         return [{"method": label, "prompts": prompts, "nll": 1.0} for label, _ in methods]

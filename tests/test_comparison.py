@@ -8,10 +8,11 @@ from support.mock_backbone import MockBackbone, random_heads
 from ssd_core import Sampling, SSDError, compare, methods
 from ssd_core.engine.choice import filled
 from ssd_core.engine.methods import METHODS
-from ssd_core.front import comparison, guarantees
-from ssd_core.front.comparison import HEAD, Comparison, every_method, runnable
-from ssd_core.front.request import Request
 from ssd_core.model.grid import Grid
+from ssd_core.output import guarantees
+from ssd_core.runs import comparison
+from ssd_core.runs.comparison import HEAD, Comparison, every_method, runnable
+from ssd_core.runs.request import Request
 
 BACKBONE = MockBackbone(Grid(4, 5))
 HEADS = random_heads(BACKBONE)

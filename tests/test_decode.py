@@ -297,7 +297,7 @@ class Resizable(MockBackbone):
         super().__init__(Grid(4, 5))
         self.sizes = ((5, 4), (3, 6))
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         width, height = self.size
         self.grid = Grid(height, width)
 
@@ -325,7 +325,7 @@ def test_hidden_prompt_slots_change_nothing_and_seen_ones_do():
     class Hiding(MockBackbone):
         hides = 3
 
-        def hidden_slots(self, prompt_ids: list[int]) -> int:
+        def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
             return self.hides
 
         def unconditional(self, prompt_ids: list[int]) -> list[int]:

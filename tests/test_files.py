@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import save_file
 
 from ssd_core import SSDError
-from ssd_core.files import read_safetensors, sha256_of, write_safetensors, written_whole
+from ssd_core.files import atomic_write, read_safetensors, sha256_of, write_safetensors
 
 
 def write(path, text: str) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text)
 
 
@@ -25,7 +25,7 @@ def test_a_file_is_written_and_replaced(tmp_path):
 
 def test_the_file_is_not_there_before_it_is_whole(tmp_path):
     path = tmp_path / "b.txt"
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("half")
         assert not path.exists() and temporary.parent == tmp_path
 
@@ -34,7 +34,7 @@ def test_the_file_is_not_there_before_it_is_whole(tmp_path):
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path, error):
     path = tmp_path / "b.txt"
     write(path, "old")
-    with pytest.raises(error), written_whole(path) as temporary:
+    with pytest.raises(error), atomic_write(path) as temporary:
         temporary.write_text("half")
         raise error
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["b.txt"]
@@ -42,7 +42,7 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path, err
 
 def test_a_full_disk_is_one_line(tmp_path):
     path = tmp_path / "b.txt"
-    with pytest.raises(SSDError, match="b.txt.*No space") as refused, written_whole(path):
+    with pytest.raises(SSDError, match="b.txt.*No space") as refused, atomic_write(path):
         raise OSError(28, "No space left on device")
     assert "\n" not in str(refused.value) and os.listdir(tmp_path) == []
 

@@ -15,8 +15,8 @@ from test_methods import UNDER_TEST, WORDS
 
 from ssd_core import Finished, Grid, Sampling, SSDError, generate, load_backbone, methods
 from ssd_core.engine import decode, graphs
-from ssd_core.engine.graphs import Eager, Graphs
-from ssd_core.front.doctor import attention_line, graphs_line, usable_kernels
+from ssd_core.engine.graphs import EagerRunner, GraphRunner
+from ssd_core.runs.diagnostics import attention_line, graphs_line, usable_kernels
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def rehearse(monkeypatch):
     def rehearsed(call, *given, **options):
         recorder = Rehearsal()
         with monkeypatch.context() as patch:
-            patch.setattr(decode, "runner", lambda backbone: Graphs(recorder))
+            patch.setattr(decode, "runner", lambda backbone: GraphRunner(recorder))
             return call(*given, **options), recorder
     return rehearsed
 
@@ -62,7 +62,7 @@ def test_every_family_replays_its_passes(folders, layout, rehearse):
     backbone, codes = load_backbone(folders[layout], "cpu", "fp32"), folders[layout] / "codes.json"
     if layout == "emu3":  # 90 x 90 cells otherwise
         backbone.sizes = ((64, 48),)
-        backbone.lay_out()
+        backbone.apply_size()
     codes.write_text(json.dumps([1] * 81))
     prompts = {"llamagen": ("1", "3", "5"), "tar": (f"codes:{codes}",) * 3}.get(layout, WORDS)
     grid = backbone.grid
@@ -112,8 +112,8 @@ def called(run, work, times: int = 4) -> list:
 
 def test_replays_return_what_the_work_would_and_belong_to_the_caller():
     recorder = Rehearsal()
-    run = Graphs(recorder)
-    found, expected = called(run, Buffers().static), called(Eager(), Buffers().static)
+    run = GraphRunner(recorder)
+    found, expected = called(run, Buffers().static), called(EagerRunner(), Buffers().static)
     for one, other in zip(found, expected, strict=True):
         assert all(a.equal(b) for a, b in zip(one, other, strict=True))
     assert (recorder.warmed, recorder.recorded, recorder.replayed) == (1, 1, 3)
@@ -127,7 +127,7 @@ def test_replays_return_what_the_work_would_and_belong_to_the_caller():
                                   "selects"])
 def test_the_rehearsal_refuses_work_that_is_not_static(name):
     with pytest.raises(NotStatic):
-        called(Graphs(Rehearsal()), getattr(Buffers(), name))
+        called(GraphRunner(Rehearsal()), getattr(Buffers(), name))
 
 
 class Refuses(Rehearsal):
@@ -140,7 +140,7 @@ class Refuses(Rehearsal):
 def test_a_run_goes_on_without_graphs_if_capturing_fails(monkeypatch):
     backbone, recorder = MockBackbone(), Refuses()
     expected = tokens(backbone, methods.AR())
-    monkeypatch.setattr(decode, "runner", lambda backbone: Graphs(recorder))
+    monkeypatch.setattr(decode, "runner", lambda backbone: GraphRunner(recorder))
     with pytest.warns(RuntimeWarning, match=r"not permitted when stream.*SSD_GRAPHS=off") as told:
         assert tokens(backbone, methods.AR()).equal(expected)
     assert len(told) == 1 and recorder.closed
@@ -148,7 +148,7 @@ def test_a_run_goes_on_without_graphs_if_capturing_fails(monkeypatch):
 
 def test_graphs_are_freed_before_the_codec_and_when_a_run_is_cancelled(monkeypatch):
     made = []
-    monkeypatch.setattr(decode, "runner", lambda backbone: made.append(Rehearsal()) or Graphs(
+    monkeypatch.setattr(decode, "runner", lambda backbone: made.append(Rehearsal()) or GraphRunner(
         made[-1]))
     cancelled, whole = (generate(MockBackbone(), "sun", methods.AR()) for _ in range(2))
     for _ in range(6):
@@ -163,7 +163,7 @@ def test_a_run_has_few_sizes(monkeypatch):
     """Passes of one, two, eight cells and whole rows; multiples of 256 cache slots."""
     seen = set()
 
-    class Noted(Eager):
+    class Noted(EagerRunner):
         def __call__(self, work, *given):
             if work.__name__ == "_pass":
                 seen.add((given[0].shape[1], given[2]))
@@ -179,22 +179,23 @@ def test_a_run_has_few_sizes(monkeypatch):
 
 def test_where_graphs_run(monkeypatch):
     card, cpu = torch.device("cuda"), torch.device("cpu")
-    assert graphs.why_eager(card) == "" or torch.version.hip
+    assert graphs.no_graphs_reason(card) == "" or torch.version.hip
     monkeypatch.setattr(torch.version, "hip", None)
-    assert graphs.why_eager(card) == ""
-    assert "is mps" in graphs.why_eager(torch.device("mps"))
-    assert "this backbone" in graphs.why_eager(card, "off")
-    assert "take turns" in graphs.why_eager(card, turns=True)
+    assert graphs.no_graphs_reason(card) == ""
+    assert "is mps" in graphs.no_graphs_reason(torch.device("mps"))
+    assert "this backbone" in graphs.no_graphs_reason(card, "off")
+    assert "take turns" in graphs.no_graphs_reason(card, turns=True)
     assert "only on CUDA" in graphs_line(cpu) and "replayed" in graphs_line(card)
     monkeypatch.setenv("SSD_GRAPHS", "off")
-    assert "SSD_GRAPHS=off" in graphs.why_eager(card) and "SSD_GRAPHS=off" in graphs_line(card)
+    assert "SSD_GRAPHS=off" in graphs.no_graphs_reason(card)
+    assert "SSD_GRAPHS=off" in graphs_line(card)
     monkeypatch.setenv("SSD_GRAPHS", "perhaps")
     with pytest.raises(SSDError, match="SSD_GRAPHS is 'perhaps'"):
-        graphs.why_eager(card)
+        graphs.no_graphs_reason(card)
     assert "perhaps" in graphs_line(card)
     monkeypatch.setattr(torch.version, "hip", "6.4")
     monkeypatch.delenv("SSD_GRAPHS")
-    assert "ROCm" in graphs.why_eager(card)
+    assert "ROCm" in graphs.no_graphs_reason(card)
 
 
 def test_doctor_names_the_kernels_that_take_a_pass(monkeypatch):

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, SSDError, load_heads
-from ssd_core.engine.heads import DraftHead, DraftHeads, Space, read_heads, save_heads
+from ssd_core.engine.heads import DraftHead, DraftHeads, HeadFeatures, read_heads, save_heads
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_fresh_head_is_the_identity_on_h():
 @pytest.mark.parametrize(("source", "target"), [
     ("e", "e"), ("h_pre", "h_pre"), ("h_post", "h_post"), ("h_post+e", "h_post")])
 def test_the_predictors_of_table_3_read_and_guess_what_they_say(source, target, backbone):
-    space = Space(source, target)
+    space = HeadFeatures(source, target)
     generator = torch.Generator().manual_seed(4)
     h, e = (5 * torch.randn(2, 3, backbone.hidden_size, generator=generator)).unbind()
     post = h / (h.square().mean(-1, keepdim=True) + 1e-6).sqrt()
@@ -69,28 +69,29 @@ def test_the_predictors_of_table_3_read_and_guess_what_they_say(source, target, 
 
 def test_a_state_before_or_after_the_norm_gives_the_same_draft(backbone):
     h = torch.randn(2, 3, backbone.hidden_size, generator=torch.Generator().manual_seed(5))
-    post = Space("h_post", "h_post").goal(h, h)
-    expected = Space().logits(backbone, h)
-    assert torch.allclose(Space("h_post", "h_post").logits(backbone, post), expected, atol=1e-4)
+    post = HeadFeatures("h_post", "h_post").goal(h, h)
+    expected = HeadFeatures().logits(backbone, h)
+    assert torch.allclose(HeadFeatures("h_post", "h_post").logits(backbone, post), expected,
+                          atol=1e-4)
 
 
 def test_a_guessed_embedding_drafts_the_nearest_codes(backbone):
     tokens = torch.tensor([[0, 2, 1]])
     guess = backbone.embed(tokens) + 1e-3
-    sharp = Space("e", "e", variance=1e-4).logits(backbone, guess)
+    sharp = HeadFeatures("e", "e", variance=1e-4).logits(backbone, guess)
     assert torch.equal(sharp.argmax(-1), tokens)
-    wide = Space("e", "e", variance=1e4).logits(backbone, guess).softmax(-1)
+    wide = HeadFeatures("e", "e", variance=1e4).logits(backbone, guess).softmax(-1)
     assert torch.allclose(wide, torch.full_like(wide, 1 / backbone.codes), atol=1e-2)
 
 
 def test_another_predictor_survives_the_file_and_a_wrong_one_is_named(tmp_path, backbone):
-    heads = DraftHeads(backbone.hidden_size, 2, 1, space=Space("e", "e", variance=0.25))
+    heads = DraftHeads(backbone.hidden_size, 2, 1, space=HeadFeatures("e", "e", variance=0.25))
     for weight in heads.parameters():
         torch.nn.init.normal_(weight)
     save_heads(heads, tmp_path / "e.safetensors", backbone, {})
-    assert read_heads(tmp_path / "e.safetensors", backbone).space == Space("e", "e", 0.25)
+    assert read_heads(tmp_path / "e.safetensors", backbone).space == HeadFeatures("e", "e", 0.25)
     with pytest.raises(SSDError, match="target 'pixels'"):
-        Space("h_pre", "pixels")
+        HeadFeatures("h_pre", "pixels")
 
 
 def test_heads_have_the_size_of_the_paper():

@@ -7,7 +7,7 @@ import pytest
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Pass, generate, methods
-from ssd_core.front.heatmap import RAMP, AcceptanceCount, acceptance_sheet, heat
+from ssd_core.output.heatmap import RAMP, AcceptanceCount, acceptance_sheet, heat
 
 
 def counted(backbone, method, prompts=("sun", "boat")):
@@ -26,9 +26,9 @@ def test_the_share_is_what_the_passes_said(method):
     share, judged = counted(backbone, method)
     assert share.shape == (2, 3, 4)
     for picture, y, x in np.ndindex(share.shape):
-        said = [bool(e.stood[picture, n]) for e in judged
+        said = [bool(e.unchanged[picture, n]) for e in judged
                 for n, cell in enumerate(e.cells[picture].tolist())
-                if cell == [y, x] and n >= e.refed]
+                if cell == [y, x] and n >= e.n_context]
         if said:
             assert share[picture, y, x] == pytest.approx(sum(said) / len(said))
         else:
@@ -37,7 +37,8 @@ def test_the_share_is_what_the_passes_said(method):
 
 def test_rows_in_flight_are_counted_where_they_are():
     share, judged = counted(MockBackbone(Grid(4, 6)), methods.Wave(2, 3), ("sun",))
-    drafts = {tuple(cell) for event in judged for cell in event.cells[0, event.refed :].tolist()}
+    drafts = {tuple(cell) for event in judged for cell in event.cells[0,
+                                                                      event.n_context :].tolist()}
     assert {cell for cell in np.ndindex(4, 6) if not np.isnan(share[0][cell])} == drafts
     assert len({y for y, _ in drafts}) == 4 and 0 < np.nanmean(share) < 1
 
@@ -50,9 +51,10 @@ def test_heat_runs_from_violet_to_yellow_and_leaves_the_unjudged_alone():
     share = np.array([[0.0, 1.0, np.nan]])
     tinted = np.asarray(heat(share, np.full((8, 24, 3), 255, np.uint8)))
     third = tinted.shape[1] // 3
-    fell, stood, unjudged = (tinted[:, n * third : (n + 1) * third].mean((0, 1)) for n in range(3))
+    fell, unchanged, unjudged = (tinted[:, n * third : (n + 1) * third].mean((0,
+                                                                              1)) for n in range(3))
     assert np.allclose(fell, 0.4 * 255 + 0.6 * RAMP[0], atol=1)
-    assert np.allclose(stood, 0.4 * 255 + 0.6 * RAMP[-1], atol=1)
+    assert np.allclose(unchanged, 0.4 * 255 + 0.6 * RAMP[-1], atol=1)
     assert (unjudged == 255).all()
 
 

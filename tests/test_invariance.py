@@ -9,9 +9,9 @@ from support.mock_backbone import MockBackbone, random_heads, tokens
 
 from ssd_core import Grid, Sampling, load_backbone, methods
 from ssd_core.backbones.invariance import rounding
-from ssd_core.front.guarantees import guarantee_holds
 from ssd_core.model.kv_cache import KEYS
 from ssd_core.model.transformer import two_products
+from ssd_core.output.guarantees import guarantee_holds
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 PROMPTS = ("sun", "a red house")
@@ -34,7 +34,7 @@ def test_every_family_draws_ar_s_picture_where_bits_agree(folders, layout, dtype
     backbone = load_backbone(folders[layout], "cpu", dtype)
     if layout == "emu3":  # 90 x 90 cells otherwise
         backbone.sizes = ((64, 48),)
-        backbone.lay_out()
+        backbone.apply_size()
     assert backbone.batch_invariant == (backbone.rounding == 0)
     if not backbone.batch_invariant:  # on this processor: then nothing is promised
         assert not guarantee_holds(backbone) or backbone.dtype == torch.float32

@@ -9,10 +9,10 @@ from ssd_core import Grid, Sampling, SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
-from ssd_core.front.knobs import all_knobs, described, sampling_knobs
 from ssd_core.model.grid import LONGEST_SIDE
 from ssd_core.model.knobs import LARGEST, check_knobs, knob
+from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
+from ssd_core.output.knobs import all_knobs, described, sampling_knobs
 from ssd_core.weights.catalogue import CATALOGUE
 
 RECORDS = {**METHODS, "sampling": Sampling}

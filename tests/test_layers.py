@@ -12,8 +12,8 @@ CORE = ROOT / "ssd_core"
 
 # Rooms from the bottom to the top. A module imports from its own room and from rooms above its
 # line in this table, never from one below it.
-ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "front", "workers",
-         "train", "measure", "cli")
+ROOMS = ("", "model", "postcards", "backbones", "engine", "weights", "output", "runs",
+         "train", "evaluate", "cli")
 # Of the top folder; ssd_core itself is the public face.
 BOTTOM = ("errors", "files", "kept_files", "openmp", "unicode", "version")
 HOSTS = ("comfy", "comfy_api", "comfy_extras", "comfy_execution", "folder_paths", "server",

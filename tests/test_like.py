@@ -8,7 +8,7 @@ from support.mock_backbone import tiny_postcard
 
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
-from ssd_core.front.recipe import read_recipe, recipe_tokens
+from ssd_core.output.recipe import read_recipe, recipe_tokens
 
 DRAWN = ("a red house", "--method", "rows", "--k-h", 3, "--k-v", 2, "--seed", 2**64 - 1, "--cfg",
          1.5, "--temperature", 0.9, "--top-k", 8, "--negative", "a boat", "--dtype", "fp32")

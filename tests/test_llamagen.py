@@ -157,7 +157,7 @@ def test_prompt_ids_of_texts(texts):
     ids = texts.tokenize("  A Red\u2014HOUSE ")
     expected = [3 + ord(letter) - 33 for letter in "ared-house"] + [1]
     assert ids == [-1] * (120 - len(expected)) + expected
-    assert texts.hidden_slots(ids) == 120 - len(expected)
+    assert texts.masked_prompt_slots(ids) == 120 - len(expected)
     assert texts.unconditional(ids) == [-1] * (120 - len(expected)) + [-2] * len(expected)
 
 

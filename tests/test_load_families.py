@@ -11,11 +11,11 @@ from torch import nn
 
 from ssd_core import SSDError, load_backbone, methods
 from ssd_core.backbones import FAMILIES
-from ssd_core.backbones.offload import Turns
+from ssd_core.backbones.offload import DeviceOffloader
 from ssd_core.cli import main
 from ssd_core.engine.events import Rows
-from ssd_core.front.preview import Preview
 from ssd_core.model.products import Int8Matrix
+from ssd_core.output.preview import Preview
 from ssd_core.weights.load import pick_dtype
 
 CPU, META = torch.device("cpu"), torch.device("meta")
@@ -126,7 +126,7 @@ class Moved(nn.Module):
 def test_one_is_on_the_device_and_the_others_are_not():
     log = []
     one, two = Moved(log, "one"), Moved(log, "two")
-    turns = Turns(META, one, two)
+    turns = DeviceOffloader(META, one, two)
     assert log == [("two", "cpu"), ("one", "meta")]  # room is made before it is taken
     turns.take(one)
     assert len(log) == 2
@@ -134,7 +134,7 @@ def test_one_is_on_the_device_and_the_others_are_not():
     assert log[2:] == [("one", "cpu"), ("two", "meta")]
 
 
-class Recorded(Turns):
+class Recorded(DeviceOffloader):
     """Turns that also tell their order; on the CPU nothing needs to move."""
 
     def __init__(self, *modules: nn.Module) -> None:
@@ -178,7 +178,7 @@ def test_views_of_a_backbone_share_its_turns(folders):
 def test_weights_that_moved_in_a_run_serve_outside_of_it():
     """What moves under inference mode would otherwise be refused by autograd later."""
     layers = nn.Linear(2, 2), nn.Linear(2, 2)
-    turns = Turns(CPU, *layers)
+    turns = DeviceOffloader(CPU, *layers)
     with torch.inference_mode():
         turns.take(layers[1])
         turns.take(layers[0])
@@ -211,7 +211,7 @@ def test_offload_without_a_card_is_refused(folders, device):
 def test_offload_is_for_decoder_and_codec_on_the_chosen_device(folders, monkeypatch):
     """The device without values stands in for a card; nothing is really moved."""
     monkeypatch.setattr("ssd_core.weights.load.NO_CARD", ())
-    monkeypatch.setattr("ssd_core.weights.load.Turns", lambda *arguments: arguments)
+    monkeypatch.setattr("ssd_core.weights.load.DeviceOffloader", lambda *arguments: arguments)
     backbone = load_backbone(folders["anole"], "meta", offload=True)
     assert backbone.turns == (META, backbone.decoder, backbone.picture_codec)
     assert load_backbone(folders["anole"], "meta").turns is None

@@ -171,7 +171,7 @@ def never(tokens, *rest):
     """A verdict that repairs every token but the forced ones, whose code 0 is certain."""
     certain = rest[len(rest) // 4][..., 0] == 1  # p: second of residual's, first of coupled's
     other = torch.where(certain, tokens, 1 - tokens.clamp(max=1))
-    return accept.Verdict(other, certain)
+    return accept.AcceptResult(other, certain)
 
 
 SMALL_COUNT = st.integers(0, 3)

@@ -153,7 +153,7 @@ def test_row_of_a_batch_is_the_field_of_its_seed(seed):
     for row, solo in enumerate((field(seed), field(seed + 1), field(seed + 3))):
         assert batch.held[row].equal(solo.held[0])
         at = slots[row : row + 1]
-        assert batch.choosing_at(slots)[row].equal(solo.choosing_at(at)[0])
+        assert batch.fixed_at(slots)[row].equal(solo.fixed_at(at)[0])
         for draw in ("exponential", "uniform"):
             both = [getattr(f, draw)(Purpose.ACCEPT, 2, s) for f, s in ((batch, slots), (solo, at))]
             assert both[0][row].equal(both[1][0])
@@ -161,15 +161,15 @@ def test_row_of_a_batch_is_the_field_of_its_seed(seed):
 
 @pytest.mark.parametrize("held_numbers", [0, 1 << 25])
 def test_the_fixed_field_is_the_same_held_or_not(held_numbers, monkeypatch):
-    monkeypatch.setattr(noise, "HELD_NUMBERS", held_numbers)
+    monkeypatch.setattr(noise, "CACHED_NUMBERS", held_numbers)
     numbers = field(3, 2**40)
     assert (numbers.held is None) == (held_numbers == 0)
     slots = torch.arange(10, 30)
     expected = numbers.exponential(Purpose.CHOOSE, 0, slots)
-    assert numbers.choosing(10, 30).equal(expected)
-    assert numbers.choosing_at(slots.expand(2, -1)).equal(expected)
+    assert numbers.fixed(10, 30).equal(expected)
+    assert numbers.fixed_at(slots.expand(2, -1)).equal(expected)
     other = torch.stack((slots, slots + 7))
-    assert numbers.choosing_at(other)[1].equal(numbers.choosing(17, 37)[1])
+    assert numbers.fixed_at(other)[1].equal(numbers.fixed(17, 37)[1])
 
 
 def test_extent_does_not_change_a_number():
@@ -207,7 +207,7 @@ def test_fixed_bits():
     assert uniforms.tolist() == UNIFORM
     found = numbers.held[:, [0, 575]][:, :, [0, 511]].flatten()
     assert torch.allclose(found, torch.tensor(CHOOSING), rtol=1e-6, atol=0)
-    repair = numbers.drawing(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 0]
+    repair = numbers.fresh(Purpose.REPAIR, 3, torch.tensor([24]))[:, 0, 0]
     assert torch.allclose(repair, torch.tensor(REPAIR), rtol=1e-6, atol=0)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssd_core import kept_files, openmp
-from ssd_core.front import doctor
+from ssd_core.runs import diagnostics as doctor
 
 ENGINE = "ssd_core.engine.decode"
 ROOT = Path(__file__).resolve().parents[1]

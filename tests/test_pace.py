@@ -9,7 +9,7 @@ from support.mock_backbone import MockBackbone
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
 from ssd_core.engine import pace, threads
 from ssd_core.engine.pace import Pace, Paces, timed
-from ssd_core.front.request import Request, Result
+from ssd_core.runs.request import Request, Result
 
 KNOWN = Pace({1: {1: 1.0, 8: 4.0, 24: 12.0}, 4: {1: 2.0, 8: 2.0, 24: 6.0}})
 

@@ -4,9 +4,9 @@ import pytest
 from support.script_modules import script
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
-from ssd_core.front.recipe import to_bytes
-from ssd_core.front.request import Request, Result
+from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import check, claims
+from ssd_core.runs.request import Request, Result
 
 pytestmark = pytest.mark.slow
 

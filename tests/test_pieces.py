@@ -2,8 +2,8 @@
 
 import pytest
 
-from ssd_core.front.pieces import pieces, shown, told
-from ssd_core.front.words import Words
+from ssd_core.output.pieces import pieces, shown, told
+from ssd_core.output.words import Words
 from ssd_core.postcards.expansion import expand
 
 TYPED = ["a red house", "a house by a lake at night.", "An old windmill", "红色的房子", "house",

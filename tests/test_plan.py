@@ -10,7 +10,7 @@ from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Plan, Sampling, SSDError, methods, plan
 from ssd_core.engine.methods import PAPER_PRESETS
-from ssd_core.front.request import Request
+from ssd_core.runs.request import Request
 
 JANUS, LUMINA, EMU = Grid(24, 24), Grid(48, 48, True), Grid(90, 90, True)
 PAPER = [

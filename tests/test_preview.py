@@ -16,10 +16,10 @@ from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.engine.events import Started
-from ssd_core.front import preview as preview_module
-from ssd_core.front.palette import cell_means, palette, patchwork
-from ssd_core.front.preview import Preview
-from ssd_core.front.race import timed
+from ssd_core.output import preview as preview_module
+from ssd_core.output.palette import cell_means, palette, patchwork
+from ssd_core.output.preview import Preview
+from ssd_core.runs.scheduling import timed
 
 METHODS = one_of_each(k_v=2)
 ENVELOPE = {"version", "node", "run", "panel", "kind"}

@@ -10,7 +10,7 @@ from ssd_core.model.processor import (
     cpu_has_amx,
     cpu_has_bf16,
     has_bf16,
-    likes_columns,
+    prefers_column_major,
 )
 
 CPU = torch.device("cpu")
@@ -52,5 +52,6 @@ def test_only_fp32_on_a_cpu_is_stored_by_column(monkeypatch, bf16):
     monkeypatch.setattr("ssd_core.model.processor.capabilities", lambda: {"bf16": bf16})
     for name in ("fp32", "bf16", "fp16"):
         matrix = load_backbone("postcard", "cpu", name).decoder.layers[0].gate_up
-        assert matrix.is_contiguous() == (name != "fp32") == (not likes_columns(CPU, matrix.dtype))
-    assert not likes_columns(torch.device("cuda"), torch.float32)
+        assert matrix.is_contiguous() == (name != "fp32") == (not prefers_column_major(CPU,
+                                                                                       matrix.dtype))
+    assert not prefers_column_major(torch.device("cuda"), torch.float32)

@@ -102,13 +102,13 @@ def test_a_quantised_matrix_is_left_alone():
     quantise(model, quantiser("int8", CPU))
     kept = model.layers[0].qkv
     quantise(model, quantiser("int8", CPU))
-    model.store_by_column()
+    model.store_column_major()
     assert model.layers[0].qkv is kept
 
 
 def test_a_matrix_stored_by_column_quantises_as_any_other():
     one, other = decoder(), decoder()
-    other.store_by_column()
+    other.store_column_major()
     for model in (one, other):
         quantise(model, quantiser("int8", CPU))
     assert torch.equal(run(one), run(other))

@@ -7,7 +7,7 @@ import torch
 from support.mock_backbone import MockBackbone, tokens
 
 from ssd_core import Finished, generate, methods
-from ssd_core.front.race import in_turn, race, timed
+from ssd_core.runs.scheduling import in_turn, race, timed
 
 
 class Clock:

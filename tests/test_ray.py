@@ -13,18 +13,18 @@ from support.mock_backbone import random_heads, tiny_postcard
 from ssd_core import Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.engine.heads import save_heads
+from ssd_core.evaluate.quality import evaluate
 from ssd_core.files import read_safetensors
-from ssd_core.front.recipe import read_recipe
-from ssd_core.measure.evaluate import evaluate
+from ssd_core.output.recipe import read_recipe
+from ssd_core.runs.batch import ray_workers as ray_crew
+from ssd_core.runs.batch.models import ModelSpec
+from ssd_core.runs.batch.queue import missing, work
+from ssd_core.runs.batch.ray_workers import RayWorkers, models_of
+from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
+from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.train import self_distill
 from ssd_core.train.drawn import FORMAT
 from ssd_core.train.self_distill import SelfDistillRecipe
-from ssd_core.workers import ray_crew
-from ssd_core.workers.crew import InProcess
-from ssd_core.workers.draw import How, ToDraw, draw_tasks
-from ssd_core.workers.models import Models
-from ssd_core.workers.ray_crew import RayCrew, models_of
-from ssd_core.workers.work import missing, work
 
 pytestmark = pytest.mark.slow
 PICTURES = 6
@@ -52,17 +52,17 @@ def models(tmp_path_factory):
     postcard.save(tiny_postcard(), folder / "backbone.safetensors")
     backbone = load_backbone(folder, "cpu")
     save_heads(random_heads(backbone), folder / "heads.safetensors", backbone, {})
-    return Models(str(folder), str(folder), "cpu")
+    return ModelSpec(str(folder), str(folder), "cpu")
 
 
 def crew(models, count, say=print):
     known = replace(models, device="meta").load()
-    return RayCrew(models, models_of(known), count, say=say)
+    return RayWorkers(models, models_of(known), count, say=say)
 
 
 def tasks():
-    pictures = [ToDraw(n, "a red house", f"{n}.png") for n in range(PICTURES)]
-    return draw_tasks(pictures, How(methods.Rows(rounds=0), Sampling(seed=3)), 1)
+    pictures = [RenderItem(n, "a red house", f"{n}.png") for n in range(PICTURES)]
+    return draw_tasks(pictures, RenderSettings(methods.Rows(rounds=0), Sampling(seed=3)), 1)
 
 
 def outcome(folder):
@@ -86,7 +86,7 @@ def one(ray, models):
 def test_self_distillation_by_workers_is_that_of_one_process(one, models, tmp_path, monkeypatch):
     @contextmanager
     def given(wanted, *_):
-        yield one if wanted.apart else InProcess(models.load())
+        yield one if wanted.apart else LocalWorker(models.load())
 
     monkeypatch.setattr(self_distill, "crew_of", given)
     recipe = SelfDistillRecipe(tmp_path / "one", models.backbone, pictures=3, batch=2, seed=4,
@@ -139,7 +139,7 @@ def test_a_lost_worker_and_a_stopped_driver_leave_every_picture_once(ray, one, m
         if drawn and first.running and not lost:
             lost.extend(next(iter(first.running.values())))
             os.kill(first.facts[lost[0]].process, signal.SIGKILL)
-        done = RayCrew.settle(first)
+        done = RayWorkers.settle(first)
         if done is not None:
             drawn.append(done[0].name)
             if len(drawn) == 4:
@@ -156,7 +156,7 @@ def test_a_lost_worker_and_a_stopped_driver_leave_every_picture_once(ray, one, m
     assert work(tasks(), tmp_path / "ray", one, "render", quiet=True) == PICTURES - 3
     assert not [path for path in (tmp_path / "ray").iterdir() if path.suffix not in (".png",
                                                                                      ".claim")]
-    alone = InProcess(models.load())
+    alone = LocalWorker(models.load())
     assert work(tasks(), tmp_path / "alone", alone, "render", quiet=True) == PICTURES
     assert outcome(tmp_path / "ray") == outcome(tmp_path / "alone")
     assert missing(tasks(), tmp_path / "ray") == []

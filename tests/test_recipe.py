@@ -17,8 +17,9 @@ from PIL.PngImagePlugin import PngInfo
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.errors import SSDError
-from ssd_core.front.recipe import (
-    kept_tokens,
+from ssd_core.model.grid import Grid
+from ssd_core.model.sampling import Sampling
+from ssd_core.output.recipe import (
     make_recipe,
     method_of,
     other_dtype,
@@ -26,10 +27,9 @@ from ssd_core.front.recipe import (
     recipe_tokens,
     sampling_of,
     save_png,
+    tokens_from_png,
     tokens_sha256,
 )
-from ssd_core.model.grid import Grid
-from ssd_core.model.sampling import Sampling
 from studio.settings import from_recipe
 
 BACKBONE = SimpleNamespace(
@@ -111,29 +111,29 @@ def test_token_hash_is_little_endian_int32_in_raster_order():
 
 def test_kept_tokens_come_from_the_recipe(tmp_path):
     save_png(tmp_path / "x.png", torch.rand(8, 16, 3), recipe())
-    tokens, how = kept_tokens(tmp_path / "x.png", BACKBONE)
+    tokens, how = tokens_from_png(tmp_path / "x.png", BACKBONE)
     assert torch.equal(tokens, TOKENS[None]) and "recipe" in how
 
 
 def test_kept_tokens_of_foreign_or_changed_pictures_are_encoded(tmp_path, png):
-    assert "no recipe" in kept_tokens(png(None), BACKBONE)[1]
+    assert "no recipe" in tokens_from_png(png(None), BACKBONE)[1]
     other = {"name": "other", "sha256": "cd" * 32}
-    tokens, how = kept_tokens(png(recipe(backbone=other)), BACKBONE)
+    tokens, how = tokens_from_png(png(recipe(backbone=other)), BACKBONE)
     assert "another backbone" in how and (tokens == 5).all()
-    tokens, how = kept_tokens(png(recipe(pixels_sha256="00")), BACKBONE)
+    tokens, how = tokens_from_png(png(recipe(pixels_sha256="00")), BACKBONE)
     assert "changed" in how and tokens.shape == (1, 2, 4)
 
 
 def test_kept_pictures_of_another_size_are_refused(png):
     with pytest.raises(SSDError, match="16x8"):
-        kept_tokens(png(None, size=(8, 8)), BACKBONE)
+        tokens_from_png(png(None, size=(8, 8)), BACKBONE)
 
 
 def test_kept_tokens_beyond_the_codebook_are_refused(tmp_path):
     packed = make_recipe(BACKBONE, None, SSD(), Sampling(), TOKENS + 8, STATS, index=0, prompt="x")
     save_png(tmp_path / "x.png", torch.rand(8, 16, 3), packed)
     with pytest.raises(SSDError, match="do not fit"):
-        kept_tokens(tmp_path / "x.png", BACKBONE)
+        tokens_from_png(tmp_path / "x.png", BACKBONE)
 
 
 def tokens_of(**changes):
@@ -232,7 +232,7 @@ def test_damaged_files_never_raise_anything_else(tmp_path_factory, cut, noise):
     with contextlib.suppress(SSDError):
         read_recipe(path)
     with contextlib.suppress(SSDError):
-        kept_tokens(path, BACKBONE)
+        tokens_from_png(path, BACKBONE)
 
 
 def test_missing_and_foreign_files_are_refused(tmp_path):

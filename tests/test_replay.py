@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from ssd_core.errors import SSDError
-from ssd_core.front import film, preview, replay
+from ssd_core.output import animation as film
+from ssd_core.output import preview, replay
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "tests" / "web" / "samples"
@@ -121,7 +122,7 @@ def test_a_webp_has_every_moment(shots):
 def test_an_mp4_plays_as_long_and_has_even_sides(shots):
     import av
 
-    odd = [replay.Moment(moment.picture[:-1, :-1], 0.25) for moment in shots[:4]]
+    odd = [replay.FilmFrame(moment.picture[:-1, :-1], 0.25) for moment in shots[:4]]
     with av.open(io.BytesIO(film.mp4(odd))) as video:
         pictures = [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
     assert len(pictures) == film.FPS and pictures[0].shape == (192, 192, 3)

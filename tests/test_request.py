@@ -13,14 +13,14 @@ from support.mock_backbone import MockBackbone, random_heads, tiny_postcard
 from ssd_core import Sampling, SSDError, generate, methods, plan
 from ssd_core.engine.events import Rows
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.comparison import conditions
-from ssd_core.front.fallback import resolved_method
-from ssd_core.front.memory import is_out_of_memory
-from ssd_core.front.palette import GREY
-from ssd_core.front.pixels import pixels
-from ssd_core.front.recipe import read_recipe, save_png
-from ssd_core.front.request import Request, Result, compare_with_ar
-from ssd_core.front.unknown import MISPLACED
+from ssd_core.output.palette import GREY
+from ssd_core.output.pixels import pixels
+from ssd_core.output.recipe import read_recipe, save_png
+from ssd_core.output.unknown import MISPLACED
+from ssd_core.runs.comparison import conditions
+from ssd_core.runs.fallback import resolved_method
+from ssd_core.runs.request import Request, Result, compare_with_ar
+from ssd_core.weights.out_of_memory import is_out_of_memory
 from ssd_core.weights.quantize import quantise, quantiser
 
 BACKBONE = MockBackbone()
@@ -287,7 +287,7 @@ def test_a_preview_without_memory_for_its_palette_is_grey_and_the_next_one_is_no
 def test_a_preview_without_memory_turns_plain_then_dark(monkeypatch, lacking):
     messages, request = [], Request(Painted(), None, methods.AR(), Sampling(), "a sun")
     screen = request.preview(messages.append)
-    monkeypatch.setattr("ssd_core.front.preview.BUDGET", 1e6)
+    monkeypatch.setattr("ssd_core.output.preview.BUDGET", 1e6)
     for name in lacking:
         monkeypatch.setattr(type(screen), name, short_of_memory)
     for event in request.events():

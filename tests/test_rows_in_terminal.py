@@ -12,8 +12,8 @@ from support.mock_backbone import tiny_postcard
 from ssd_core import Grid, Rows, Sampling, methods
 from ssd_core.cli.rows import HALF, RowsInTerminal
 from ssd_core.engine.events import Finished
-from ssd_core.front.palette import palette
-from ssd_core.front.request import Request
+from ssd_core.output.palette import palette
+from ssd_core.runs.request import Request
 
 CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+)(?:;48;2;(\d+);(\d+);(\d+))?m▀")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.presets import Preset, resolve_sampling
-from ssd_core.model.sampling import choose, guide, nucleus, probabilities
+from ssd_core.model.sampling import choose, guide, probabilities, top_p_filter
 
 seeds = st.integers(0, 10_000)
 
@@ -82,12 +82,12 @@ def test_top_k_keeps_k(seed, top_k):
 @given(seeds, st.floats(0.05, 0.999))
 def test_top_p_keeps_the_fewest_that_reach_it(seed, top_p):
     probs = random_logits(seed, 6, 9).softmax(-1)
-    kept = nucleus(probs, top_p) > 0
+    kept = top_p_filter(probs, top_p) > 0
     mass = (probs * kept).sum(-1)
     least = probs.masked_fill(~kept, 2).amin(-1)
     assert (mass > top_p - 1e-5).all() and (mass - least < top_p + 1e-5).all()
     assert (probs.masked_fill(kept, 0).amax(-1) <= least).all()
-    assert torch.allclose(nucleus(probs, top_p).sum(-1), torch.ones(6))
+    assert torch.allclose(top_p_filter(probs, top_p).sum(-1), torch.ones(6))
 
 
 def test_temperature_comes_before_top_p():
@@ -103,7 +103,7 @@ def test_top_k_comes_before_top_p():
     probs = torch.tensor([0.4, 0.35, 0.25])
     kept = probabilities(probs.log(), Sampling(top_k=2, top_p=0.5)) > 0
     assert kept.tolist() == [True, False, False]
-    assert (nucleus(probs, 0.5) > 0).tolist() == [True, True, False]
+    assert (top_p_filter(probs, 0.5) > 0).tolist() == [True, True, False]
 
 
 def test_sharpen_multiplies_the_temperature():

@@ -12,11 +12,11 @@ from PIL import Image
 
 from ssd_core import SSDError
 from ssd_core.cli import main
-from ssd_core.measure.scores import Gallery, Scoring, score
-from ssd_core.measure.scores.claims import in_own_words
-from ssd_core.measure.scores.gallery import loaded
-from ssd_core.measure.suites import COCO, Item
-from ssd_core.measure.suites.record import Record
+from ssd_core.evaluate.scorers import Gallery, Scoring, score
+from ssd_core.evaluate.scorers.claims import in_own_words
+from ssd_core.evaluate.scorers.gallery import loaded
+from ssd_core.evaluate.suites import COCO, Item
+from ssd_core.evaluate.suites.record import Record
 from ssd_core.postcards import claims as postcard_claims
 from ssd_core.postcards import postcard
 from ssd_core.train.features import frechet_distance, moments

@@ -74,7 +74,7 @@ def test_a_prompt_is_encoded_once_for_drawing_and_for_all_epochs(tmp_path, readi
 
 def features(path: Path, folder: Path) -> torch.Tensor:
     backbone = load_backbone(path, "cpu")
-    backbone.keep_prompts(folder)
+    backbone.cache_prompts(folder)
     return backbone.embed_prompt(torch.tensor([backbone.tokenize("a house")]))
 
 
@@ -101,7 +101,7 @@ def test_tars_language_model_speaks_once(tmp_path, readings, monkeypatch):
     tar_language(path.parent / "Tar-1.5B")
     for _ in range(2):
         backbone = load_backbone(path, "cpu")
-        backbone.keep_prompts(tmp_path / KEPT_PROMPTS)
+        backbone.cache_prompts(tmp_path / KEPT_PROMPTS)
         ids = tuple(backbone.language.tokenize("a house"))
         drawn.append(backbone.language.draw(ids, torch.device("cpu"), torch.float32))
     assert drawn[0] == drawn[1] and len(readings) == 1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ssd_core.front import guarantees, sheet
-from ssd_core.front.sheet import (
+from ssd_core.output import guarantees, sheet
+from ssd_core.output.sheet import (
     CHIPS,
     SheetLayout,
     Tile,

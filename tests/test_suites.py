@@ -11,15 +11,15 @@ from PIL import Image
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.engine.methods import Rows
-from ssd_core.front.recipe import read_recipe
-from ssd_core.front.request import Request
-from ssd_core.measure.suites import SUITES
-from ssd_core.measure.suites.run import SuiteRun, require_square
+from ssd_core.evaluate.suites import SUITES
+from ssd_core.evaluate.suites.run import SuiteRun, require_square
 from ssd_core.model.grid import Grid
 from ssd_core.model.transformer import DecoderShape
-from ssd_core.workers.crew import InProcess
-from ssd_core.workers.draw import How
-from ssd_core.workers.task import Loaded
+from ssd_core.output.recipe import read_recipe
+from ssd_core.runs.batch.render import RenderSettings
+from ssd_core.runs.batch.task import LoadedModels
+from ssd_core.runs.batch.workers import LocalWorker
+from ssd_core.runs.request import Request
 
 SHAPE = DecoderShape(layers=1, hidden=32, heads=2, kv_heads=2, head_dim=16, ffn=64,
                      rotary="interleaved")
@@ -32,7 +32,7 @@ LINES = ['{"tag": "single_object", "include": [{"class": "boat", "count": 1}], "
 def loaded():
     backbone = Postcard(("a", "red", "house", "boat"), codes=32, shape=SHAPE, grid=Grid(4, 4))
     backbone.initialise(torch.Generator().manual_seed(0))
-    return Loaded(backbone.freeze())
+    return LoadedModels(backbone.freeze())
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def suite(loaded, tmp_path):
     def run(name, prompts, rounds=0, samples=None, seed=7):
         first = Request(loaded.backbone, None, Rows(rounds=rounds), Sampling(seed=seed), "")
         return SuiteRun.of(SUITES[name], prompts, tmp_path / "out",
-                           How(first.method, first.sampling), loaded, samples)
+                           RenderSettings(first.method, first.sampling), loaded, samples)
     return run
 
 
@@ -69,7 +69,7 @@ def metadata(tmp_path):
 
 def test_geneval_finds_its_line_and_its_samples(suite, loaded, metadata, tmp_path):
     run, out = suite("geneval", metadata, samples=2), tmp_path / "out"
-    assert run.draw(InProcess(loaded), 3) == 4
+    assert run.draw(LocalWorker(loaded), 3) == 4
     assert files(out) == [*(f"0000{i}/{name}" for i in (0, 1) for name in (
         "grid.png", "metadata.jsonl", "samples/0000.png", "samples/0001.png")), "suite.json"]
     for i, line in enumerate(LINES):
@@ -84,7 +84,7 @@ def test_geneval_finds_its_line_and_its_samples(suite, loaded, metadata, tmp_pat
 
 
 def test_an_interrupted_suite_ends_with_the_same_pictures(suite, loaded, metadata, tmp_path):
-    crew, lost = InProcess(loaded), tmp_path / "out/00001/samples/0000.png"
+    crew, lost = LocalWorker(loaded), tmp_path / "out/00001/samples/0000.png"
     assert suite("geneval", metadata, samples=2).draw(crew, 4) == 4
     before, others = pixels(lost), tmp_path / "out/00000/samples/0000.png"
     lost.unlink()
@@ -97,9 +97,9 @@ def test_an_interrupted_suite_ends_with_the_same_pictures(suite, loaded, metadat
 def test_pictures_of_another_run_are_not_taken(suite, loaded, metadata, tmp_path):
     def refused(told, **other):
         with pytest.raises(SSDError, match=told):
-            suite("geneval", metadata, **{"samples": 1, **other}).draw(InProcess(loaded), 4)
+            suite("geneval", metadata, **{"samples": 1, **other}).draw(LocalWorker(loaded), 4)
 
-    suite("geneval", metadata, samples=1).draw(InProcess(loaded), 4)
+    suite("geneval", metadata, samples=1).draw(LocalWorker(loaded), 4)
     refused("rows rounds 0, not 1: choose another", rounds=1)
     refused("samples 1, not 2", samples=2)
     written(metadata, LINES[0])
@@ -130,7 +130,7 @@ def test_dpg_cuts_four_samples_out_of_one_picture_named_as_its_prompt(suite, loa
     prompts = tmp_path / "prompts"
     prompts.mkdir()
     written(prompts / "whoops9.txt", "a red house")
-    assert suite("dpg", prompts).draw(InProcess(loaded), 4) == 4
+    assert suite("dpg", prompts).draw(LocalWorker(loaded), 4) == 4
     out = tmp_path / "out"
     assert files(out / "images") == ["whoops9.png"]  # its scorer opens whatever is there
     grid, side = pixels(out / "images/whoops9.png"), loaded.backbone.size[0]
@@ -178,7 +178,7 @@ def test_coco_names_a_picture_as_its_photograph(suite, loaded, tmp_path):
                 {"id": 4, "image_id": 139, "caption": "a house"},
                 {"id": 3, "image_id": 139, "caption": "a red house"}]
     path = written(tmp_path / "captions_val2017.json", json.dumps({"annotations": captions}))
-    assert suite("coco", path).draw(InProcess(loaded), 4) == 2
+    assert suite("coco", path).draw(LocalWorker(loaded), 4) == 2
     out = tmp_path / "out"
     assert files(out / "images") == ["000000000139.png", "000000000285.png"]
     assert json.loads((out / "captions.json").read_text()) == ["a red house", "A boat."]

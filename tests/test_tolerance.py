@@ -70,7 +70,7 @@ def test_rounds_go_on_while_more_is_expected_and_no_longer(schedule, monkeypatch
             assert not goes_on
             ended_early += here.round < 6
         elif here.stage == "vertical":
-            assert goes_on or here.round == 6 or bool(here.stood.all())
+            assert goes_on or here.round == 6 or bool(here.unchanged.all())
     assert 0 < ended_early < len(rounds)
     assert told[-1].stats["passes"] < drawn(methods.SSD(**{**knobs, "tolerance": 0}))[-1].stats[
         "passes"]

@@ -16,8 +16,8 @@ from ssd_core import Grid, SSDError, generate, load_backbone, load_heads
 from ssd_core.backbones import postcard
 from ssd_core.backbones.codecs.vq import VQTokenizer
 from ssd_core.engine.methods import AR, SSD, Exact, MuLo
-from ssd_core.measure.evaluate import evaluate
-from ssd_core.measure.metrics import code_entropy, objects, with_errors
+from ssd_core.evaluate.metrics import code_entropy, objects, with_errors
+from ssd_core.evaluate.quality import evaluate
 from ssd_core.postcards import WORDS, Claim
 from ssd_core.postcards.world import COLOURS, KINDS, PLACES
 from ssd_core.train import backbone, blend, common, heads, mulo, reading, self_distill, tokenizer

@@ -18,7 +18,7 @@ from ssd_core.model.transformer import (
     attention,
     axial_angles,
     frequencies,
-    paired,
+    interleave_rotary,
     rotate,
     sequence_angles,
 )
@@ -88,7 +88,7 @@ def as_loaded(decoder: Decoder) -> Decoder:
     made = deepcopy(decoder)
     for layer in made.layers:
         for name, value in layer.named_parameters():
-            value.data = layer.arranged(name, value.data)
+            value.data = layer.to_runtime_layout(name, value.data)
     return made
 
 
@@ -160,9 +160,9 @@ def test_pairs_of_split_files_become_neighbours():
     turns = torch.outer(torch.arange(N), frequencies(WIDTH // 2))
     expected = torch.stack([torch.stack([rotated(x[0, head, i], turns[i], "split")
                                          for i in range(N)]) for head in range(2)])
-    found = rotate(paired(x, 3), sequence_angles(N, WIDTH))
-    assert torch.allclose(found[0], paired(expected, 2), atol=1e-6)
-    assert paired(torch.arange(6), 0).tolist() == [0, 3, 1, 4, 2, 5]
+    found = rotate(interleave_rotary(x, 3), sequence_angles(N, WIDTH))
+    assert torch.allclose(found[0], interleave_rotary(expected, 2), atol=1e-6)
+    assert interleave_rotary(torch.arange(6), 0).tolist() == [0, 3, 1, 4, 2, 5]
 
 
 def test_rotary_scores_depend_on_distance_alone():

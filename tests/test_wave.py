@@ -112,7 +112,7 @@ def test_every_token_is_chosen_from_what_the_wave_has_seen(row_end, delay):
     hidden = backbone(torch.cat((prompt, backbone.embed(slots)), 1), cache)
     probs = backbone.logits(hidden[:, 2:-1]).softmax(-1)
     noise = NoiseField(sampling.seeds(1), grid.slots, 16, torch.device("cpu"))
-    chosen = (probs / noise.choosing(0, grid.slots)).argmax(-1)
+    chosen = (probs / noise.fixed(0, grid.slots)).argmax(-1)
     known = grid.coordinates[:, 1] != grid.columns
     if not row_end:  # what stood in for the end of a row was another token
         known &= (grid.coordinates[:, 1] > 0) | (grid.coordinates[:, 0] == 0)
@@ -191,7 +191,7 @@ def test_rows_in_flight_form_a_diagonal():
     backbone = MockBackbone(Grid(6, 8), codes=16)
     told = [event for event in events(backbone, methods.Wave(2, 1)) if isinstance(event, Pass)]
     assert told[7].cells[0].tolist() == [[0, 6], [1, 4], [2, 2], [3, 0]]
-    assert told[7].accepted.all() and told[7].refed == 4
+    assert told[7].accepted.all() and told[7].n_context == 4
 
 
 def test_what_stands_in_for_a_rows_end_is_not_told():

@@ -60,7 +60,8 @@ def test_hugging_face_names(tmp_path):
     model, _ = filled(checkpoint, shape, decoder_sources("model.", 2, qk_norm=True))
     layer, at = model.decoder.layers[1], "model.layers.1."
     qkv = torch.cat([tensors[f"{at}self_attn.{name}_proj.weight"] for name in "qkv"])
-    assert torch.equal(layer.qkv, layer.arranged("qkv", qkv)) and not torch.equal(layer.qkv, qkv)
+    assert torch.equal(layer.qkv, layer.to_runtime_layout("qkv",
+                                                          qkv)) and not torch.equal(layer.qkv, qkv)
     assert torch.equal(layer.gate_up, torch.cat([tensors[f"{at}mlp.gate_proj.weight"],
                                                  tensors[f"{at}mlp.up_proj.weight"]]))
     for own, key in (("out", "self_attn.o_proj.weight"), ("down", "mlp.down_proj.weight"),
@@ -68,7 +69,8 @@ def test_hugging_face_names(tmp_path):
                      ("ffn_norm", "post_attention_layernorm.weight"),
                      ("q_norm_weight", "self_attn.q_norm.weight"),
                      ("k_norm_bias", "self_attn.k_norm.bias")):
-        assert torch.equal(getattr(layer, own), layer.arranged(own, tensors[at + key])), own
+        assert torch.equal(getattr(layer, own), layer.to_runtime_layout(own,
+                                                                        tensors[at + key])), own
     assert not any(weight.requires_grad for weight in model.parameters())
 
 

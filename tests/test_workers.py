@@ -22,16 +22,17 @@ from ssd_core.backbones import postcard
 from ssd_core.cli import main
 from ssd_core.cli.render import file_name
 from ssd_core.engine.heads import save_heads
-from ssd_core.front.recipe import pixels_sha256, read_recipe, recipe_tokens
-from ssd_core.workers import draw, ray_crew
-from ssd_core.workers.claims import TaskLocks
-from ssd_core.workers.crew import InProcess
-from ssd_core.workers.draw import DrawTask, How, ToDraw, draw_tasks
-from ssd_core.workers.open import Wanted
-from ssd_core.workers.prompts import read_prompts
-from ssd_core.workers.ray_crew import share
-from ssd_core.workers.task import Loaded, batches
-from ssd_core.workers.work import missing, work
+from ssd_core.output.recipe import pixels_sha256, read_recipe, recipe_tokens
+from ssd_core.runs.batch import ray_workers as ray_crew
+from ssd_core.runs.batch import render as draw
+from ssd_core.runs.batch.locks import TaskLocks
+from ssd_core.runs.batch.open import WorkerOptions
+from ssd_core.runs.batch.prompts import read_prompts
+from ssd_core.runs.batch.queue import missing, work
+from ssd_core.runs.batch.ray_workers import share
+from ssd_core.runs.batch.render import DrawTask, RenderItem, RenderSettings, draw_tasks
+from ssd_core.runs.batch.task import LoadedModels, batches
+from ssd_core.runs.batch.workers import LocalWorker
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def files_of(folder):
 
 
 def done(tasks, folder):
-    return work(tasks, folder, InProcess(None), "notes", quiet=True)
+    return work(tasks, folder, LocalWorker(None), "notes", quiet=True)
 
 
 def test_what_is_there_is_not_done_again_and_a_stopped_run_goes_on(tmp_path):
@@ -136,7 +137,7 @@ def test_without_ray_several_workers_are_refused_in_one_line(monkeypatch, capsys
     assert "need the package ray: pip install ray" in capsys.readouterr().err
     assert main([*flags, "--workers", "0"]) == 2
     assert "workers 0: must be at least 1" in capsys.readouterr().err
-    assert not Wanted(1).apart and Wanted(1, "10.0.0.5:6379").apart
+    assert not WorkerOptions(1).apart and WorkerOptions(1, "10.0.0.5:6379").apart
 
 
 class DeadRay:
@@ -163,7 +164,7 @@ class DeadRay:
 def test_a_ray_that_is_gone_is_one_line_and_its_batches_are_free(tmp_path, monkeypatch, hangs):
     monkeypatch.setattr(ray_crew, "LOOK", 0.01)
     monkeypatch.setattr(ray_crew, "LIMIT", 0.05)
-    crew = object.__new__(ray_crew.RayCrew)
+    crew = object.__new__(ray_crew.RayWorkers)
     crew.ray, crew.count, crew.own, crew.waiting = DeadRay(hangs), 2, False, deque()
     crew.idle, crew.facts, crew.running, crew.loading = [], {}, {}, {"loads": "a", "too": "b"}
     with pytest.raises(SSDError, match="run the same command again, with fewer --workers"):
@@ -196,9 +197,10 @@ def tiny(tmp_path_factory):
 
 
 def test_a_picture_is_the_same_in_any_batch_and_after_any_gap():
-    loaded = Loaded(tiny_postcard(grid=Grid(4, 5)))
-    how = How(methods.Rows(rounds=0), Sampling(seed=2**64 - 2))
-    wanted = [ToDraw(n, prompt, f"{n}.png") for n, prompt in enumerate(["a sun", "red", "a house"])]
+    loaded = LoadedModels(tiny_postcard(grid=Grid(4, 5)))
+    how = RenderSettings(methods.Rows(rounds=0), Sampling(seed=2**64 - 2))
+    wanted = [RenderItem(n, prompt, f"{n}.png") for n, prompt in enumerate(["a sun", "red",
+                                                                            "a house"])]
     [together] = draw_tasks(wanted, how, 8)
     apart = draw_tasks(wanted, how, 1)
     gap = together.left(lambda name: name == "1.png")
@@ -217,7 +219,7 @@ def read(png):
 
 
 def test_a_batch_is_as_large_as_memory_allows():
-    how, loaded = How(methods.AR(), Sampling()), Loaded(tiny_postcard())
+    how, loaded = RenderSettings(methods.AR(), Sampling()), LoadedModels(tiny_postcard())
     assert draw.at_once(how, "a sun", loaded, None) == draw.MOST_AT_ONCE
     assert draw.at_once(how, "a sun", loaded, 1 << 40) == draw.MOST_AT_ONCE
     assert draw.at_once(how, "a sun", loaded, 1) == 1

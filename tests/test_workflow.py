@@ -9,9 +9,9 @@ from PIL import Image
 
 from ssd_core import SSDError, methods
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.front import kept_rows
-from ssd_core.front.recipe import pack, save_png
-from ssd_core.front.workflow import WIDGETS, node_of, workflow_of
+from ssd_core.output import kept_rows
+from ssd_core.output.comfyui_workflow import WIDGETS, node_of, workflow_of
+from ssd_core.output.recipe import pack, save_png
 
 SSD = methods.SSD()
 

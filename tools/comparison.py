@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from ssd_core.cli import main as ssd
-from ssd_core.files import written_whole
+from ssd_core.files import atomic_write
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "ar_vs_ssd.png"
 PROMPT = "two things, a blue tower and a yellow tent, in the snow, at night"
@@ -25,5 +25,5 @@ def main(arguments: list[str]) -> None:
 
 
 def save(picture: Image.Image, path: Path) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         picture.quantize(COLOURS).save(temporary, format="PNG", optimize=True)

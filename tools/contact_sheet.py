@@ -14,8 +14,8 @@ import torch
 from PIL import Image
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
-from ssd_core.front.recipe import to_bytes
-from ssd_core.measure.metrics import PROMPT_SEED
+from ssd_core.evaluate.metrics import PROMPT_SEED
+from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import paint
 from ssd_core.train.data import fresh_caption, scene_of
 

@@ -10,9 +10,9 @@ from itertools import count
 from PIL import Image
 
 from ssd_core import Finished, Sampling, load_backbone, load_heads, methods
-from ssd_core.files import written_whole
-from ssd_core.front.request import Request
+from ssd_core.files import atomic_write
 from ssd_core.postcards import check, claims
+from ssd_core.runs.request import Request
 from studio.tabs.examples import EXAMPLES, THUMBNAILS
 
 SIDE = 192  # px
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> None:
     THUMBNAILS.mkdir(exist_ok=True)
     for number, prompt in enumerate(EXAMPLES):
         seed, picture = first_obedient(backbone, heads, prompt)
-        with written_whole(THUMBNAILS / f"{number}.jpg") as temporary:
+        with atomic_write(THUMBNAILS / f"{number}.jpg") as temporary:
             picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(
                 temporary, format="JPEG", quality=88)
         print(f"{number}.jpg: seed {seed}, {prompt}")

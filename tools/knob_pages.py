@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 
 from ssd_core.engine.methods import METHODS, SSD
-from ssd_core.front.guarantees import method_help
-from ssd_core.front.knob_words import KNOB_WORDS, OWN_CHINESE
-from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
-from ssd_core.front.workflow import WIDGETS
+from ssd_core.output.comfyui_workflow import WIDGETS
+from ssd_core.output.guarantees import method_help
+from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
+from ssd_core.output.knobs import UNSET_NUMBER, Described, all_knobs, sampling_knobs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -87,8 +87,8 @@ def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
         return {"name": knob.name, "tooltip": tooltip}
     owners, _, own = tooltip.partition(knob.knob.help)
     owners = owners.strip().replace(", ", "、").replace(":", "：")
-    own = own.removeprefix(f" {OWN_NUMBER} = ").removesuffix(".")
-    own = f"{OWN_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
+    own = own.removeprefix(f" {UNSET_NUMBER} = ").removesuffix(".")
+    own = f"{UNSET_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
     return {"name": words.name, "tooltip": owners + words.help + own}
 
 
@@ -143,7 +143,7 @@ def require_words() -> None:
     """Raise an error if a knob lacks its label in the app or its Chinese texts."""
     for name in sorted({knob.name for knob in KNOBS.values()} - set(KNOB_WORDS)):
         raise SystemExit(f"knob {name} has no words: add them at the end of KNOB_WORDS in "
-                         "ssd_core/front/knob_words.py")
+                         "ssd_core/output/knob_words.py")
 
 
 def pages() -> dict[Path, str]:

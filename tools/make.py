@@ -34,7 +34,7 @@ import word_list  # noqa: E402
 import workflow_template  # noqa: E402
 from workflow_graphs import GRAPHS, complaints  # noqa: E402
 
-from ssd_core.files import written_whole  # noqa: E402
+from ssd_core.files import atomic_write  # noqa: E402
 
 # In this order: the workflow inside PNGs is made of the workflows.
 TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, padding, workflow_template)
@@ -62,7 +62,7 @@ def texts(names: list[str], check: bool) -> list[str]:
 
 
 def write(path: Path, text: str) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     print(name(path))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from ssd_core import Grid
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.guarantees import GUARANTEES, by_guarantee, heads_use
-from ssd_core.front.knobs import Described, all_knobs, sampling_knobs
+from ssd_core.output.guarantees import GUARANTEES, by_guarantee, heads_use
+from ssd_core.output.knobs import Described, all_knobs, sampling_knobs
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GRID = Grid(24, 24)

@@ -24,8 +24,8 @@ from preview_page import browser, opened, served
 
 from ssd_core import Finished, Rows, Sampling, generate, load_backbone, load_heads
 from ssd_core.cli.specs import parse_methods
-from ssd_core.front.preview import Preview
-from ssd_core.front.race import race
+from ssd_core.output.preview import Preview
+from ssd_core.runs.scheduling import race
 
 PROMPT = "a red house on the left, a lake, at sunset"
 FEED = """async (messages) => {

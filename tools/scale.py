@@ -18,7 +18,7 @@ from method_tables import rows_of
 
 from ssd_core import methods, plan
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.measure.frontier import CARDS, LAUNCH
+from ssd_core.evaluate.frontier import CARDS, LAUNCH
 from ssd_core.train.common import gigabytes
 from ssd_core.train.draft_heads import CELLS_AT_ONCE
 from ssd_core.train.heads_recipe import (

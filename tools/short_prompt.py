@@ -9,10 +9,10 @@ from PIL import Image, ImageDraw
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.files import written_whole
-from ssd_core.front.recipe import to_bytes
-from ssd_core.front.request import Request, Result
-from ssd_core.front.sheet import INK, PAPER, font_for
+from ssd_core.files import atomic_write
+from ssd_core.output.recipe import to_bytes
+from ssd_core.output.sheet import INK, PAPER, font_for
+from ssd_core.runs.request import Request, Result
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "short_prompt.jpg"
 PROMPT, SEEDS = "a red house", range(1, 6)
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
         for column, seed in enumerate(SEEDS):
             page.paste(drawn(backbone, heads, seed, expand),
                        (column * (SIDE + GAP), row * tall + TITLE))
-    with written_whole(OUT) as temporary:
+    with atomic_write(OUT) as temporary:
         page.save(temporary, format="JPEG", quality=88)
 
 

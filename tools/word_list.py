@@ -7,7 +7,7 @@ from pathlib import Path
 
 from knob_pages import page_file
 
-from ssd_core.front.word_kinds import offered
+from ssd_core.output.word_kinds import offered
 from ssd_core.postcards.chips import KINDS
 
 NODE = "SSD_Sampler"

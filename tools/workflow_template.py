@@ -6,7 +6,7 @@ import copy
 import json
 from pathlib import Path
 
-from ssd_core.front.workflow import SAMPLER, fill, node_of
+from ssd_core.output.comfyui_workflow import SAMPLER, fill, node_of
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS, TEMPLATE = ROOT / "workflows", ROOT / "ssd_core" / "assets" / "workflow.json"

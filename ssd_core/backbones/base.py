@@ -21,7 +21,7 @@ from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
-from .offload import TakesTurns
+from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
 from .reading.checksums import damaged
@@ -34,7 +34,7 @@ def empty(*sizes: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(sizes))
 
 
-def place_of(module: nn.Module) -> torch.device:
+def module_device(module: nn.Module) -> torch.device:
     """Return the device of a module's weights; codec and decoder may be on different devices."""
     return next(module.parameters()).device
 
@@ -43,8 +43,8 @@ class Backbone(PromptGuide, nn.Module):
     """Decoder plus embeddings, final norm and image head; what it says of prompts: `PromptGuide`.
 
     Subclasses set the attributes below and implement `tokenize`, `unconditional` and
-    `embed_prompt`, and `lay_out` if they support several sizes. Picture tokens have ids 0..codes-1;
-    a forced row end has id `codes`.
+    `embed_prompt`, and `apply_size` if they support several sizes. Picture tokens have ids
+    0..codes-1; a forced row end has id `codes`.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Backbone(PromptGuide, nn.Module):
     rounding: float | None = None  # of logits, as measured at loading (invariance.py)
     batch_invariant: bool = False
     """A cell gets the same bits in passes of any width."""
-    turns: TakesTurns | None = None  # with offload: moves decoder or codec to the device
+    turns: Offloader | None = None  # with offload: moves decoder or codec to the device
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
@@ -85,10 +85,10 @@ class Backbone(PromptGuide, nn.Module):
         view = copy(self)
         others = [other for other in self.sizes if other != tuple(size)]
         view.sizes = ((size[0], size[1]), *others)
-        view.lay_out()
+        view.apply_size()
         return view
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         """Set what depends on `size`: grid, angles, positions."""
         raise NotImplementedError
 
@@ -129,11 +129,11 @@ class Backbone(PromptGuide, nn.Module):
         """Prompt ids of guidance's unconditional branch."""
         raise NotImplementedError
 
-    def hidden_slots(self, prompt_ids: list[int]) -> int:
+    def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
         """Return how many of the prompt's first slots are masked from attention."""
         return 0
 
-    def keep_prompts(self, folder: Path) -> None:
+    def cache_prompts(self, folder: Path) -> None:
         """Cache the output of a text model in this folder, and read it from there.
 
         Useful where prompts repeat, or where several processes read the same ones. Backbones
@@ -144,7 +144,7 @@ class Backbone(PromptGuide, nn.Module):
         """[N, P] int64 -> [N, P, d]."""
         raise NotImplementedError
 
-    def awake(self, module: M) -> M:
+    def ensure_on_device(self, module: M) -> M:
         """Return the decoder or codec; with offload, move it to the device first."""
         if self.turns is not None:
             self.turns.take(module)
@@ -152,8 +152,8 @@ class Backbone(PromptGuide, nn.Module):
 
     def decode(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [B, R, C] int64 -> pictures [B, H, W, 3] float32 in 0..1."""
-        codec = self.awake(self.picture_codec)
-        pixels = codec.decode(tokens.to(place_of(codec)))
+        codec = self.ensure_on_device(self.picture_codec)
+        pixels = codec.decode(tokens.to(module_device(codec)))
         return pixels.permute(0, 2, 3, 1).add(1).div(2).clamp(0, 1)
 
     def encode(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -162,8 +162,8 @@ class Backbone(PromptGuide, nn.Module):
         if tuple(pictures.shape[1:]) != (height, width, 3):
             raise SSDError(f"{self.name} encodes pictures of {width}x{height} pixels, "
                            f"not {pictures.shape[2]}x{pictures.shape[1]}: resize it first")
-        codec = self.awake(self.picture_codec)
-        pixels = pictures.to(place_of(codec), torch.float32).permute(0, 3, 1, 2) * 2 - 1
+        codec = self.ensure_on_device(self.picture_codec)
+        pixels = pictures.to(module_device(codec), torch.float32).permute(0, 3, 1, 2) * 2 - 1
         return codec.encode(pixels)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -179,7 +179,7 @@ class Backbone(PromptGuide, nn.Module):
         angles = None if self.angles is None else self.angles[at]
         if self.positions is not None:
             x = x + self.positions[at]
-        return self.awake(self.decoder)(x, angles, cache)
+        return self.ensure_on_device(self.decoder)(x, angles, cache)
 
     @property
     def in_int8(self) -> bool:
@@ -192,4 +192,4 @@ class Backbone(PromptGuide, nn.Module):
         return product(hidden, self.head).float()
 
     def new_cache(self, rows: int, slots: int) -> KVCache:
-        return self.awake(self.decoder).new_cache(rows, slots)
+        return self.ensure_on_device(self.decoder).new_cache(rows, slots)

@@ -76,10 +76,10 @@ class Emu3(SharedVocabulary):
         self.sizes = tuple(size_for(ratio, area) for ratio in RATIOS)
         self.begin, self.picture, self.cells = map(vocabulary.text.id, (BEGIN, PICTURE, CELLS))
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         """Also set the prompt limit: the rest of a training sequence beside the picture."""
         self.prompt_limit = SLOTS - END - self.drawn_grid().slots
-        super().lay_out()
+        super().apply_size()
 
     def in_template(self, words: str) -> list[int]:
         """Words, then begin-of-image and the grid's size in digits."""

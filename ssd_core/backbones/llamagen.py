@@ -73,7 +73,7 @@ class LlamaGen(Backbone):
         self.code_embedding, self.head = empty(codes, shape.hidden), empty(codes, shape.hidden)
         self.norm = empty(shape.hidden)
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         width, height = self.size
         patch = self.picture_codec.patch
         self.grid = Grid(height // patch, width // patch)
@@ -134,10 +134,10 @@ class TextLlamaGen(LlamaGen):
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [HIDDEN if i == HIDDEN else NO_TEXT for i in prompt_ids]
 
-    def hidden_slots(self, prompt_ids: list[int]) -> int:
+    def masked_prompt_slots(self, prompt_ids: list[int]) -> int:
         return prompt_ids.count(HIDDEN)
 
-    def keep_prompts(self, folder: Path) -> None:
+    def cache_prompts(self, folder: Path) -> None:
         self.reader.cache = PromptCache(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
@@ -189,7 +189,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ll
         checkpoint, device, f"put LlamaGen's vq_ds16_{kind}.pt beside these weights",
         lambda candidate: draws(codes)(candidate) and other not in candidate.files[0].stem)
     backbone.sizes = trained_sizes(backbone, checkpoint, layout.prefix)
-    backbone.lay_out()
+    backbone.apply_size()
     return backbone.eval()
 
 

@@ -10,13 +10,13 @@ from torch import nn
 CPU = torch.device("cpu")
 
 
-class TakesTurns(Protocol):
+class Offloader(Protocol):
     """Interface by which a backbone requests the module that it is about to use."""
 
     def take(self, module: nn.Module) -> None: ...
 
 
-class Turns:
+class DeviceOffloader:
     """Tracks which module is on `device`. Views of a backbone share one Turns, like the weights."""
 
     def __init__(self, device: torch.device, *modules: nn.Module) -> None:

@@ -21,7 +21,7 @@ from torch import nn
 from ..errors import SSDError, first_line
 from ..files import read_safetensors, sha256_of, write_safetensors
 from ..model.grid import Grid
-from ..model.processor import likes_columns
+from ..model.processor import prefers_column_major
 from ..model.products import Int8Matrix, Matrix, put
 from ..model.transformer import Decoder, DecoderShape, axial_angles
 from ..postcards.aliases import Said, said, without_repeats
@@ -113,8 +113,8 @@ class Postcard(Backbone):
         """Prepare for decoding: without gradients, with a fixed position table. Returns self."""
         self.requires_grad_(False)
         self.refresh_tables()
-        if likes_columns(self.device, self.dtype):
-            self.decoder.store_by_column()
+        if prefers_column_major(self.device, self.dtype):
+            self.decoder.store_column_major()
         return self.eval()
 
     def pieces_of(self, prompt: str) -> list[Said]:

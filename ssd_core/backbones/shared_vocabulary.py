@@ -54,7 +54,7 @@ def code_range(text: Text, pattern: str, name_of: Callable[[int], str]) -> tuple
 
 
 class SharedVocabulary(Backbone):
-    """Cells of `patch` x `patch` px; subclasses set sizes and templates, then call `lay_out`."""
+    """Cells of `patch` x `patch` px; subclasses set sizes and templates, then call `apply_size`."""
 
     patch: int
 
@@ -74,7 +74,7 @@ class SharedVocabulary(Backbone):
         width, height = self.size
         return Grid(height // self.patch, width // self.patch, self.row_end)
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         self.grid = self.drawn_grid()
         slots = self.prompt_limit + self.grid.slots
         self.angles = sequence_angles(slots, self.decoder.shape.head_dim, self.theta)
@@ -88,7 +88,7 @@ class SharedVocabulary(Backbone):
         """Fill in the weights, then prepare for the current size."""
         self.sha256 = fill(self, sources, checkpoint, device, dtype).hexdigest()
         self.requires_grad_(False).eval()
-        self.lay_out()
+        self.apply_size()
 
 
 def vocabulary_sources(vocabulary: Vocabulary, layers: int, prefix: str, head: str,

@@ -56,7 +56,7 @@ class Tar(Backbone):
         self.condition, self.condition_bias = empty(d, width), empty(d)
         self.slot_embedding = empty(1, positions, d)
 
-    def lay_out(self) -> None:
+    def apply_size(self) -> None:
         """One size per file; the extra row of positions belongs to a slot that is never read."""
         cells = self.size[0] // self.picture_codec.patch
         self.grid = Grid(cells, cells)
@@ -93,7 +93,7 @@ class Tar(Backbone):
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [NO_CODES] * len(prompt_ids)
 
-    def keep_prompts(self, folder: Path) -> None:
+    def cache_prompts(self, folder: Path) -> None:
         self.language.cache = PromptCache(folder)
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
@@ -143,7 +143,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
         checkpoint, device, "put LlamaGen's vq_ds16_t2i.pt beside these weights",
         lambda candidate: draws(codes)(candidate) and "c2i" not in candidate.files[0].stem)
     backbone.sizes = ((side * backbone.picture_codec.patch,) * 2,)
-    backbone.lay_out()
+    backbone.apply_size()
     return backbone.eval()
 
 

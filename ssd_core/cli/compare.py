@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..engine.methods import Method
-from ..files import written_whole
-from ..front.comparison import HEAD, Comparison, checked_requests, is_ar
-from ..front.request import Request, Result
+from ..files import atomic_write
+from ..runs.comparison import HEAD, Comparison, checked_requests, is_ar
+from ..runs.request import Request, Result
 from .generate import Prompt, print_words, result_of, save_all, summary
 from .options import Json, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
@@ -102,7 +102,7 @@ def mean_share(results: list[dict]) -> float | None:
 
 def save_sheet(comparison: Comparison, path: Path) -> None:
     """Save the first picture of every method with its words."""
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         comparison.sheet().save(temporary, format="PNG")
 
 

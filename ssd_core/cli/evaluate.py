@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from ..errors import SSDError
-from ..front.knobs import check_pictures
-from ..workers.open import crew_of
+from ..output.knobs import check_pictures
+from ..runs.batch.open import crew_of
 from . import score, suite
 from .options import Json, Knobs, Loading, SamplingOptions, Workers, flag, takes_groups
 from .output import Reporter, note
@@ -78,7 +78,7 @@ def require_none(flags: dict[str, object]) -> None:
 def measure(trial: EvaluateOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
             report: Reporter) -> None:
     """Caption accuracy, NLL, entropy and tokens equal to AR's, as a table."""
-    from ..measure.evaluate import evaluate
+    from ..evaluate.quality import evaluate
 
     count, sampling = trial.count, drawing.sampling()
     methods = parse_methods(trial.methods or METHODS)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..engine.methods import AR, SSD
 from ..errors import SSDError
-from ..front.knobs import check_pictures
-from ..workers.open import crew_of
+from ..output.knobs import check_pictures
+from ..runs.batch.open import crew_of
 from .options import Json, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .session import conditions, load_for, machine
@@ -36,11 +36,11 @@ class FrontierOptions:
 def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
             json: Json = False) -> None:
     """Sweep methods and knobs; resumes an interrupted run."""
-    from ..measure.frontier import entries, timed, write
-    from ..measure.machine import OtherWork
-    from ..measure.metrics import Trial, require_postcards
-    from ..measure.plots import require_matplotlib
-    from ..measure.shards import Entry, Shards
+    from ..evaluate.frontier import entries, timed, write
+    from ..evaluate.machine import OtherWork
+    from ..evaluate.metrics import Trial, require_postcards
+    from ..evaluate.plots import require_matplotlib
+    from ..evaluate.shards import Entry, Shards
 
     report, sampling = Reporter(json), drawing.sampling()
     if sweep.prompts < 1 or sweep.batch < 1 or sweep.repeats < 0:

@@ -11,10 +11,10 @@ import typer
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
-from ..front.recipe import kept_tokens, opened, recipe_of, save_png, tokens_sha256
-from ..front.request import Request, Result
-from ..front.together import together
-from ..front.words import Words, inherited
+from ..output.recipe import opened, recipe_of, save_png, tokens_from_png, tokens_sha256
+from ..output.together import together
+from ..output.words import Words, inherited
+from ..runs.request import Request, Result
 from .like import Like, Source, settled
 from .options import Json, Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .output import Reporter, note
@@ -41,7 +41,7 @@ class KeepOptions:
             return {"keep_rows": self.keep_rows} if self.keep_rows else {}
         if self.keep_rows == 0:
             raise SSDError("--keep needs --keep-rows: how many of its rows to keep")
-        tokens, how = kept_tokens(self.keep, backbone)
+        tokens, how = tokens_from_png(self.keep, backbone)
         report.print(f"keeping {self.keep_rows} rows of {self.keep} ({how})")
         with opened(self.keep) as image:
             parent = recipe_of(self.keep, image)

@@ -13,9 +13,9 @@ from ..engine.choice import filled
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
-from ..front.recipe import method_of, other_dtype, read_recipe, recipe_tokens, sampling_of
-from ..front.words import drawn_words
 from ..model.sampling import Sampling
+from ..output.recipe import method_of, other_dtype, read_recipe, recipe_tokens, sampling_of
+from ..output.words import drawn_words
 from .options import Knobs, Loading, PictureOptions, SamplingOptions, flag
 from .specs import build_method
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..engine.methods import METHODS
-from ..front.guarantees import GUARANTEES, heads_use
-from ..front.knobs import described
+from ..output.guarantees import GUARANTEES, heads_use
+from ..output.knobs import described
 from .options import Json
 from .output import Reporter
 

@@ -15,12 +15,12 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..engine.methods import SSD, Method, default_method
-from ..front.guarantees import guarantee_list
-from ..front.knobs import Described, all_knobs, check_pictures, sampling_knobs
 from ..model.grid import size_of
 from ..model.sampling import Sampling
+from ..output.guarantees import guarantee_list
+from ..output.knobs import Described, all_knobs, check_pictures, sampling_knobs
+from ..runs.batch.open import ADDRESS, WORKERS, WorkerOptions
 from ..weights.quantize import ABOUT
-from ..workers.open import ADDRESS, WORKERS, Wanted
 from .specs import build_method
 
 NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
@@ -87,8 +87,8 @@ class Workers:
     workers: int = flag(1, WORKERS)
     address: str = flag("", ADDRESS)
 
-    def wanted(self) -> Wanted:
-        return Wanted(self.workers, self.address)
+    def wanted(self) -> WorkerOptions:
+        return WorkerOptions(self.workers, self.address)
 
 
 def as_flag(knob: Described) -> tuple[str, Any, Field]:

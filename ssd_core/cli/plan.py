@@ -13,8 +13,8 @@ from ..backbones.postcard import Postcard
 from ..engine.decode import plan
 from ..errors import SSDError
 from ..files import ASSETS
-from ..front.words import FIELDS, Words, expansions, recorded
 from ..model.grid import Grid
+from ..output.words import FIELDS, Words, expansions, recorded
 from ..weights.load import load_backbone, pick_device
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note

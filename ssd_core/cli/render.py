@@ -13,16 +13,16 @@ import typer
 
 from ..engine.decode import prepare
 from ..errors import SSDError
-from ..front.knobs import check_pictures
-from ..front.labels import label
-from ..front.request import Request
-from ..front.unknown import require_known, word_notes
-from ..front.words import Words, filled_in
-from ..workers.draw import How, ToDraw, as_begun, at_once, draw_tasks, quickest
-from ..workers.finished import named_as, require_same, there_already
-from ..workers.open import crew_of
-from ..workers.prompts import read_prompts
-from ..workers.work import missing, work
+from ..output.knobs import check_pictures
+from ..output.labels import label
+from ..output.unknown import require_known, word_notes
+from ..output.words import Words, filled_in
+from ..runs.batch.finished import named_as, require_same, there_already
+from ..runs.batch.open import crew_of
+from ..runs.batch.prompts import read_prompts
+from ..runs.batch.queue import missing, work
+from ..runs.batch.render import RenderItem, RenderSettings, as_begun, at_once, draw_tasks, quickest
+from ..runs.request import Request
 from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
@@ -62,7 +62,7 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     backbone, lines = loaded.backbone, read_prompts(prompts, loaded.backbone)
     first = Request(backbone, loaded.heads, method, drawing.sampling(), lines[0], canvas.negative,
                     fall_back=knobs.method is None)
-    how = How(first.recorded, first.sampling, first.negative)
+    how = RenderSettings(first.recorded, first.sampling, first.negative)
     prepare(backbone, lines[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     print_warnings(first, lines, canvas.strict_words)
     pictures = to_draw(lines, rendering.each)
@@ -87,15 +87,16 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
                    "seconds": seconds})
 
 
-def to_draw(prompts: Sequence[str], each: int) -> list[ToDraw]:
+def to_draw(prompts: Sequence[str], each: int) -> list[RenderItem]:
     """`each` pictures of every prompt, named by number and prompt."""
     texts = [prompt for prompt in prompts for _ in range(each)]
-    return [ToDraw(number, text, file_name(number, text)) for number, text in enumerate(texts)]
+    return [RenderItem(number, text, file_name(number, text)) for number, text in enumerate(texts)]
 
 
-def in_full(picture: ToDraw, first: Request) -> ToDraw:
+def in_full(picture: RenderItem, first: Request) -> RenderItem:
     """The picture with its prompt expanded by its own seed, as `generate` does."""
-    typed, seed = Words(picture.prompt, first.negative), first.sampling.later(picture.number).seed
+    typed, seed = Words(picture.prompt,
+                        first.negative), first.sampling.offset_seed(picture.number).seed
     drawn = filled_in(first.backbone, typed, seed, first.sampling.cfg != 1)
     return picture if drawn == typed else replace(picture, drawn=drawn)
 

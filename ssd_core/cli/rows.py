@@ -13,8 +13,8 @@ from rich.text import Text
 from tqdm import tqdm
 
 from ..engine.events import Event, Finished, RowsDone
-from ..front.palette import palette
-from ..front.request import Request
+from ..output.palette import palette
+from ..runs.request import Request
 
 HALF = "▀"  # its upper half has the text's colour, its lower half the background's
 COLOURS = ("256", "truecolor")

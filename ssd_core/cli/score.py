@@ -18,7 +18,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder that evaluate --suite has w
 
 
 @dataclass(frozen=True)
-class How:
+class RenderSettings:
     """Scorer."""
 
     scorer: str = field(metadata={"help": "clean-fid, hpsv2, clip, or claims (for postcards).",
@@ -30,9 +30,9 @@ class How:
     device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
 
 
-def command(folder: Folder, how: How, json: Json = False) -> None:
+def command(folder: Folder, how: RenderSettings, json: Json = False) -> None:
     """Score the pictures of a suite with clean-fid, HPSv2, CLIP or the postcards' checker."""
-    from ..measure.scores import Gallery, Scoring, score
+    from ..evaluate.scorers import Gallery, Scoring, score
 
     if how.batch < 1:
         raise SSDError("batch must be at least 1")

@@ -16,15 +16,15 @@ from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
-from ..front.request import Request, Result
-from ..front.shelf import Shelf
-from ..front.unknown import require_known
-from ..measure.machine import OtherWork, processor, waiting
+from ..evaluate.machine import OtherWork, processor, waiting
+from ..output.unknown import require_known
+from ..runs.batch.models import ModelSpec, portable
+from ..runs.batch.task import LoadedModels
+from ..runs.batch.workers import Place
+from ..runs.request import Request, Result
 from ..weights.figures import stored_dtype
 from ..weights.load import load_backbone, load_heads
-from ..workers.crew import Place
-from ..workers.models import Models, portable
-from ..workers.task import Loaded
+from ..weights.registry import ModelRegistry
 from .options import MODELS, Loading, Workers
 from .output import note
 from .rows import RowsInTerminal
@@ -38,7 +38,7 @@ def load(loading: Loading, methods: Iterable[Method],
 
 
 def load_with_paths(loading: Loading, methods: Iterable[Method],
-                    size: tuple[int, int] | None) -> tuple[Loaded, Models]:
+                    size: tuple[int, int] | None) -> tuple[LoadedModels, ModelSpec]:
     """The same, with the names and paths by which other processes load them."""
     local = shelf(loading.models_dir)
     path = local.backbone_path(loading.backbone)
@@ -47,15 +47,16 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     heads = None
     if any(method.uses_heads for method in methods):
         heads = local.heads_for(path, loading.heads, backbone.sha256)
-        if loading.heads is None and (misfit := local.misfit(path, backbone.sha256)):
-            raise SSDError(misfit)  # a script must not silently get another speed
-    models = Models(portable(path), portable(heads) if heads else None, loading.device,
+        if loading.heads is None and (heads_mismatch := local.heads_mismatch(path,
+                                                                             backbone.sha256)):
+            raise SSDError(heads_mismatch)  # a script must not silently get another speed
+    models = ModelSpec(portable(path), portable(heads) if heads else None, loading.device,
                     loading.dtype, loading.offload, size)
-    return Loaded(backbone, load_heads(heads, backbone) if heads else None), models
+    return LoadedModels(backbone, load_heads(heads, backbone) if heads else None), models
 
 
 def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
-             size: tuple[int, int] | None = None) -> tuple[Loaded, Models]:
+             size: tuple[int, int] | None = None) -> tuple[LoadedModels, ModelSpec]:
     """The arguments of `crew_of`; without weights if only other processes draw."""
     if not workers.wanted().apart:
         return load_with_paths(loading, methods, size)
@@ -63,12 +64,12 @@ def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
     return loaded, replace(models, device=loading.device, offload=loading.offload)
 
 
-def shelf(models_dir: str | None) -> Shelf:
+def shelf(models_dir: str | None) -> ModelRegistry:
     """The contents of a models folder, by default the one that `download` uses."""
     expected = Path(MODELS)  # made by `download`; until then it does not exist
     if models_dir and Path(models_dir) != expected and not Path(models_dir).is_dir():
         raise SSDError(f"models-dir {models_dir}: no such folder")
-    return Shelf.below(models_dir or MODELS)
+    return ModelRegistry.below(models_dir or MODELS)
 
 
 def print_notes(request: Request, strict_words: bool = False) -> None:

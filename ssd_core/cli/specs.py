@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 from ..engine.methods import METHODS, Method
 from ..errors import SSDError
-from ..front.comparison import every_method
+from ..runs.comparison import every_method
 
 ALL = "all"
 SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..front.pixels import tops
-from ..front.recipe import save_png
-from ..front.request import Result
+from ..output.pixels import tops
+from ..output.recipe import save_png
+from ..runs.request import Result
 from .output import note
 
 

@@ -8,10 +8,10 @@ from statistics import mean
 
 from ..engine.decode import prepare
 from ..errors import SSDError
-from ..front.recipe import read_recipe
-from ..front.request import Request
-from ..workers.draw import How, at_once
-from ..workers.open import crew_of
+from ..output.recipe import read_recipe
+from ..runs.batch.open import crew_of
+from ..runs.batch.render import RenderSettings, at_once
+from ..runs.request import Request
 from .options import CanvasOptions, Knobs, Loading, SamplingOptions, Workers, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
@@ -49,8 +49,8 @@ class SuitePaths:
 def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOptions,
          workers: Workers, loading: Loading, report: Reporter) -> None:
     """Draw the missing pictures of a suite, and report the folder."""
-    from ..measure.suites import suite_named
-    from ..measure.suites.run import SuiteRun
+    from ..evaluate.suites import suite_named
+    from ..evaluate.suites.run import SuiteRun
 
     layout, method = suite_named(benchmark.suite or ""), knobs.chosen()
     loaded, models = load_for(workers, loading, [method],
@@ -58,7 +58,7 @@ def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOpt
     first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "",
                     benchmark.negative, fall_back=knobs.method is None)
     # No window is chosen for this machine: a benchmark's pictures are the same on every machine.
-    how = How(first.asked, first.sampling, first.negative)
+    how = RenderSettings(first.asked, first.sampling, first.negative)
     run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, benchmark.samples)
     texts = [item.prompt for item in run.record.items]
     prepare(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from ..model.sampling import choose
 
 
-class Verdict(NamedTuple):
+class AcceptResult(NamedTuple):
     """tokens [B, n] after acceptance or repair; accepted [B, n] bool."""
 
     tokens: torch.Tensor
@@ -23,15 +23,15 @@ class Verdict(NamedTuple):
 
 
 def residual(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-             uniforms: torch.Tensor, noise: torch.Tensor) -> Verdict:
+             uniforms: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
     """Accept or repair each position independently (SSD Eq. 4, 5); keeps its marginal exact."""
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms)
     repaired = choose(residual_weights(draft_probs, target_probs), noise)
-    return Verdict(torch.where(accepted, tokens, repaired), accepted)
+    return AcceptResult(torch.where(accepted, tokens, repaired), accepted)
 
 
 def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
-           uniforms: torch.Tensor, noise: torch.Tensor) -> Verdict:
+           uniforms: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
     """Accept drafts up to the first rejection and repair the rejected draft; later drafts stay.
 
     Lossless up to the repaired token (Leviathan et al.). `accepted` is False for all later drafts.
@@ -39,12 +39,12 @@ def prefix(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.
     accepted = accept_mask(tokens, draft_probs, target_probs, uniforms).long().cumprod(-1).bool()
     repaired = choose(residual_weights(draft_probs, target_probs), noise)
     first = F.pad(accepted, (1, -1), value=True) & ~accepted
-    return Verdict(torch.where(first, repaired, tokens), accepted)
+    return AcceptResult(torch.where(first, repaired, tokens), accepted)
 
 
 def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,
             uniforms: torch.Tensor, noise: torch.Tensor, group: torch.Tensor,
-            inside: torch.Tensor) -> Verdict:
+            inside: torch.Tensor) -> AcceptResult:
     """Accept with probability min(1, p(G) / q(G)), G a group of similar tokens (GSD, 2508.07747).
 
     group: [B, n, g] tokens, including the token itself; inside: [B, n, g] bool, which of them
@@ -54,7 +54,7 @@ def grouped(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch
     draft = (draft_probs.gather(-1, group) * inside).sum(-1)
     accepted = uniforms * draft < target
     repaired = choose(residual_weights(draft_probs, target_probs), noise)
-    return Verdict(torch.where(accepted, tokens, repaired), accepted)
+    return AcceptResult(torch.where(accepted, tokens, repaired), accepted)
 
 
 def pooled(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> torch.Tensor:
@@ -77,10 +77,10 @@ def relaxed(target_probs: torch.Tensor, similar: torch.Tensor, delta: float) -> 
     return target_probs.scatter(-1, similar, torch.cat((sum_, remaining), dim=-1))
 
 
-def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> Verdict:
+def coupled(tokens: torch.Tensor, target_probs: torch.Tensor, noise: torch.Tensor) -> AcceptResult:
     """Sample again with the slots' fixed noise; a token is accepted if it does not change."""
     chosen = choose(target_probs, noise)
-    return Verdict(chosen, chosen == tokens)
+    return AcceptResult(chosen, chosen == tokens)
 
 
 def strict(tokens: torch.Tensor, draft_probs: torch.Tensor, target_probs: torch.Tensor,

@@ -43,7 +43,7 @@ class Pass(EventBase):
 
     cells [B, n, 2] (row, column) and tokens [B, n] int64 as of the end of the pass. accepted [B, n]
     bool: which tokens were accepted, None if the pass verified nothing (prefill, commit). The first
-    `refed` cells were final already and only fed again; their `accepted` is True.
+    `n_context` cells were final already and only fed again; their `accepted` is True.
 
     stood [B, n] bool, or None like `accepted`: which tokens the verification left unchanged. In a
     sliding window these may still change later, and `accepted` marks the final ones.
@@ -55,15 +55,15 @@ class Pass(EventBase):
     cells: torch.Tensor
     tokens: torch.Tensor
     accepted: torch.Tensor | None
-    refed: int = 0
-    stood: torch.Tensor | None = None
+    n_context: int = 0
+    unchanged: torch.Tensor | None = None
 
     def to_json(self) -> dict:
         accepted, unchanged = (None if mask is None else mask.tolist()
-                               for mask in (self.accepted, self.stood))
+                               for mask in (self.accepted, self.unchanged))
         return {"kind": "pass", "index": self.index, "stage": self.stage, "round": self.round,
                 "cells": self.cells.tolist(), "tokens": self.tokens.tolist(),
-                "accepted": accepted, "refed": self.refed, "stood": unchanged}
+                "accepted": accepted, "refed": self.n_context, "stood": unchanged}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Capturable functions, captured once as a CUDA graph and then replayed by one launch.
 
 A forward pass launches hundreds of small kernels; on a fast card the launches take longer than the
-computation. `Eager` calls a function; `Graphs` captures and replays it. To be capturable, a
+computation. `EagerRunner` calls a function; `GraphRunner` captures and replays it. To be
+capturable, a
 function takes tensors of fixed shape, reads no number from the device, makes no tensor from the
 host's numbers, and otherwise reads and writes only buffers of the run.
 
@@ -44,7 +45,7 @@ class PassRunner(Protocol):
         """Free the memory that further calls would need."""
 
 
-class Eager:
+class EagerRunner:
     """Calls functions directly: one launch per operation."""
 
     def __init__(self, padded: bool = False) -> None:
@@ -75,7 +76,7 @@ class Recorder(Protocol):
         """Free all captured work."""
 
 
-class Graphs:
+class GraphRunner:
     """Runs each kind of call eagerly the first time and replays its graph from then on.
 
     Calls are of one kind if function, shapes and all values but tensors agree. If capturing fails,
@@ -213,7 +214,7 @@ def environment_mode() -> str:
     return mode
 
 
-def why_eager(device: torch.device, mode: str = "auto", turns: bool = False) -> str:
+def no_graphs_reason(device: torch.device, mode: str = "auto", turns: bool = False) -> str:
     """Why passes on this device run without graphs; empty if they run with graphs.
 
     mode: the user's choice for the backbone. turns: whether offload moves the weights.
@@ -233,9 +234,9 @@ def runner(backbone: Backbone) -> PassRunner:
     size, while a CPU would waste time on the surplus cells.
     """
     device = backbone.device
-    if why_eager(device, backbone.graphs, backbone.turns is not None):
-        return Eager(padded=device.type != "cpu")
-    return Graphs(CudaRecorder(device))
+    if no_graphs_reason(device, backbone.graphs, backbone.turns is not None):
+        return EagerRunner(padded=device.type != "cpu")
+    return GraphRunner(CudaRecorder(device))
 
 
 def pool_bytes(work: int, distribution: int) -> int:

@@ -2,8 +2,8 @@
 
 SSD, section 3.3 and Eq. 2. Horizontal head d estimates h at raster cell c + d, vertical head d at
 the cell d rows below. The backbone's own norm and image head turn the estimate into the draft
-distribution. A `Space` names input and target: [h_pre; e] -> h_pre, or another line of Table 3. A
-file may also contain a row drafter (row_drafter.py), with or without heads.
+distribution. A `HeadFeatures` names input and target: [h_pre; e] -> h_pre, or another line of
+Table 3. A file may also contain a row drafter (row_drafter.py), with or without heads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HORIZONTAL, VERTICAL = "horizontal", "vertical"
 
 
 @dataclass(frozen=True)
-class Space:
+class HeadFeatures:
     """Input and target of a draft head (paper, Table 3).
 
     h_post is h_pre after the final RMSNorm without its gain: as an input W0 learns the gain, as a
@@ -82,7 +82,7 @@ def feature(name: str, hidden: torch.Tensor, embedding: torch.Tensor) -> torch.T
 class DraftHead(nn.Module):
     """f(z) = W0 z + W2(silu(W1 n) * W3 n), n = RMSNorm(W0 z), z = [h; e]; no biases, m = 2d."""
 
-    def __init__(self, hidden: int, space: Space = Space()) -> None:  # noqa: B008
+    def __init__(self, hidden: int, space: HeadFeatures = HeadFeatures()) -> None:  # noqa: B008
         super().__init__()
         d, m = hidden, 2 * hidden
         self.space = space
@@ -131,7 +131,7 @@ class DraftHeads(nn.Module):
     """k_h horizontal and k_v vertical heads of one backbone; `row` is a row drafter or None."""
 
     def __init__(self, hidden: int, k_h: int, k_v: int, metadata: dict | None = None,
-                 space: Space = Space(), row: bool = False) -> None:  # noqa: B008
+                 space: HeadFeatures = HeadFeatures(), row: bool = False) -> None:  # noqa: B008
         super().__init__()
         self.horizontal = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_h))
         self.vertical = nn.ModuleList(DraftHead(hidden, space) for _ in range(k_v))
@@ -213,10 +213,11 @@ def stored_heads(path: Path, backbone: Backbone) -> DraftHeads:
     return heads.requires_grad_(False).eval()
 
 
-def space_of(metadata: dict[str, str]) -> Space:
+def space_of(metadata: dict[str, str]) -> HeadFeatures:
     """The Space named in a file's metadata; the default for older files without it."""
-    default = Space()
-    return Space(metadata.get("source", default.source), metadata.get("target", default.target),
+    default = HeadFeatures()
+    return HeadFeatures(metadata.get("source", default.source), metadata.get("target",
+                                                                             default.target),
                  float(metadata.get("variance", default.variance)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import SSDError
-from ..files import written_whole
+from ..files import atomic_write
 
 MOST_KEYS = 64  # entries in a file
 
@@ -43,7 +43,7 @@ class StoredFigures:
     def save(self) -> None:
         """Write the file; a failure to write is ignored."""
         if self.path is not None:
-            with contextlib.suppress(SSDError, OSError), written_whole(self.path) as temporary:
+            with contextlib.suppress(SSDError, OSError), atomic_write(self.path) as temporary:
                 temporary.write_text(json.dumps(self.to_json()), encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from .. import openmp
 from ..backbones.base import Backbone
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
-from ..files import written_whole
+from ..files import atomic_write
 from ..kept_files import cache_folder, switched_off
 from ..model.processor import processor
 from ..model.sampling import Sampling
@@ -301,6 +301,6 @@ def keep_waiting(pace: Pace, most: int) -> None:
         return
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
-    with suppress(SSDError, OSError), written_whole(folder / openmp.FILE) as temporary:
+    with suppress(SSDError, OSError), atomic_write(folder / openmp.FILE) as temporary:
         temporary.write_text(json.dumps(
             {**openmp.kept(), openmp.WAITING: {"one": single, "all": all_}}), encoding="utf-8")

@@ -18,7 +18,7 @@ from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
 from .events import Pass
-from .graphs import Eager, PassRunner
+from .graphs import EagerRunner, PassRunner
 from .heads import DraftHeads
 from .prefill import followed, predicting
 from .run_stats import RunStats
@@ -30,7 +30,7 @@ class DecodeState:
 
     def __init__(self, backbone: Backbone, prompts: Sequence[list[int]], pictures: int,
                  sampling: Sampling, heads: DraftHeads | None, scratch: int = 0,
-                 run: PassRunner = Eager(), margin: float = 0.0) -> None:  # noqa: B008
+                 run: PassRunner = EagerRunner(), margin: float = 0.0) -> None:  # noqa: B008
         """scratch: cache slots behind the picture. run: calls capturable functions; the caller
         closes it. margin: the result of `close_calls.margin`.
         """
@@ -47,7 +47,7 @@ class DecodeState:
         self.max_prompt = max(len(ids) for ids in prompts)
         self.run = run
         self.cache = backbone.new_cache(len(prompts), self._cache_slots(scratch))
-        if any(hidden := [backbone.hidden_slots(ids) for ids in prompts]):
+        if any(hidden := [backbone.masked_prompt_slots(ids) for ids in prompts]):
             self.cache.hide(torch.tensor(hidden, device=device))
         self.tokens = torch.zeros(pictures, grid.slots + 1, dtype=torch.long, device=device)
         self.seq_index = torch.arange(len(prompts), device=device)[:, None]
@@ -212,14 +212,14 @@ class DecodeState:
 
     def chosen_at(self, slots: Slots) -> torch.Tensor:
         """Capturable: the tokens [B, n] that AR would sample, with the slots' fixed noise."""
-        return choose(self._target_probs(slots), self.noise.choosing_at(slots))
+        return choose(self._target_probs(slots), self.noise.fixed_at(slots))
 
     def chosen_closely(self, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
         """Capturable: `chosen_at`, and which choices [B, n] rounding may have decided.
 
         See close_calls.py.
         """
-        scores = self._target_probs(slots) / self.noise.choosing_at(slots)
+        scores = self._target_probs(slots) / self.noise.fixed_at(slots)
         near = scores > scores.amax(-1, keepdim=True) * (1 - self.margin)
         return likeliest(scores), near.sum(-1) > 1
 
@@ -247,9 +247,10 @@ class DecodeState:
         logits = self.draft_heads.space.logits(self.backbone, estimate)
         return self.probs(logits, slots, temperature)
 
-    def probs(self, logits: torch.Tensor, slots: Slots, sharpen: float = 1.0) -> torch.Tensor:
+    def probs(self, logits: torch.Tensor, slots: Slots,
+              temperature_scale: float = 1.0) -> torch.Tensor:
         """Logits [N, n, V] -> [B, n, V] after guidance and filters; row ends count as code 0."""
-        probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, sharpen)
+        probs = probabilities(guide(logits, self.sampling.cfg), self.sampling, temperature_scale)
         if self.row_end_mask is None:
             return probs
         return torch.where(self.row_end_mask[slots][..., None], self.row_end_probs, probs)
@@ -320,28 +321,29 @@ class DecodeState:
     # Bookkeeping
 
     def passed(self, stage: str, round_: int, start: int, stop: int,
-               accepted: torch.Tensor | None = None, refed: int = 0,
+               accepted: torch.Tensor | None = None, n_context: int = 0,
                unchanged: torch.Tensor | None = None) -> Pass:
         """Count a pass over slots start..stop-1 and return its event.
 
-        unchanged: as `stood` in `Pass`; by default `accepted`.
+        unchanged: as `unchanged` in `Pass`; by default `accepted`.
         """
         self.passes += 1
         return Pass(self.passes, stage, round_, self.coordinates[:, start:stop],
-                    self.tokens[:, start:stop], accepted, refed,
+                    self.tokens[:, start:stop], accepted, n_context,
                     accepted if unchanged is None else unchanged)
 
     def passed_at(self, slots: torch.Tensor, accepted: torch.Tensor, unchanged: torch.Tensor,
-                  refed: int = 1) -> Pass:
+                  n_context: int = 1) -> Pass:
         """Count a verification pass over slots [B, n] of each picture and return its event.
 
-        accepted [B, n] bool: as in `Pass`. unchanged [B, n] bool: as `stood` in `Pass`; the
+        accepted [B, n] bool: as in `Pass`. unchanged [B, n] bool: as `unchanged` in `Pass`; the
         statistics count it as acceptance.
         """
-        self.stats.add_acceptance("verify/1", unchanged[:, refed:], slots[:, refed:])
+        self.stats.add_acceptance("verify/1", unchanged[:, n_context:], slots[:, n_context:])
         self.passes += 1
         cells = self.coordinates[0, slots.clamp(max=self.slots - 1)]
-        return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted, refed,
+        return Pass(self.passes, "verify", 1, cells, self.tokens.gather(1, slots), accepted,
+                    n_context,
                     unchanged)
 
     def picture(self) -> torch.Tensor:

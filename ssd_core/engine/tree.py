@@ -222,7 +222,7 @@ def descend(fed: Fed, candidates: torch.Tensor, draft_probs: torch.Tensor,
         chosen, rank = accept.siblings(
             candidates.gather(1, index), draft_probs[:, :, min(depth, deepest) - 1],
             target_probs[pictures, node], torch.cat(uniforms, dim=1),
-            state.noise.drawing(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
+            state.noise.fresh(Purpose.REPAIR, state.passes, slots)[:, 0], below >= 0,
             None if similar is None else similar[pictures[:, None], index], delta)
         token = torch.where(reached, chosen, token)
         is_accepted = rank < most

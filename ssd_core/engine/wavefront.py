@@ -17,8 +17,8 @@ class Wavefront:
     done [B, R]: final cells of each row. Masks [B, slots]: `final`; `seen`, the cache holds the
     final token; `fed`, the next pass feeds it; `open`, the next pass chooses its token;
     `placeholder`, fed before a row although not final. slots [B, n]: the slots to feed, of which
-    the first `refed` are no drafts. A picture that feeds fewer slots than another repeats one of
-    its own slots, which changes nothing.
+    the first `n_context` are no drafts. A picture that feeds fewer slots than another repeats one
+    of its own slots, which changes nothing.
     """
 
     def __init__(self, grid: Grid, pictures: int, first_row: int, delay: int, cells: int,
@@ -58,12 +58,12 @@ class Wavefront:
         self.fed = order < 3
         certain, fed = (order < 2).sum(1), self.fed.sum(1)
         complete = (self.done == self.grid.columns).long().cumprod(1).sum(1)
-        self.complete, self.refed, drafts, self.stop = torch.stack((
+        self.complete, self.n_context, drafts, self.stop = torch.stack((
             complete.min(), certain.max(), (fed - certain).max(),
             (self.fed * (self.place + 1)).max())).tolist()
         ordered = order.argsort(dim=1, stable=True)
-        first = torch.where(self.place[: self.refed] < certain[:, None],
-                            ordered[:, : self.refed], ordered[:, :1])
+        first = torch.where(self.place[: self.n_context] < certain[:, None],
+                            ordered[:, : self.n_context], ordered[:, :1])
         index = (certain[:, None] + self.place[:drafts]).minimum((fed[:, None] - 1).clamp(min=0))
         self.slots = torch.cat((first, ordered.gather(1, index)), 1)
 

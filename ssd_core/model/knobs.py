@@ -1,7 +1,7 @@
 """Knobs: every value that a user can set, described once on the dataclass field that holds it.
 
 Checks read these descriptions and the field types. Flags, widgets, controls and help pages are
-generated from them (see front/knobs.py).
+generated from them (see output/knobs.py).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ operations, table look-ups and single multiplications, so the bits agree on ever
 
 The race chooses the tokens of a picture, with one number per code: two similar distributions then
 mostly give the same token, and coupled methods depend on this. Drafts and repairs need no such
-coupling, so one uniform number U per slot is enough for them (`drawing`).
+coupling, so one uniform number U per slot is enough for them (`fresh`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 VERSION = 3  # stored in recipes, because another field would draw other pictures
 TABLE_BITS = 16
-HELD_NUMBERS = 1 << 25  # a picture's field up to this size is computed once and cached
+CACHED_NUMBERS = 1 << 25  # a picture's field up to this size is computed once and cached
 FEW_SLOTS = 128  # slots computed on request; after these the whole field is computed
 SLAB_NUMBERS = 1 << 18  # computed at a time, because computing takes several times their memory
 UNIFORMS_AT_ONCE = 1 << 20  # limits the rounds whose uniform numbers are computed together
@@ -95,7 +95,7 @@ class NoiseField:
         self.rounds = torch.arange(min(max(count, 1), MOST_ROUNDS), device=device).int()
         self._uniforms: dict[Purpose, tuple[int, torch.Tensor]] = {}
         self._cached: torch.Tensor | None = None
-        self._small = slots * codes <= HELD_NUMBERS
+        self._small = slots * codes <= CACHED_NUMBERS
         self._on_request = FEW_SLOTS  # how many slots are still computed on request
         if at_once:
             self.hold()
@@ -121,12 +121,12 @@ class NoiseField:
             whole[:, first : first + step] = self.exponential(Purpose.CHOOSE, 0, part)
         return whole
 
-    def choosing(self, start: int, stop: int) -> torch.Tensor:
+    def fixed(self, start: int, stop: int) -> torch.Tensor:
         """E [B, stop - start, codes] of the fixed field that chooses tokens."""
-        return self.choosing_at(slice(start, stop))
+        return self.fixed_at(slice(start, stop))
 
-    def choosing_at(self, slots: Slots) -> torch.Tensor:
-        """`choosing` for a slice of slots, or for slots [B, n], which may differ per picture."""
+    def fixed_at(self, slots: Slots) -> torch.Tensor:
+        """`fixed` for a slice of slots, or for slots [B, n], which may differ per picture."""
         cached = self._cached if self._on_request > 0 else self.held
         count = slots.stop - slots.start if isinstance(slots, slice) else slots.shape[1]
         self._on_request -= count
@@ -138,7 +138,7 @@ class NoiseField:
             return cached.gather(1, slots[..., None].expand(-1, -1, self.codes))
         return self.exponential(Purpose.CHOOSE, 0, slots)
 
-    def drawing(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
+    def fresh(self, purpose: Purpose, round_: int, slots: Slots) -> torch.Tensor:
         """The noise U [B, n, 1] with which `choose` samples drafts or repairs."""
         return self.uniform(purpose, round_, slots)[..., None]
 

@@ -57,7 +57,7 @@ def has_bf16(device: torch.device) -> bool:
         return False
 
 
-def likes_columns(device: torch.device, dtype: torch.dtype) -> bool:
+def prefers_column_major(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether products with few rows are faster if matrices are stored column by column.
 
     True for fp32 on a CPU. In bf16 this gains nothing on a CPU and is slower with large matrices

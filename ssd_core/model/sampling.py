@@ -50,7 +50,7 @@ class Sampling:
     def seeds(self, count: int) -> list[int]:
         return [(self.seed + i) % (1 << 64) for i in range(count)]
 
-    def later(self, pictures: int) -> Sampling:
+    def offset_seed(self, pictures: int) -> Sampling:
         """A copy whose seed lies `pictures` further on, for a batch within a longer run."""
         return replace(self, seed=(self.seed + pictures) % (1 << 64))
 
@@ -63,9 +63,10 @@ def guide(logits: torch.Tensor, cfg: float) -> torch.Tensor:
     return torch.lerp(uncond, cond, cfg)
 
 
-def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0) -> torch.Tensor:
-    """Guided logits [..., V] -> probabilities; `sharpen` multiplies the temperature."""
-    temperature = sampling.temperature * sharpen
+def probabilities(logits: torch.Tensor, sampling: Sampling,
+                  temperature_scale: float = 1.0) -> torch.Tensor:
+    """Guided logits [..., V] -> probabilities; `temperature_scale` multiplies the temperature."""
+    temperature = sampling.temperature * temperature_scale
     if temperature < COLD:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1:
@@ -74,7 +75,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
         least = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
     if sampling.top_p != 1:
-        probs = nucleus(logits.softmax(-1), sampling.top_p)
+        probs = top_p_filter(logits.softmax(-1), sampling.top_p)
         return min_p_filter(probs, sampling.min_p) if sampling.min_p else probs
     if sampling.min_p:  # before the softmax, which then normalises the rest
         limit = math.log(sampling.min_p) - 1e-6  # the likeliest token passes where min_p is 1
@@ -83,7 +84,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, sharpen: float = 1.0
     return logits.softmax(-1)
 
 
-def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
+def top_p_filter(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     """Keep the fewest tokens whose probabilities reach top_p, likeliest first, and renormalise."""
     ordered, index = probs.sort(dim=-1, descending=True)
     ordered = ordered.masked_fill(ordered.cumsum(-1) - ordered >= top_p, 0.0)

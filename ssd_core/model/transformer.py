@@ -23,7 +23,7 @@ class DecoderShape:
 
     rotary: which numbers of a head's query or key form a rotary pair in the model's files:
     "interleaved" for neighbours, "split" for (i, i + D/2), or "none". In memory pairs are always
-    neighbours (`DecoderLayer.arranged`).
+    neighbours (`DecoderLayer.to_runtime_layout`).
     """
 
     layers: int
@@ -43,7 +43,7 @@ def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(pairs * angles).flatten(-2)
 
 
-def paired(x: torch.Tensor, dim: int) -> torch.Tensor:
+def interleave_rotary(x: torch.Tensor, dim: int) -> torch.Tensor:
     """Reorder dimension `dim` of size D from the "split" layout to neighbouring pairs."""
     return x.unflatten(dim, (2, -1)).transpose(dim, dim + 1).flatten(dim, dim + 1)
 
@@ -140,7 +140,7 @@ class DecoderLayer(nn.Module):
         bias = torch.cat((self.q_norm_bias, self.k_norm_bias))
         return torch.addcmul(bias, F.layer_norm(qk, qk.shape[-1:], eps=1e-5), weight)
 
-    def arranged(self, name: str, value: torch.Tensor) -> torch.Tensor:
+    def to_runtime_layout(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Convert a parameter from the files' layout to this layer's.
 
         Rotary pairs become neighbours. Queries and keys are reordered in the same way, so attention
@@ -150,10 +150,10 @@ class DecoderLayer(nn.Module):
         if s.rotary != "split" or not name.startswith(("qkv", "q_norm", "k_norm")):
             return value
         if name != "qkv":
-            return paired(value, 1)
+            return interleave_rotary(value, 1)
         heads = value.unflatten(0, (-1, s.head_dim))
         rotated = s.heads + s.kv_heads  # the heads of v are not reordered
-        return torch.cat((paired(heads[:rotated], 1), heads[rotated:])).flatten(0, 1)
+        return torch.cat((interleave_rotary(heads[:rotated], 1), heads[rotated:])).flatten(0, 1)
 
 
 class Decoder(nn.Module):
@@ -178,10 +178,10 @@ class Decoder(nn.Module):
             y = layer(y, len(x), angles, index, cache)
         return y.view_as(x)
 
-    def store_by_column(self) -> None:
+    def store_column_major(self) -> None:
         """Store the matrices column by column; their values stay the same.
 
-        `processor.likes_columns` says for which device and dtype this is faster.
+        `processor.prefers_column_major` says for which device and dtype this is faster.
         """
         for weight in self.parameters():
             if weight.dim() == 2 and type(weight) is nn.Parameter:  # skips torchao's tensors

@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from ..errors import SSDError, first_line
-from ..files import written_whole
+from ..files import atomic_write
 from .interrupts import held_back
 from .processes import ALONE, Team
 
@@ -43,7 +43,7 @@ class Checkpoint:
                  "optimizers": [o.state_dict() for o in self.optimizers],
                  "generator": self.generator.get_state(), "recent": list(self.recent),
                  "processes": self.team.size}
-        with written_whole(self.path) as temporary:
+        with atomic_write(self.path) as temporary:
             torch.save(state, temporary)
 
     def resume(self) -> int:

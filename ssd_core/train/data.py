@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..backbones.base import Backbone
 from ..backbones.codecs.codec import PictureCodec
-from ..files import written_whole
+from ..files import atomic_write
 from ..postcards.captions import describe
 from ..postcards.painter import paint
 from ..postcards.world import SIZE, Scene, sample_scene
@@ -55,7 +55,7 @@ def pictures(count: int, folder: Path, first_seed: int = 0) -> np.ndarray:
     """uint8 [count, SIZE, SIZE, 3]; saved in `folder` for later stages."""
     path = Path(folder) / f"pictures-{first_seed}-{count}.npy"
     if not path.exists():
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             out = np.lib.format.open_memmap(temporary, "w+", np.uint8, (count, SIZE, SIZE, 3))
             done = 0
             for block in painted(count, first_seed):
@@ -77,7 +77,7 @@ def painted_tokens(codec: PictureCodec, count: int, folder: Path, first_seed: in
     if not path.exists():
         blocks = (at_size(to_signed(block), (size, size)) for block in painted(count, first_seed))
         tokens = [codec.encode(block).flatten(1).to(torch.int16).numpy() for block in blocks]
-        with written_whole(path) as temporary, open(temporary, "wb") as file:
+        with atomic_write(path) as temporary, open(temporary, "wb") as file:
             np.save(file, np.concatenate(tokens))
     return torch.from_numpy(np.load(path)).long()
 

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..backbones.base import Backbone
-from ..engine.heads import DraftHeads, Space, save_heads, stored_heads
+from ..engine.heads import DraftHeads, HeadFeatures, save_heads, stored_heads
 from ..errors import SSDError
 from ..weights.load import auto_dtype, load_backbone, pick_device
 from ..weights.quantize import unquantise_image_head
@@ -73,7 +73,7 @@ def prepare(recipe: HeadsRecipe, team: Team, say: Say) -> Run:
                        "--batch")
     folder = recipe.file.parent
     backbone = load_teacher(recipe, team)
-    backbone.keep_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
+    backbone.cache_prompts(Path(recipe.data or folder) / KEPT_PROMPTS)
     drawn = load_pictures(Path(recipe.data or folder), backbone)
     backbone = backbone.resized(drawn.size)
     available = len(drawn) - min(recipe.held_out, len(drawn) // 4)
@@ -133,7 +133,7 @@ def start(recipe: HeadsRecipe, backbone: Backbone, generator: torch.Generator) -
     else:
         require_room(recipe, backbone.grid)
         heads = DraftHeads(backbone.hidden_size, recipe.k_h, recipe.k_v,
-                           space=Space(recipe.source, recipe.target))
+                           space=HeadFeatures(recipe.source, recipe.target))
         heads.row = earlier.row if earlier else None
         for _, head, _ in draft_heads.offsets(heads, backbone.grid.columns):
             head.initialise(generator)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ..backbones.base import Backbone
-from ..engine.heads import DraftHeads, Space
+from ..engine.heads import DraftHeads, HeadFeatures
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..weights.load import HEADS_FILE
@@ -58,7 +58,7 @@ def check(recipe: HeadsRecipe) -> None:
         raise SSDError(f"kind {recipe.kind!r}: choose one of {', '.join(KINDS)}")
     if recipe.kind == "row":
         require_defaults(recipe, "k_h", "k_v", "source", "target", "loss")
-    Space(recipe.source, recipe.target)
+    HeadFeatures(recipe.source, recipe.target)
     for name, least in (("k_h", 0), ("k_v", 0), ("pictures", 0), ("held_out", 0), ("rate", 0),
                         ("epochs", 1), ("batch", 1)):
         if getattr(recipe, name) < least:

@@ -152,7 +152,7 @@ def learn(recipe: MuloRecipe, drafter: Drafter, large: Backbone, fine: torch.Ten
         vectors = [codes[tokens[pick].to(codes.device)].permute(0, 3, 1, 2)
                    for _, tokens, codes in sides]
         for sampler, to, source in ((drafter.up, 0, 1), (drafter.down, 1, 0)):
-            codec = sides[to][0].awake(sides[to][0].picture_codec)
+            codec = sides[to][0].ensure_on_device(sides[to][0].picture_codec)
             with torch.no_grad():
                 shown = codec.pixels(vectors[to])
             losses.append(loss_of(sampler, vectors[source], vectors[to], codec, sides[to][2],

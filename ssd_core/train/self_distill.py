@@ -25,16 +25,16 @@ from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
-from ..front.knobs import check_pictures
 from ..model.grid import size_of
 from ..model.sampling import Sampling
+from ..output.knobs import check_pictures
+from ..runs.batch.models import ModelSpec, portable
+from ..runs.batch.open import ADDRESS, WORKERS, WorkerOptions, crew_of
+from ..runs.batch.prompts import read_prompts
+from ..runs.batch.queue import work
+from ..runs.batch.task import Exists, LoadedModels
+from ..runs.batch.workers import Place
 from ..weights.fit import run_bytes
-from ..workers.crew import Place
-from ..workers.models import Models, portable
-from ..workers.open import ADDRESS, WORKERS, Wanted, crew_of
-from ..workers.prompts import read_prompts
-from ..workers.task import Loaded, There
-from ..workers.work import work
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
 from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
@@ -161,10 +161,10 @@ class DistillTask:
     def count(self) -> int:
         return len(self.texts)
 
-    def left(self, exists: There) -> DistillTask | None:
+    def left(self, exists: Exists) -> DistillTask | None:
         return None if exists(self.name) else self
 
-    def run(self, loaded: Loaded) -> dict[str, bytes]:
+    def run(self, loaded: LoadedModels) -> dict[str, bytes]:
         backbone = loaded.backbone
         drawn = finished(generate(backbone, self.texts, self.method, sampling=self.sampling))
         tokens = drawn.tokens.to("cpu", number_type(backbone))
@@ -179,13 +179,13 @@ def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) ->
     """Return one task for each range of picture numbers."""
     first = sampling_of(recipe)
     return [DistillTask(run.start, tuple(prompts.of(i) for i in run), METHODS[recipe.method],
-                        first.later(run.start)) for run in runs]
+                        first.offset_seed(run.start)) for run in runs]
 
 
 def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
     """Draw the recipe's pictures into recipe.out/self-distill and return counts and seconds."""
     check(recipe)
-    wanted = Wanted(recipe.workers, recipe.address)
+    wanted = WorkerOptions(recipe.workers, recipe.address)
     models = models_of(recipe)
     loaded = (replace(models, device="meta") if wanted.apart else models).load()
     backbone, prompts = loaded.backbone, prompts_for(loaded.backbone, recipe.prompts)
@@ -201,8 +201,8 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
             "passes": sum(passes_of(folder / task.name) for task in mine), "seconds": seconds}
 
 
-def models_of(recipe: SelfDistillRecipe) -> Models:
-    return Models(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
+def models_of(recipe: SelfDistillRecipe) -> ModelSpec:
+    return ModelSpec(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
                   size=size_of(recipe.size), prompts=str((recipe.out / KEPT_PROMPTS).absolute()))
 
 

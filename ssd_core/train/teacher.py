@@ -50,7 +50,8 @@ def slot_states(backbone: Backbone, prompts: Sequence[list[int]],
     ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in prompts], True)
     prompt = backbone.embed_prompt(ids.to(backbone.device))
     x = followed(prompt, lengths, embedding[:, :-1])
-    hidden = torch.tensor([backbone.hidden_slots(ids) for ids in prompts], device=backbone.device)
+    hidden = torch.tensor([backbone.masked_prompt_slots(ids) for ids in prompts],
+                          device=backbone.device)
     cache = WholeSequence(backbone, hidden, x.shape[1]) if hidden.any() else None
     return predicting(backbone(x, cache), lengths, embedding.shape[1])
 

@@ -64,7 +64,7 @@ def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def terms(quote: hub.Quote) -> str:
+def terms(quote: hub.DownloadPlan) -> str:
     """Describe files, sizes, destination, sources and licence for the user's consent."""
     present = quote.bytes - quote.missing
     rest = f", of which {gigabytes(present)} are here already" if present else ""
@@ -81,7 +81,7 @@ def gigabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-def fetched(quote: hub.Quote) -> Path:
+def fetched(quote: hub.DownloadPlan) -> Path:
     """Download with a progress bar on stderr, if that is a terminal."""
     with tqdm(total=quote.bytes, unit="B", unit_scale=True, leave=False, disable=None,
               file=sys.stderr) as bar:

@@ -24,7 +24,7 @@ LONG_PROMPT, MANY = 128, 1000  # prompt length assumed where the limit is at lea
 
 
 @dataclass(frozen=True)
-class Figures:
+class ModelSize:
     """The sizes that determine a backbone's memory."""
 
     name: str
@@ -59,7 +59,7 @@ class Figures:
     def parameters(self) -> int:
         return self.matrices + self.other_parameters + self.codec_parameters
 
-    def resized(self, size: tuple[int, int] | None) -> Figures:
+    def resized(self, size: tuple[int, int] | None) -> ModelSize:
         """Return the figures at (width, height) px, without checking that the backbone has it."""
         if size is None:
             return self
@@ -70,10 +70,10 @@ class Figures:
         return replace(self, grid=Grid(rows, columns, self.grid.row_end))
 
 
-def figures_of(target: Figures | Backbone | KnownBackbone,
-               prompt_slots: int | None = None) -> Figures:
+def figures_of(target: ModelSize | Backbone | KnownBackbone,
+               prompt_slots: int | None = None) -> ModelSize:
     """Return the figures of a backbone or catalogue row; prompts have up to `prompt_slots` ids."""
-    if isinstance(target, Figures):
+    if isinstance(target, ModelSize):
         figures = target
     elif isinstance(target, KnownBackbone):
         figures = figures_of_row(target)
@@ -82,15 +82,15 @@ def figures_of(target: Figures | Backbone | KnownBackbone,
     return figures if prompt_slots is None else replace(figures, prompt_slots=prompt_slots)
 
 
-def figures_of_row(row: KnownBackbone) -> Figures:
+def figures_of_row(row: KnownBackbone) -> ModelSize:
     """The figures of a catalogue row; embeddings and head are as wide as the decoder."""
     others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
-    return Figures(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
+    return ModelSize(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
                    row.prompt_slots, others, row.codec_parameters, row.codec_channels,
                    row.codes * row.shape.hidden)
 
 
-def figures_of_backbone(backbone: Backbone) -> Figures:
+def figures_of_backbone(backbone: Backbone) -> ModelSize:
     codec = getattr(backbone, "picture_codec", None) or nn.Identity()
     patch = backbone.size[0] // backbone.grid.columns
     count = sum(weight.numel() for weight in backbone.parameters()) - sum(
@@ -99,7 +99,7 @@ def figures_of_backbone(backbone: Backbone) -> Figures:
                if hasattr(backbone, name))
     in_codec = sum(weight.numel() for weight in codec.parameters())
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
-    figures = Figures(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
+    figures = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
                       codec_channels(codec, patch), head, stored_dtype(backbone),
                       backbone.turns is not None)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 
 from ..backbones.base import Backbone
-from ..engine.graphs import why_eager
+from ..engine.graphs import no_graphs_reason
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
-from .figures import Figures, figures_of, stored_bytes
+from .figures import ModelSize, figures_of, stored_bytes
 from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
 from .memory import (
@@ -56,7 +56,7 @@ class Fit:
         return asdict(self)
 
 
-def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int = 1,
+def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int = 1,
         dtype: str = "auto", guided: bool | None = None, size: tuple[int, int] | None = None,
         device: str = "auto", heads: DraftHeads | None = None, keep_rows: int = 0,
         prompt_slots: int | None = None, offload: bool | None = None,
@@ -84,7 +84,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     if graphs is None:
-        graphs = not why_eager(chosen, getattr(target, "graphs", "auto"), offload)
+        graphs = not no_graphs_reason(chosen, getattr(target, "graphs", "auto"), offload)
     setting = Setting(batch, dtype, guided, offload,
                       beside_int8(target, figures, dtype, chosen).itemsize, chosen.type,
                       multiplies_integers(chosen))
@@ -97,7 +97,7 @@ def fit(target: Figures | Backbone | KnownBackbone, method: Method, batch: int =
                memory.graph_pool, memory.needed, free, fits, advice(memory, free))
 
 
-def beside_int8(target: object, figures: Figures, dtype: str,
+def beside_int8(target: object, figures: ModelSize, dtype: str,
                 device: torch.device) -> torch.dtype:
     """Return the dtype of the parts that int8 does not quantise."""
     if isinstance(target, Backbone) and dtype == figures.dtype:

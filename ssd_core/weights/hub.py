@@ -19,10 +19,10 @@ from typing import TypeVar
 
 from ..errors import SSDError
 from .hub_client import check_online
-from .quotes import Quote, missing_bytes, quote
+from .quotes import DownloadPlan, missing_bytes, quote
 from .transfer import DownloadCancelled, Transfer, unwritable
 
-__all__ = ["DownloadCancelled", "Quote", "download", "fetch", "quote"]
+__all__ = ["DownloadCancelled", "DownloadPlan", "download", "fetch", "quote"]
 
 POLL = 0.2  # seconds between calls of `cancelled`
 RESERVE = 64 << 20  # bytes to leave free on the disk
@@ -45,7 +45,7 @@ def download(name: str, models_dir: str | Path = "models", progress: Progress | 
     return fetch(plan, progress, cancelled)
 
 
-def fetch(plan: Quote, progress: Progress | None = None,
+def fetch(plan: DownloadPlan, progress: Progress | None = None,
           cancelled: Callable[[], bool] | None = None) -> Path:
     """Download the files of a quote; hosts show it to the user before."""
     check_online(file.repo for file in plan.files)
@@ -98,7 +98,7 @@ def run_cancellable(work: Callable[[], T], stop: threading.Event, poll: Callable
     return result.result()
 
 
-def locked(plan: Quote) -> AbstractContextManager:
+def locked(plan: DownloadPlan) -> AbstractContextManager:
     """Lock the staging folder, so that only one run downloads into it."""
     from filelock import FileLock, Timeout
 
@@ -112,7 +112,7 @@ def locked(plan: Quote) -> AbstractContextManager:
         raise unwritable(plan, error) from error
 
 
-def check_space(plan: Quote) -> None:
+def check_space(plan: DownloadPlan) -> None:
     missing = sum(missing_bytes(file, plan.destination) for file in plan.files)
     folder = next(path for path in plan.destination.absolute().parents if path.is_dir())
     free = shutil.disk_usage(folder).free

@@ -14,7 +14,7 @@ from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.invariance import rounding
-from ..backbones.offload import Turns
+from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
 from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
@@ -58,7 +58,7 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
             backbone.rounding = rounding(backbone)
         backbone.batch_invariant = backbone.rounding == 0
     if offload:
-        backbone.turns = Turns(place, backbone.decoder, backbone.picture_codec)
+        backbone.turns = DeviceOffloader(place, backbone.decoder, backbone.picture_codec)
     samplers = checkpoint.root / SAMPLERS_FILE
     if samplers.is_file():
         backbone.find_drafter = DrafterFile(samplers, device,
@@ -105,10 +105,10 @@ def load_as(checkpoint: Checkpoint, family: ModuleType, device: torch.device, dt
                        "choose dtype auto or int8")
     if dtype not in KINDS or device.type == "meta":
         return family.load(checkpoint, device, compute)
-    become = quantiser(dtype, device)
-    checkpoint.become = lambda name, value: become(value) if is_layer_matrix(name) else value
+    transform = quantiser(dtype, device)
+    checkpoint.transform = lambda name, value: transform(value) if is_layer_matrix(name) else value
     backbone = family.load(checkpoint, device, compute)
-    quantise(backbone.decoder, become)  # matrices that `fill` did not load
+    quantise(backbone.decoder, transform)  # matrices that `fill` did not load
     if dtype == "int8":
         quantise_image_head(backbone)
     return backbone

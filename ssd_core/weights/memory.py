@@ -14,10 +14,10 @@ from ..engine.graphs import pool_bytes
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..model.kv_cache import slots_made
-from ..model.noise import HELD_NUMBERS, SLAB_NUMBERS
+from ..model.noise import CACHED_NUMBERS, SLAB_NUMBERS
 from ..model.products import EXACT, STORED_AS_FP32
 from ..model.transformer import cache_dtype
-from .figures import Figures
+from .figures import ModelSize
 
 # Bytes per weight of a layer's matrices; int4 adds a scale and a zero point per 128 weights.
 WEIGHT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5 + 4 / 128}
@@ -64,7 +64,7 @@ class Setting:
 class Memory:
     """The parts of a run's memory, in bytes, for one setting."""
 
-    figures: Figures
+    figures: ModelSize
     method: Method
     setting: Setting
     head_parameters: int = 0
@@ -134,14 +134,14 @@ class Memory:
         return int(MARGIN * at_once)
 
 
-def head_parameters(figures: Figures, method: Method, heads: DraftHeads | None) -> int:
+def head_parameters(figures: ModelSize, method: Method, heads: DraftHeads | None) -> int:
     """Parameters of the loaded heads, or of those that the method requires."""
     if heads is not None:
         return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
     return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
 
 
-def matrix_bytes(figures: Figures, setting: Setting) -> float:
+def matrix_bytes(figures: ModelSize, setting: Setting) -> float:
     """Bytes per number of a layer's matrices; without a kernel, small int8 matrices are fp32."""
     small = prod(figures.largest_matrix) <= STORED_AS_FP32
     if setting.dtype == "int8" and not setting.kernel and small:
@@ -149,7 +149,7 @@ def matrix_bytes(figures: Figures, setting: Setting) -> float:
     return WEIGHT_BYTES[setting.dtype]
 
 
-def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
+def cache_bytes(figures: ModelSize, setting: Setting, scratch: int = 0) -> int:
     """Bytes of keys and values for prompt, picture and `scratch` slots of all sequences."""
     s, dtype = figures.shape, setting.cache_dtype
     slots = slots_made(figures.prompt_slots + figures.grid.slots + scratch, dtype,
@@ -157,15 +157,15 @@ def cache_bytes(figures: Figures, setting: Setting, scratch: int = 0) -> int:
     return 2 * s.layers * setting.sequences * s.kv_heads * slots * s.head_dim * dtype.itemsize
 
 
-def resident_bytes(figures: Figures, setting: Setting) -> int:
+def resident_bytes(figures: ModelSize, setting: Setting) -> int:
     """Bytes of hidden states, and of a picture's noise if it is small enough to be stored."""
     slots = figures.grid.slots + 1
     states = setting.sequences * slots * figures.shape.hidden * setting.number_bytes
     numbers = slots * figures.codes
-    return states + 4 * setting.batch * numbers * (numbers <= HELD_NUMBERS)
+    return states + 4 * setting.batch * numbers * (numbers <= CACHED_NUMBERS)
 
 
-def working_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: int = 0) -> int:
+def working_bytes(figures: ModelSize, setting: Setting, cells: int, keep_rows: int = 0) -> int:
     """Bytes of a pass over `cells` cells, or of a slab of noise if that is more."""
     fed = max(cells, figures.prompt_slots + keep_rows * figures.grid.width)
     slab = min(setting.batch * (figures.grid.slots + 1) * figures.codes,
@@ -176,26 +176,26 @@ def working_bytes(figures: Figures, setting: Setting, cells: int, keep_rows: int
                    4 * NOISE_COPIES * slab))
 
 
-def distribution_bytes(figures: Figures, setting: Setting, cells: int) -> int:
+def distribution_bytes(figures: ModelSize, setting: Setting, cells: int) -> int:
     """Bytes of p [B, cells, codes], float32."""
     return 4 * setting.batch * cells * figures.codes
 
 
-def unpacked_bytes(figures: Figures, setting: Setting) -> int:
+def unpacked_bytes(figures: ModelSize, setting: Setting) -> int:
     """Bytes of a piece of the largest matrix as fp32, where no kernel multiplies integers."""
     outputs, inputs = figures.largest_matrix
     unpacked = setting.dtype == "int8" and not setting.kernel and outputs * inputs > STORED_AS_FP32
     return 4 * outputs * min(inputs, EXACT) * unpacked
 
 
-def layer_bytes(figures: Figures, setting: Setting, fed: int) -> int:
+def layer_bytes(figures: ModelSize, setting: Setting, fed: int) -> int:
     """Bytes of one layer's attention or feed-forward network with `fed` slots per sequence."""
     s, size = figures.shape, setting.number_bytes
     rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
     return setting.sequences * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
 
 
-def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
+def mask_bytes(figures: ModelSize, setting: Setting, cells: int) -> int:
     """Bytes of the attention mask: made for one head, then repeated for heads that share keys.
 
     A prefill of any length needs no mask.
@@ -205,7 +205,7 @@ def mask_bytes(figures: Figures, setting: Setting, cells: int) -> int:
     return setting.sequences * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
 
 
-def pixel_bytes(figures: Figures) -> int:
+def pixel_bytes(figures: ModelSize) -> int:
     """Bytes to decode one picture in float32; pictures are decoded one after the other."""
     pixels = figures.grid.cells * figures.patch**2
     return int(CODEC_COPIES * 4 * figures.codec_channels * pixels)

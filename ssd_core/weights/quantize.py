@@ -44,7 +44,7 @@ def quantiser(kind: str, device: torch.device) -> Become:
         raise SSDError(f"dtype {kind} needs torchao: pip install torchao") from error
     require_device(kind, device)
 
-    def become(weight: torch.Tensor) -> torch.Tensor:
+    def transform(weight: torch.Tensor) -> torch.Tensor:
         rows, columns = weight.shape
         layer = nn.Linear(columns, rows, bias=False, device="meta")
         layer.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
@@ -59,7 +59,7 @@ def quantiser(kind: str, device: torch.device) -> Become:
                            "was: choose bf16")
         return layer.weight.detach()
 
-    return become
+    return transform
 
 
 def require_device(kind: str, device: torch.device) -> None:
@@ -107,11 +107,11 @@ def is_quantised(weight: Matrix) -> bool:
     return type(weight) not in (torch.Tensor, nn.Parameter)
 
 
-def quantise(decoder: Decoder, become: Become) -> None:
+def quantise(decoder: Decoder, transform: Become) -> None:
     """Quantise the matrices that are not quantised yet, one at a time."""
     for layer in decoder.layers:
         for name in MATRICES:
-            quantise_matrix(layer, name, become)
+            quantise_matrix(layer, name, transform)
 
 
 def quantise_image_head(backbone: Backbone) -> None:
@@ -128,7 +128,7 @@ def unquantise_image_head(backbone: Backbone) -> None:
             put(backbone, name, matrix.dequantised().to(backbone.dtype))
 
 
-def quantise_matrix(module: nn.Module, name: str, become: Become) -> None:
+def quantise_matrix(module: nn.Module, name: str, transform: Become) -> None:
     """Quantise a matrix of a module, if it is not quantised yet."""
     if not is_quantised(weight := getattr(module, name)):
-        put(module, name, become(weight.data))
+        put(module, name, transform(weight.data))

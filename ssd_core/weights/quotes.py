@@ -14,7 +14,7 @@ from .hub_client import HubFile, check_online, files_of
 
 
 @dataclass(frozen=True)
-class Quote:
+class DownloadPlan:
     """The files of a download: `bytes` in total, of which `missing` are not on the disk."""
 
     name: str
@@ -33,7 +33,8 @@ def staging_of(destination: Path) -> Path:
     return destination.with_name(f".{destination.name}.part")
 
 
-def quote(name: str, models_dir: str | Path = "models", revision: str | None = None) -> Quote:
+def quote(name: str, models_dir: str | Path = "models",
+          revision: str | None = None) -> DownloadPlan:
     """Ask the Hub for the files and sizes of a known backbone, without downloading them.
 
     `revision` is a branch, tag or commit of its first repository. Raises SSDError.
@@ -46,7 +47,7 @@ def quote(name: str, models_dir: str | Path = "models", revision: str | None = N
             files.setdefault(file.target, file)
     destination = Path(models_dir).expanduser() / BACKBONES_FOLDER / row.name
     missing = sum(missing_bytes(file, destination) for file in files.values())
-    return Quote(row.name, tuple(files.values()), sum(file.bytes for file in files.values()),
+    return DownloadPlan(row.name, tuple(files.values()), sum(file.bytes for file in files.values()),
                  missing, destination, row.licence)
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from ..backbones.reading.checksums import write_sums
 from ..errors import SSDError, first_line
 from .hub_client import HubFile, body, explain_refusal, network_errors
-from .quotes import Quote, part_of, size_of
+from .quotes import DownloadPlan, part_of, size_of
 
 RETRIES, PAUSE = 5, 1.0  # failed connections in a row; seconds between them
 CHUNK = 1 << 20  # bytes read at once from the disk
@@ -26,7 +26,7 @@ class DownloadCancelled(SSDError):
     """`cancelled` returned true. Downloaded bytes are kept for the next attempt."""
 
 
-def unwritable(plan: Quote, error: OSError) -> SSDError:
+def unwritable(plan: DownloadPlan, error: OSError) -> SSDError:
     return SSDError(f"cannot write to {plan.destination}: {error.strerror or error}; what has "
                     "arrived is kept, make room or choose another models folder")
 
@@ -34,7 +34,7 @@ def unwritable(plan: Quote, error: OSError) -> SSDError:
 class Transfer:
     """One running download, and its progress."""
 
-    def __init__(self, plan: Quote) -> None:
+    def __init__(self, plan: DownloadPlan) -> None:
         self.plan, self.stop = plan, threading.Event()
         self.before, self.within = 0, 0
         self.file = plan.files[0].target

@@ -6,7 +6,7 @@ import json
 from html import escape
 
 from ssd_core.backbones.base import Backbone
-from ssd_core.front.word_kinds import offered
+from ssd_core.output.word_kinds import offered
 
 from ..words import CHINESE, say
 

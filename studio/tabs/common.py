@@ -11,8 +11,8 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.film import can_write_mp4
-from ssd_core.front.words import Words
+from ssd_core.output.animation import can_write_mp4
+from ssd_core.output.words import Words
 
 from ..errors import in_language
 from ..history import Entry

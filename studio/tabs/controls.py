@@ -14,11 +14,11 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
-from ssd_core.front.fallback import FELL_BACK
-from ssd_core.front.guarantees import guarantee_holds
-from ssd_core.front.knobs import OWN_NUMBER, Described, all_knobs, sampling_knobs
-from ssd_core.front.request import Request
-from ssd_core.front.words import Words, typed_words
+from ssd_core.output.guarantees import guarantee_holds
+from ssd_core.output.knobs import UNSET_NUMBER, Described, all_knobs, sampling_knobs
+from ssd_core.output.words import Words, typed_words
+from ssd_core.runs.fallback import FALLBACK_NOTE
+from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
 
 from ..errors import in_language
@@ -153,7 +153,7 @@ class Controls:
             return gr.Checkbox(value, **own)
         if one.knob.choices:
             return gr.Dropdown(list(one.knob.choices), value=value, **own)
-        return gr.Number(OWN_NUMBER if value is None else value,
+        return gr.Number(UNSET_NUMBER if value is None else value,
                          precision=0 if one.kind is int else None, **own)
 
     def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
@@ -291,7 +291,7 @@ class Controls:
             line = say(language, kind, passes=plan.passes_max, ar=plan.ar_passes, usual=plan.usual,
                        times=f"{plan.ar_passes / plan.passes_max:.1f}")
         line = f"{self.about_speed(settings, language)} {line}"
-        if request.note == FELL_BACK:
+        if request.note == FALLBACK_NOTE:
             line += " " + say(language, "fell_back")
         line += self.about_cost(request, language)
         return f"<p>{escape(line)}</p>"

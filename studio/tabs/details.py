@@ -7,8 +7,8 @@ from html import escape
 from urllib.parse import quote
 
 from ssd_core import SSDError
-from ssd_core.front.recipe import opened, read_recipe
-from ssd_core.front.words import drawn_words
+from ssd_core.output.recipe import opened, read_recipe
+from ssd_core.output.words import drawn_words
 
 from ..history import Entry
 from ..words import label_in, run_title, say

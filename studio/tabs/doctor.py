@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from ssd_core.front.doctor import report
+from ssd_core.runs.diagnostics import report
 
 from ..services import Services
 from .common import PRIVATE

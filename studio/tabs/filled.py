@@ -10,9 +10,9 @@ import gradio as gr
 
 from ssd_core import SSDError
 from ssd_core.backbones.base import Backbone
-from ssd_core.front.request import Request
-from ssd_core.front.words import Words, expansions
+from ssd_core.output.words import Words, expansions
 from ssd_core.postcards.expanded import Added, Expanded, pinned
+from ssd_core.runs.request import Request
 
 from ..services import Services
 from ..settings import Settings, from_dict

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.front.words import Words
 from ssd_core.model.knobs import typed
+from ssd_core.output.words import Words
 
 from .. import runs
 from ..errors import in_language

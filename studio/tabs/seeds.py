@@ -11,8 +11,8 @@ from dataclasses import replace
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.front.recipe import read_recipe
-from ssd_core.front.words import typed_words
+from ssd_core.output.recipe import read_recipe
+from ssd_core.output.words import typed_words
 
 from .. import runs
 from ..jobs import Job

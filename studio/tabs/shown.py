@@ -8,7 +8,7 @@ from pathlib import Path
 import gradio as gr
 from gradio.processing_utils import hash_bytes, save_file_to_cache
 
-from ssd_core.files import written_whole
+from ssd_core.files import atomic_write
 
 from ..history import Entry, History
 from ..reading import answered
@@ -28,6 +28,6 @@ def small(entry: Entry, history: History) -> str:
     """
     thumbnail = history.thumbnail(entry)
     path = Path(gr.utils.get_upload_folder(), hash_bytes(thumbnail), f"{entry.path.stem}.jpg")
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(thumbnail)
     return str(path)

@@ -1,4 +1,7 @@
-/** The moments of a run by its messages. Pure; the server's films (front/replay.py) do the same. */
+/**
+ * The moments of a run by its messages. Pure; the server's films (output/replay.py) do the
+ * same.
+ */
 
 const [SHORTEST, LONGEST] = [3, 12]; // s of a film; in between it takes as long as the run did
 

@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from ssd_core.cli import main
-from ssd_core.front.recipe import read_recipe
-from ssd_core.front.words import drawn_words
+from ssd_core.output.recipe import read_recipe
+from ssd_core.output.words import drawn_words
 
 DROP = """async ([name, data]) => {
     const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));

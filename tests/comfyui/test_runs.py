@@ -191,7 +191,7 @@ def test_picture_n_of_a_batch_is_that_of_its_seed_alone(client):
 def test_saved_pictures_restore(client, tmp_path):
     """`prompt` queues again as it is; `parameters` and `ssd_recipe` are there."""
     from ssd_core import load_backbone
-    from ssd_core.front.recipe import kept_tokens
+    from ssd_core.output.recipe import tokens_from_png
 
     prompt = graph(seed=30)
     prompt["6"] = node("SSD_SaveImage", images=["3", 0], tokens=["3", 1], stats=["3", 2],
@@ -202,7 +202,7 @@ def test_saved_pictures_restore(client, tmp_path):
     info = Image.open(path).info
     assert json.loads(info["prompt"])["3"]["inputs"]["seed"] == 30
     assert info["parameters"].startswith("a red house") and "Seed: 30" in info["parameters"]
-    tokens, how = kept_tokens(path, load_backbone("postcard"))
+    tokens, how = tokens_from_png(path, load_backbone("postcard"))
     assert how == "tokens from its recipe" and tokens.shape == (1, 24, 24)
     assert client.run(json.loads(info["prompt"])).end == "execution_success"
 

@@ -16,7 +16,7 @@ from ssd_core import Plan, Sampling
 from ssd_core.cli import app
 from ssd_core.cli.train import STAGES
 from ssd_core.engine.methods import METHODS, SSD
-from ssd_core.front.knobs import all_knobs, sampling_knobs
+from ssd_core.output.knobs import all_knobs, sampling_knobs
 
 CONTRACT = (DOCS / "contract.md").read_text(encoding="utf-8")
 NODES = sorted((ROOT / "nodes").glob("*.py"))

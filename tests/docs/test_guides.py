@@ -35,7 +35,7 @@ KNOB = ("engine/methods/ar.py", """\
 +    stir: int = knob(1, "How much to stir.", low=1, high=9)
      name: ClassVar[str] = "ar"
 """)
-WORDS = ("front/knob_words.py", """\
+WORDS = ("output/knob_words.py", """\
 +    "stir": Words("Stir (ar)", "搅拌（ar）", "搅拌的次数。"),
  }
 \x20

@@ -243,9 +243,9 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
     def fail(screen, first, last):
         raise comfyui_stub.OutOfMemory
 
-    monkeypatch.setattr(pack.module("ssd_core.front.preview").Preview, "looked_up", fail)
-    monkeypatch.setattr(pack.module("ssd_core.front.preview").Preview, "decoded", fail)
-    monkeypatch.setattr(pack.module("ssd_core.front.preview"), "BUDGET", 1e6)
+    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "looked_up", fail)
+    monkeypatch.setattr(pack.module("ssd_core.output.preview").Preview, "decoded", fail)
+    monkeypatch.setattr(pack.module("ssd_core.output.preview"), "BUDGET", 1e6)
     images, _, _, report = sample(pack, backbone, heads, preview="on")
     assert images.shape == (1, PIXELS, PIXELS, 3) and "problem" not in report
     assert pack.preview()[-1]["reason"] == "failed"
@@ -307,7 +307,7 @@ def test_compare_draws_its_methods_one_after_the_other(pack, backbone, heads, mo
 
 @pytest.mark.parametrize(("node", "runs"), [("SSD_Race", 2), ("SSD_CompareMethods", 1)])
 def test_only_runs_side_by_side_need_memory_at_once(pack, backbone, heads, monkeypatch, node, runs):
-    request = pack.module("ssd_core.front.request").Request
+    request = pack.module("ssd_core.runs.request").Request
     monkeypatch.setattr(request, "bytes_needed", property(lambda self: 1000))
 
     def resident(weights, room, remedy):

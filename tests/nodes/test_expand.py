@@ -26,7 +26,7 @@ def sample(pack, backbone):
 
 @pytest.fixture
 def words_of(pack):
-    return pack.module("ssd_core.front.words").drawn_words
+    return pack.module("ssd_core.output.words").drawn_words
 
 
 def started(pack):
@@ -145,7 +145,7 @@ def values_in(graph, kind):
 def test_the_workflow_in_the_app_s_png_draws_the_same_picture(pack, backbone, sample, tmp_path):
     """It has the words that were drawn, with the switch off."""
     images, tokens, stats, _ = sample(seed=3)
-    recipe_module = pack.module("ssd_core.front.recipe")
+    recipe_module = pack.module("ssd_core.output.recipe")
     recipe_module.save_png(tmp_path / "a.png", images[0], stats.recipes[0])
     graph = json.loads(Image.open(tmp_path / "a.png").info["workflow"])
     told = values_in(graph, "SSD_Sampler")
@@ -168,5 +168,5 @@ def test_a_saved_png_restores_the_same_pixels(pack, backbone, sample, monkeypatc
     restored = json.loads(Image.open(file).info["prompt"])["5"]["inputs"]
     again = sample(**restored)
     assert torch.equal(again[0], images)
-    recipe = pack.module("ssd_core.front.recipe").read_recipe(file)
+    recipe = pack.module("ssd_core.output.recipe").read_recipe(file)
     assert recipe["prompt_expanded"] == stats.recipes[0]["prompt_expanded"]

@@ -88,14 +88,14 @@ def test_execute_takes_exactly_the_inputs(pack):
 
 def knob_widgets(pack):
     """Names of the widgets of all knobs."""
-    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
     return {widgets.name_of(one)
             for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
 
 
 @pytest.mark.parametrize("node", ["SSD_Schedule", "SSD_BaselineMethod"])
 def test_every_knob_of_a_method_can_be_reached(pack, node):
-    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
     others = [name for name in pack.module("ssd_core.engine.methods").METHODS if name != "ssd"]
     inputs = {i.id: i for i in pack.schemas[node].inputs}
     if node == "SSD_BaselineMethod":
@@ -119,7 +119,7 @@ def test_lists_of_methods_have_all_and_say_what_each_promises(pack, node, slots,
 
 @pytest.mark.parametrize("node", ["SSD_Sampler", "SSD_Race", "SSD_CompareMethods"])
 def test_every_sampling_knob_can_be_reached(pack, node):
-    knobs = pack.module("ssd_core.front.knobs").sampling_knobs()
+    knobs = pack.module("ssd_core.output.knobs").sampling_knobs()
     assert {one.name for one in knobs} <= {i.id for i in pack.schemas[node].inputs}
 
 
@@ -135,7 +135,7 @@ def test_numerics_of_older_workflows_are_taken_without_being_shown(pack, node):
 
 def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):
     """Each widget of a knob that may be left alone starts there and goes down to -1."""
-    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
     own = {widgets.name_of(one) for one in [*front.all_knobs().values(), *front.sampling_knobs()]
            if one.optional}
     found = [slot for node in ("SSD_Schedule", "SSD_BaselineMethod", "SSD_Sampler", "SSD_Race")
@@ -147,7 +147,7 @@ def test_minus_one_is_the_own_value_in_every_numeric_widget(pack):
 
 def test_the_order_of_saved_values_names_every_knob(pack):
     """A new knob goes to the end of KNOB_WORDS, so that the next one comes after it."""
-    front, widgets = pack.module("ssd_core.front.knobs"), pack.module("nodes.widgets")
+    front, widgets = pack.module("ssd_core.output.knobs"), pack.module("nodes.widgets")
     names = {one.name for one in [*front.all_knobs().values(), *front.sampling_knobs()]}
     assert set(widgets.ORDER) == names and set(widgets.FIRST) <= names
     later = [name for name in widgets.ORDER if name not in widgets.FIRST]

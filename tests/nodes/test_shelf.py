@@ -16,7 +16,7 @@ from ssd_core.cli.options import Loading
 from ssd_core.cli.session import load
 from ssd_core.engine.heads import save_heads
 from ssd_core.engine.methods import SSD
-from ssd_core.front.shelf import Shelf
+from ssd_core.weights.registry import ModelRegistry
 from studio.library import Library
 
 BACKBONE, HEADS = "backbone.safetensors", "heads.safetensors"
@@ -65,8 +65,8 @@ def plant(root: Path) -> None:
 
 
 @pytest.fixture
-def shelf(models) -> Shelf:
-    return Shelf.below(models)
+def shelf(models) -> ModelRegistry:
+    return ModelRegistry.below(models)
 
 
 @pytest.fixture
@@ -109,9 +109,10 @@ def test_a_loaded_backbone_finds_its_heads_wherever_they_lie(shelf, models, plac
 def test_heads_of_another_backbone_are_not_taken_and_that_is_told(shelf, models):
     path = shelf.backbone_path("sets/mine")
     assert shelf.heads_for(path, "auto", "0" * 64) is None
-    assert str(models / "ssd_backbones" / "sets" / "mine" / HEADS) in shelf.misfit(path, "0" * 64)
-    assert shelf.misfit(path, load_backbone(path, "cpu").sha256) is None
-    assert shelf.misfit(shelf.backbone_path("mine"), "0" * 64) is None
+    assert str(models / "ssd_backbones" / "sets" / "mine" / HEADS) in shelf.heads_mismatch(path,
+                                                                                           "0" * 64)
+    assert shelf.heads_mismatch(path, load_backbone(path, "cpu").sha256) is None
+    assert shelf.heads_mismatch(shelf.backbone_path("mine"), "0" * 64) is None
 
 
 @pytest.mark.parametrize("wish", ["named", "named [postcard]", "ssd_heads/named",

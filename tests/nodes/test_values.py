@@ -317,11 +317,11 @@ def test_a_picture_is_encoded_at_the_size_that_is_asked_for(pack, backbone, monk
     """On a backbone of several sizes: the bundled one, told what a grid of each size is."""
     grid = type(backbone.module.grid)
 
-    def lay_out(self):
+    def apply_size(self):
         width, height = self.size
         self.grid = grid(height // 16, width // 16)
 
-    monkeypatch.setattr(type(backbone.module), "lay_out", lay_out)
+    monkeypatch.setattr(type(backbone.module), "apply_size", apply_size)
     monkeypatch.setattr(backbone.module, "sizes", ((384, 384), (640, 384), (384, 640)))
     wide = pack.run("SSD_EncodeImage", backbone=backbone, fit="scale and crop", size="640x384",
                     image=torch.rand(1, 384, 384, 3))
@@ -381,14 +381,14 @@ def test_saved_pictures_carry_workflow_parameters_and_recipe(pack, drawn, backbo
         assert json.loads(image.info["prompt"]) == {"5": {}}
         assert json.loads(image.info["workflow"]) == {"n": 1}
         assert f"Seed: {7 + n}" in image.info["parameters"]
-        kept, how = pack.module("ssd_core.front.recipe").kept_tokens(path, backbone.module)
+        kept, how = pack.module("ssd_core.output.recipe").tokens_from_png(path, backbone.module)
         assert torch.equal(kept[0], tokens.tokens[n]) and how == "tokens from its recipe"
 
 
 def test_a_changed_picture_does_not_pass_for_its_tokens(pack, drawn, backbone):
     images, _, stats, *_ = drawn
     paths, _ = save(pack, images=1 - images, stats=stats)
-    _, how = pack.module("ssd_core.front.recipe").kept_tokens(paths[0], backbone.module)
+    _, how = pack.module("ssd_core.output.recipe").tokens_from_png(paths[0], backbone.module)
     assert "changed" in how
 
 

@@ -11,7 +11,7 @@ from support.small_bundle import small_bundle
 
 from ssd_core.backbones.postcard import save
 from ssd_core.engine.heads import save_heads
-from ssd_core.front import preview
+from ssd_core.output import preview
 from ssd_core.weights import load
 from ssd_core.weights.load import load_backbone
 from studio.history import History

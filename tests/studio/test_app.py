@@ -15,7 +15,7 @@ from support.tiny_image_models import janus_port  # noqa: E402
 from test_downloaded import published  # noqa: E402
 
 from ssd_core import load_backbone  # noqa: E402
-from ssd_core.front.recipe import read_recipe, recipe_tokens  # noqa: E402
+from ssd_core.output.recipe import read_recipe, recipe_tokens  # noqa: E402
 from ssd_core.weights.catalogue import CATALOGUE  # noqa: E402
 from studio import downloads  # noqa: E402
 

@@ -10,8 +10,8 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 
 from support.studio_visit import served, visits  # noqa: E402
 
-from ssd_core.front.film import can_write_mp4  # noqa: E402
-from ssd_core.front.recipe import read_recipe  # noqa: E402
+from ssd_core.output.animation import can_write_mp4  # noqa: E402
+from ssd_core.output.recipe import read_recipe  # noqa: E402
 from studio.tabs.examples import CHINESE_EXAMPLES  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -8,15 +8,15 @@ from support.error_lines import templates
 
 from ssd_core import Sampling, SSDError
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.chinese import catalogue, report_in_chinese, says_something
 from ssd_core.model.knobs import declared
+from ssd_core.output.chinese import catalogue, report_in_chinese, says_something
 from studio.errors import in_language
 from studio.jobs import fault
 from studio.words import CHINESE, ENGLISH
 
 ROOT = Path(__file__).parents[2]
 # Only a terminal shows what these raise.
-TERMINAL = ("cli/", "train/", "measure/", "workers/", "weights/convert.py", "weights/fetch.py")
+TERMINAL = ("cli/", "train/", "evaluate/", "runs/batch/", "weights/convert.py", "weights/fetch.py")
 LINES, PHRASES = catalogue()["lines"], catalogue()["phrases"]
 SLOTS = re.compile(r"\{(\d+)\}")
 

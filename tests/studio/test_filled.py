@@ -14,8 +14,8 @@ gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `a
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.postcard import Postcard  # noqa: E402
-from ssd_core.front.recipe import read_recipe  # noqa: E402
-from ssd_core.front.words import Words, drawn_words  # noqa: E402
+from ssd_core.output.recipe import read_recipe  # noqa: E402
+from ssd_core.output.words import Words, drawn_words  # noqa: E402
 from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import runs  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402

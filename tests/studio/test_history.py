@@ -17,8 +17,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from ssd_core import Grid, Sampling, SSDError, methods
-from ssd_core.front.recipe import CHUNK, make_recipe, pack, save_png
-from ssd_core.front.words import Words
+from ssd_core.output.recipe import CHUNK, make_recipe, pack, save_png
+from ssd_core.output.words import Words
 from studio import history as history_module
 from studio.history import History, restore
 from studio.settings import Settings

@@ -9,9 +9,9 @@ import torch
 from support.solo import solo
 
 from ssd_core import SSDError
-from ssd_core.front import request
-from ssd_core.front.recipe import read_recipe, recipe_tokens
-from ssd_core.front.words import Words
+from ssd_core.output.recipe import read_recipe, recipe_tokens
+from ssd_core.output.words import Words
+from ssd_core.runs import request
 from studio import runs
 from studio.history import restore
 

@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from ssd_core import SSDError, load_backbone
-from ssd_core.front.doctor import report
+from ssd_core.runs.diagnostics import report
 from ssd_core.weights import fit, hub
 from studio import library as library_module
 from studio import runs

@@ -13,7 +13,7 @@ from support.small_bundle import PIXELS, SIDE  # noqa: E402
 from support.studio_visit import PROMPT, solo, tokens_of, visits  # noqa: E402
 
 from ssd_core import methods  # noqa: E402
-from ssd_core.front.recipe import read_recipe, save_png  # noqa: E402
+from ssd_core.output.recipe import read_recipe, save_png  # noqa: E402
 from ssd_core.postcards import claims  # noqa: E402
 from studio.tabs.examples import EXAMPLES  # noqa: E402
 

@@ -13,7 +13,7 @@ pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)"
 import gradio as gr  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
-from ssd_core.front.recipe import read_recipe  # noqa: E402
+from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.postcards import claims  # noqa: E402
 from ssd_core.postcards.aliases import said, without_repeats  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402

@@ -14,9 +14,9 @@ from support.solo import solo
 from support.tiny_checkpoints import lumina
 
 from ssd_core import SSDError
-from ssd_core.front.pixels import tops
-from ssd_core.front.recipe import read_recipe, recipe_tokens, to_bytes
-from ssd_core.front.words import Words
+from ssd_core.output.pixels import tops
+from ssd_core.output.recipe import read_recipe, recipe_tokens, to_bytes
+from ssd_core.output.words import Words
 from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore

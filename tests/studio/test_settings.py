@@ -14,8 +14,8 @@ from ssd_core import SSDError, methods
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
 from ssd_core.engine.usual import bundled
-from ssd_core.front.knobs import all_knobs, sampling_knobs
-from ssd_core.front.words import Words
+from ssd_core.output.knobs import all_knobs, sampling_knobs
+from ssd_core.output.words import Words
 from studio.settings import (
     KNOBS,
     STOPS,

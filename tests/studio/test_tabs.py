@@ -251,7 +251,7 @@ def test_a_page_that_was_loaded_again_shows_its_finished_picture_and_no_other_vi
 
 def test_a_batch_stopped_in_its_second_picture_tells_what_was_saved_before(
         page, every_message, monkeypatch):
-    monkeypatch.setattr("ssd_core.front.request.sooner_alone", lambda *_: True)
+    monkeypatch.setattr("ssd_core.runs.request.sooner_alone", lambda *_: True)
 
     def tell(job, message):
         job.messages.append(message)

@@ -13,7 +13,7 @@ from support.coroutines import result_of
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed (the extra `app`)")
 
-from ssd_core.front.words import Words  # noqa: E402
+from ssd_core.output.words import Words  # noqa: E402
 from studio import runs  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build  # noqa: E402

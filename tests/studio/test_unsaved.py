@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from ssd_core.front.recipe import recipe_of, recipe_tokens
+from ssd_core.output.recipe import recipe_of, recipe_tokens
 from studio import history as history_module
 from studio import runs
 from studio.history import History

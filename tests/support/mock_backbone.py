@@ -44,7 +44,7 @@ class MockBackbone(Backbone):
         self.decoder = Decoder(DecoderShape(2, hidden, 2, 1, hidden // 2, 2 * hidden))
         randomise(self, seed, 0.25)
         for layer in self.decoder.layers:  # as weights of Hugging Face's layout are
-            layer.qkv.data = layer.arranged("qkv", layer.qkv.data)
+            layer.qkv.data = layer.to_runtime_layout("qkv", layer.qkv.data)
         self.angles = sequence_angles(self.prompt_limit + grid.slots, hidden // 2)
         self.picture_codec = MockCodec(codes)
         randomise(self.picture_codec, seed, 1.0)

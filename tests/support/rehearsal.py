@@ -55,9 +55,9 @@ class Watch(TorchDispatchMode):
         self.trace.append((name, *map(self.told, args), *map(self.told, kwargs.items())))
         result = func(*args, **kwargs)
         for one in result if isinstance(result, list | tuple) else (result,):
-            if isinstance(one, torch.Tensor) and place_of(one) not in self.there:
+            if isinstance(one, torch.Tensor) and module_device(one) not in self.there:
                 self.kept.append(one)
-                self.made.setdefault(place_of(one), len(self.made))
+                self.made.setdefault(module_device(one), len(self.made))
         return result
 
     def told(self, one: Any) -> Any:
@@ -66,14 +66,14 @@ class Watch(TorchDispatchMode):
             return tuple(map(self.told, one))
         if not isinstance(one, torch.Tensor):
             return one
-        number = self.made.get(place_of(one), -1)
+        number = self.made.get(module_device(one), -1)
         if number < 0:
-            self.there.add(place_of(one))
+            self.there.add(module_device(one))
         where = one.data_ptr() if number < 0 else one.storage_offset()
         return tuple(one.shape), one.stride(), one.dtype, number, where
 
 
-def place_of(one: torch.Tensor) -> int:
+def module_device(one: torch.Tensor) -> int:
     return one.untyped_storage().data_ptr()
 
 

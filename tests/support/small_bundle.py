@@ -19,7 +19,7 @@ from ssd_core.weights.load import BACKBONE_FILE, HEADS_FILE
 SIDE = 12  # cells
 PIXELS = SIDE * 16
 # Where the bundle is looked for.
-READERS = ("weights.load", "front.shelf", "front.doctor")
+READERS = ("weights.load", "weights.registry", "runs.diagnostics")
 
 
 def write_small_bundle(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from ssd_core import Sampling, generate, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
-from ssd_core.front.recipe import read_recipe, recipe_tokens
+from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.weights import load
 from studio import running
 from studio.downloads import Downloads

@@ -67,7 +67,7 @@ def in_cli() -> dict:
 
 
 def in_app() -> dict:
-    from ssd_core.front.knobs import all_knobs
+    from ssd_core.output.knobs import all_knobs
     from studio.settings import Settings, from_dict, to_dict
     from studio.tabs.controls import METHOD_KNOBS, Controls
     from studio.words import labels
@@ -80,7 +80,7 @@ def in_app() -> dict:
 
 
 def in_recipe() -> list:
-    from ssd_core.front.recipe import method_of
+    from ssd_core.output.recipe import method_of
 
     return [method_of({"method": "toy", "knobs": {"stir": stir}}).stir for stir in (4, None)]
 

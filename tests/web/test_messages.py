@@ -11,9 +11,9 @@ from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Rows, generate, methods
-from ssd_core.front import preview as preview_module
-from ssd_core.front.preview import Preview
-from ssd_core.front.race import race
+from ssd_core.output import preview as preview_module
+from ssd_core.output.preview import Preview
+from ssd_core.runs.scheduling import race
 
 VALIDATE = Path(__file__).parent / "validate.mjs"
 METHODS = [*one_of_each(), methods.SSD(k_v=2), methods.SSD(rounds=0)]

@@ -10,9 +10,9 @@ import pytest
 from support.script_modules import script
 
 from ssd_core.engine.methods import METHODS
-from ssd_core.front.knobs import all_knobs, sampling_knobs
-from ssd_core.front.speeds import SPEEDS
-from ssd_core.front.workflow import WIDGETS
+from ssd_core.output.comfyui_workflow import WIDGETS
+from ssd_core.output.knobs import all_knobs, sampling_knobs
+from ssd_core.output.quality_presets import SPEEDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

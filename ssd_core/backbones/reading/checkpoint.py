@@ -35,7 +35,7 @@ class Checkpoint:
     def __init__(self, files: ShardFiles, root: Path | None = None) -> None:
         self.files, self.folder = files, files[0].parent
         self.root = root or self.folder
-        self.become: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
+        self.transform: Callable[[str, torch.Tensor], Matrix] = lambda name, value: value
         self._open: tuple[Path, TensorFile] | None = None
         self._file_of: dict[str, Path] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}

@@ -236,7 +236,7 @@ def fill(module: nn.Module, sources: Mapping[str, Source], checkpoint: Checkpoin
         value = copy_source(checkpoint, sources[name], device, dtype, fingerprint, name)
         parent, _, leaf = name.rpartition(".")
         put(module.get_submodule(parent), leaf,
-            checkpoint.become(name, arranged(module, name, value)))
+            checkpoint.transform(name, to_runtime_layout(module, name, value)))
     checkpoint.close()
     return fingerprint
 
@@ -266,8 +266,8 @@ def copy_source(checkpoint: Checkpoint, source: Source, device: torch.device, dt
     return value
 
 
-def arranged(module: nn.Module, name: str, value: torch.Tensor) -> torch.Tensor:
+def to_runtime_layout(module: nn.Module, name: str, value: torch.Tensor) -> torch.Tensor:
     """Return a parameter's value in the order in which its layer uses it."""
     parent, _, leaf = name.rpartition(".")
     layer = module.get_submodule(parent)
-    return layer.arranged(leaf, value) if isinstance(layer, DecoderLayer) else value
+    return layer.to_runtime_layout(leaf, value) if isinstance(layer, DecoderLayer) else value

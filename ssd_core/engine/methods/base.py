@@ -142,8 +142,8 @@ def drafting_noise(state: DecodeState, start: int, stop: int, acceptance: str,
     if choice == "argmax":
         return None
     if acceptance == "coupled":
-        return state.noise.choosing(start, stop)
-    return state.noise.drawing(Purpose.DRAFT, 0, state.noise.slots[start:stop])
+        return state.noise.fixed(start, stop)
+    return state.noise.fresh(Purpose.DRAFT, 0, state.noise.slots[start:stop])
 
 
 def picked(probs: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
@@ -222,7 +222,7 @@ class Block:
             unchanged, target_probs = state.run(
                 verify_step, state, slots, self.draft_probs,
                 state.noise.uniform(Purpose.ACCEPT, round_, slots),
-                state.noise.drawing(Purpose.REPAIR, round_, slots), self.acceptance)
+                state.noise.fresh(Purpose.REPAIR, round_, slots), self.acceptance)
         if before is not None:
             unchanged, target_probs = self._end_rounds(state, before, unchanged, target_probs)
         if self.acceptance == "prefix":
@@ -272,7 +272,7 @@ def verify_step(state: DecodeState, slots: Slots, draft_probs: torch.Tensor,
 
 def resample_step(state: DecodeState, slots: Slots) -> torch.Tensor:
     """Capturable: choose slots [B, n] again with their fixed noise; unchanged [B, n] bool."""
-    target_probs, noise = state.target_probs_at(slots), state.noise.choosing_at(slots)
+    target_probs, noise = state.target_probs_at(slots), state.noise.fixed_at(slots)
     result = accept.coupled(state.codes_at(slots), target_probs, noise)
     state.write_at(slots, result.tokens)
     return result.accepted

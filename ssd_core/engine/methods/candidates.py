@@ -78,7 +78,7 @@ def sampled(state: DecodeState, frontier: torch.Tensor,
     """Tokens [B, siblings, n], each sampled from its own q; draft_probs [B, siblings, n, V]."""
     slots = after(frontier, draft_probs.shape[2])
     return torch.stack([
-        choose(draft_probs[:, i], state.noise.drawing(Purpose.DRAFT, round_, slots))
+        choose(draft_probs[:, i], state.noise.fresh(Purpose.DRAFT, round_, slots))
         for i, round_ in enumerate(rounds_of(state, draft_probs.shape[1]))], dim=1)
 
 

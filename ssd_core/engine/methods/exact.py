@@ -72,7 +72,7 @@ class FirstGuess:
             fresh = slots[:, -min(entering, count):]
             old = fresh < self.guessed[:, None]
             if self.by_row:
-                draft_by_row(state, fresh, state.noise.choosing_at(fresh), old.sum(-1))
+                draft_by_row(state, fresh, state.noise.fixed_at(fresh), old.sum(-1))
             else:
                 tokens = self._tokens(state, fresh, frontier, stops)
                 state.write_at(fresh, torch.where(old, state.codes_at(fresh), tokens))
@@ -92,7 +92,7 @@ class FirstGuess:
             return copied
         exact = (above >= 0) & is_final(above, frontier)
         estimate = state.heads.vertical[0](state.hidden_at(source), state.embedding_at(source))
-        drafted = choose(state.draft_probs(estimate, slots), state.noise.choosing_at(slots))
+        drafted = choose(state.draft_probs(estimate, slots), state.noise.fixed_at(slots))
         return torch.where(exact, drafted, copied)
 
 
@@ -109,7 +109,7 @@ def rechoose(window: Window, least: int = 1, by_row: bool = False
                                                   window.frontier, least)
     if by_row:
         next_slots = window.next_slots
-        carry_over(state, next_slots, tokens, fixed, state.noise.choosing_at(next_slots))
+        carry_over(state, next_slots, tokens, fixed, state.noise.fixed_at(next_slots))
     else:
         state.write_at(next_slots, tokens)
     return right, same, close if least == 1 and state.margin else None

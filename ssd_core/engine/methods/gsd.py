@@ -39,7 +39,7 @@ class GSD(Resampling):
 
     def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                         target_probs: torch.Tensor, uniforms: torch.Tensor,
-                        noise: torch.Tensor) -> accept.Verdict:
+                        noise: torch.Tensor) -> accept.AcceptResult:
         group, near = neighbours(tokens, target_probs, self.group)
         distance = state.code_distances(tokens)
         alike = distance.gather(-1, group) <= self.code_distance * distance.mean(-1, keepdim=True)

@@ -76,9 +76,9 @@ class MuLo(Method):
         state.stats.add_acceptance("verify/1", accepted, slice(start, stop))
         again = expanded(~accepted, len(rows), state.grid, self.radius)
         state.clock.lap("verify")
-        refed = start - first_fed
-        yield state.passed("verify", 1, first_fed, stop, F.pad(~again, (refed, 0), value=True),
-                           refed, F.pad(accepted, (refed, 0), value=True))
+        n_context = start - first_fed
+        yield state.passed("verify", 1, first_fed, stop, F.pad(~again, (n_context, 0), value=True),
+                           n_context, F.pad(accepted, (n_context, 0), value=True))
         yield from resample(state, start, again)
         state.final = stop
 
@@ -170,7 +170,7 @@ def resample(state: DecodeState, start: int, again: torch.Tensor) -> Iterator[Pa
             state.feed_each(fed, start + again.shape[1])
             state.clock.lap("verify")
             accepted = torch.ones_like(fed, dtype=torch.bool)
-            yield state.passed_at(fed, accepted, accepted, refed=fed.shape[1])
+            yield state.passed_at(fed, accepted, accepted, n_context=fed.shape[1])
         tokens = state.run(state.chosen_at, slot)
         live = (step < count)[:, None]
         state.write_at(slot, torch.where(live, tokens, state.codes_at(slot)))

@@ -38,7 +38,7 @@ class Resampling(Windowed):
 
     def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                         target_probs: torch.Tensor, uniforms: torch.Tensor,
-                        noise: torch.Tensor) -> accept.Verdict:
+                        noise: torch.Tensor) -> accept.AcceptResult:
         """Accept or repair each draft independently."""
         raise NotImplementedError
 
@@ -53,11 +53,11 @@ class Resampling(Windowed):
             u = state.noise.uniform(Purpose.ACCEPT, state.passes, next_slots)
             result = self.acceptance_rule(
                 state, state.codes_at(next_slots), F.pad(q, (0, 0, 0, 1)), p, u,
-                state.noise.drawing(Purpose.REPAIR, state.passes, next_slots))
+                state.noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             # the last slot has no draft
             unchanged = (result.accepted | window.is_final(next_slots))[:, :-1]
             accepted = unchanged.long().cumprod(-1).sum(-1)
-            fresh = choose(p, state.noise.drawing(Purpose.DRAFT, state.passes, next_slots))
+            fresh = choose(p, state.noise.fresh(Purpose.DRAFT, state.passes, next_slots))
             verified = self._verified(next_slots, accepted)
             window.write(next_slots, torch.where(verified, result.tokens, fresh))
             drafts.remember(next_slots, p)
@@ -102,7 +102,7 @@ class Drafts:
                 new = entering[:, -count:, None]
                 draft_probs[:, -count:] = torch.where(new, fresh, draft_probs[:, -count:])
         self.starts = [min(front, state.slots - slots.shape[1]) for front in state.front]
-        tokens = choose(draft_probs, state.noise.choosing_at(next_slots))
+        tokens = choose(draft_probs, state.noise.fixed_at(next_slots))
         write = entering & ~is_final(next_slots, frontier)
         state.write_at(next_slots, torch.where(write, tokens, state.codes_at(next_slots)))
         return draft_probs

@@ -44,7 +44,7 @@ class SJD(Resampling):
 
     def acceptance_rule(self, state: DecodeState, tokens: torch.Tensor, draft_probs: torch.Tensor,
                         target_probs: torch.Tensor, uniforms: torch.Tensor,
-                        noise: torch.Tensor) -> accept.Verdict:
+                        noise: torch.Tensor) -> accept.AcceptResult:
         return accept.residual(tokens, draft_probs, target_probs, uniforms, noise)
 
     def check(self) -> None:
@@ -96,7 +96,7 @@ def siblings(state: DecodeState, tree: Tree, slots: torch.Tensor,
         sum_ = rest.sum(-1, keepdim=True)
         rest = torch.where(sum_ > 0, rest / sum_, torch.full_like(rest, 1 / rest.shape[-1]))
         probs.append(rest)
-        tokens.append(choose(rest, state.noise.drawing(Purpose.DRAFT, round_, slots)))
+        tokens.append(choose(rest, state.noise.fresh(Purpose.DRAFT, round_, slots)))
     return torch.stack(tokens, dim=1), torch.stack(probs, dim=1)
 
 
@@ -119,7 +119,7 @@ def redraft(fed: Fed, draft_probs: torch.Tensor, drafts: Drafts, descent: Descen
     target_probs = fed.target_probs[:, chain]
     next_slots = after(fed.frontier, len(chain)).clamp(max=state.slots)
     index, count = torch.arange(len(chain), device=next_slots.device), descent.accepted[:, None]
-    noise = state.noise.drawing(Purpose.REPAIR, state.passes, next_slots)
+    noise = state.noise.fresh(Purpose.REPAIR, state.passes, next_slots)
     tokens = choose(target_probs, noise)
     if continuation:
         uniforms = state.noise.uniform(Purpose.ACCEPT, rounds_of(state, tree.most_siblings)[0],

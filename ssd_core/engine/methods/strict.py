@@ -44,7 +44,7 @@ class Strict(Method):
         for window in sliding_windows(state, first_row * state.grid.width, self.k_h + 1):
             drafted, next_slots = window.drafted, window.next_slots
             q = self._draft_probs(state, drafted, window.frontier[:, None])  # [B, n - 1, V]
-            window.write(drafted, choose(q, state.noise.drawing(Purpose.DRAFT, state.passes,
+            window.write(drafted, choose(q, state.noise.fresh(Purpose.DRAFT, state.passes,
                                                                 drafted)))
             x = state.codes_at(drafted)
             window.feed()
@@ -52,7 +52,7 @@ class Strict(Method):
             u = state.noise.uniform(Purpose.ACCEPT, state.passes, drafted)
             u = u.masked_fill(window.is_final(drafted), 0.0)
             tokens, accepted = accept.strict(
-                x, q, p, u, state.noise.drawing(Purpose.REPAIR, state.passes, next_slots))
+                x, q, p, u, state.noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             index = state.noise.slots[: next_slots.shape[1]]
             window.write(next_slots, torch.where(index == accepted[:, None], tokens,
                                             state.codes_at(next_slots)))

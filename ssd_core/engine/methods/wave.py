@@ -113,7 +113,7 @@ class Wave(Paced):
             drafts.fill()
             state.clock.lap("draft")
             state.feed_seeing(front.slots, front.visible())
-            slots, n_context = front.reported_slots(), front.refed
+            slots, n_context = front.reported_slots(), front.n_context
             accepted, unchanged = (mask.gather(1, slots) for mask in drafts.verify())
             front.look_ahead()
             state.clock.lap("verify")
@@ -167,11 +167,11 @@ class Drafts:
         """Tokens [B, n] for `next_slots`: new tokens where the slots are open."""
         state, noise, old = self.state, self.state.noise, self.state.codes_at(next_slots)
         probs = state.target_probs_at(next_slots)
-        tokens = accept.coupled(old, probs, noise.choosing_at(next_slots)).tokens
+        tokens = accept.coupled(old, probs, noise.fixed_at(next_slots)).tokens
         if self.method.verification == "residual":
             result = accept.residual(old, self._draft_probs(next_slots, old), probs,
                                      noise.uniform(Purpose.ACCEPT, state.passes, next_slots),
-                                     noise.drawing(Purpose.REPAIR, state.passes, next_slots))
+                                     noise.fresh(Purpose.REPAIR, state.passes, next_slots))
             tokens = torch.where(at(next_slots, self.has_token), result.tokens, tokens)
             index = self.front.place[: next_slots.shape[1]].expand_as(next_slots)
             self.probs = probs

@@ -1,1 +1,0 @@
-"""What every host needs between a user and the engine. Knows no user interface."""

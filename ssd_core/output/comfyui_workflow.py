@@ -1,0 +1,188 @@
+"""Build the ComfyUI workflow stored in a PNG: the quick start with the picture's values.
+
+It knows the ids and widget names of the nodes, which tests/nodes checks, but imports neither
+ComfyUI nor the nodes. The template holds the quick start and each node that sets a method, with the
+widgets in their order.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+
+from ..engine.methods import AR
+from ..files import ASSETS
+from . import kept_rows
+from .chinese import in_chinese
+from .knobs import all_knobs, sampling_knobs
+from .quality_presets import SPEEDS
+from .words import drawn_words
+
+TEMPLATE = ASSETS / "workflow.json"
+LOADER, HEADS, SAMPLER, SAVER = "SSD_LoadBackbone", "SSD_LoadHeads", "SSD_Sampler", "SSD_SaveImage"
+SCHEDULE, BASELINE, NOTE = "SSD_Schedule", "SSD_BaselineMethod", "MarkdownNote"
+BUNDLED = "postcard"  # the backbone that includes its heads
+CUSTOM = "custom"  # the preset and the quality that use the widgets' numbers
+WIDGETS = {"rounds": "r", "incremental": "i"}  # knobs whose widgets are named differently
+GAP = 60  # px
+MOST_EXACT = 2**53 - 1  # the largest number that JavaScript reads without rounding it
+
+
+def workflow_of(recipe: Mapping) -> dict:
+    """A workflow that draws a recipe's picture again."""
+    graph = copy.deepcopy(template()["quick_start"])
+    graph["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(recipe, sort_keys=True)))
+    name, (width, height) = recipe["backbone"]["name"], recipe["size"]
+    fill(node_of(graph, LOADER), backbone=name, dtype=recipe["dtype"])
+    fill(node_of(graph, SAVER), filename_prefix=f"SSD/{name}")
+    sampler = node_of(graph, SAMPLER)
+    words = drawn_words(recipe)
+    drawn = {knob.name: recipe[knob.name] for knob in sampling_knobs() if knob.name in recipe}
+    drawn["seed"] = exact(drawn["seed"])
+    fill(sampler, prompt=words.prompt, negative=words.negative or "", size=f"{width}x{height}",
+         batch_size=1, **known(sampler, {**drawn, "expand": False}))
+    if recipe.get("heads") is None:
+        remove(graph, node_of(graph, HEADS))
+    lost = set_method(graph, recipe["method"], recipe["knobs"])
+    if recipe["keep_rows"]:
+        keep_rows(graph, recipe)
+    fill(node_of(graph, NOTE), text=note(recipe, lost))
+    return graph
+
+
+def exact(number: int) -> int | str:
+    """An integer as ComfyUI's page stores it: a large one as text, which the server reads too."""
+    return number if number <= MOST_EXACT else str(number)
+
+
+def keep_rows(graph: dict, recipe: Mapping) -> None:
+    """Add a node with the rows that the picture kept, and connect it to the sampler."""
+    sampler = node_of(graph, SAMPLER)
+    node, loader = add(graph, kept_rows.node_of(recipe)), node_of(graph, LOADER)
+    node["pos"] = [loader["pos"][0] - node["size"][0] - GAP, loader["pos"][1]]
+    connect(graph, node, "tokens", sampler, "keep")
+    connect(graph, node, "keep_rows", sampler, "keep_rows")
+    fill(sampler, keep_rows=recipe["keep_rows"])
+
+
+@cache
+def template() -> dict:
+    return json.loads(TEMPLATE.read_text(encoding="utf-8"))
+
+
+def set_method(graph: dict, method: str, knobs: Mapping) -> list[str]:
+    """Set the sampler's widgets, or add a method node; return the knobs that neither has."""
+    wanted = {WIDGETS.get(knob, knob): value for knob, value in knobs.items()}
+    sampler = node_of(graph, SAMPLER)
+    if title := quality(method, knobs):
+        fill(sampler, quality=title)
+        return []
+    if method == "ssd":
+        if not missing(sampler, wanted):
+            fill(sampler, quality=CUSTOM, **known(sampler, wanted))
+            return []
+        wanted = {"preset": CUSTOM, **wanted}
+    else:
+        wanted = {"method": method, **{k: v for k, v in wanted.items() if v is not None}}
+    node = link_method(graph, SCHEDULE if method == "ssd" else BASELINE)
+    fill(node, **known(node, wanted))
+    return missing(node, wanted)
+
+
+def quality(method: str, knobs: Mapping) -> str | None:
+    """The sampler's quality with this method and these knobs; None if there is none."""
+    fixed = {knob: value for knob, value in knobs.items() if value is not None}
+    return next((speed.title for speed in SPEEDS.values()
+                 if speed.method.name == method != AR.name
+                 and fixed == {knob: value for knob, value in asdict(speed.method).items()
+                               if value is not None}), None)
+
+
+def known(node: Mapping, wanted: Mapping) -> dict:
+    return {name: value for name, value in wanted.items() if name in node["widgets_values_named"]}
+
+
+def missing(node: Mapping, wanted: Mapping) -> list[str]:
+    """Knobs that have no widget on the node and differ from the value that the node uses."""
+    return [f"{name} = {value}" for name, value in wanted.items()
+            if name not in node["widgets_values_named"] and value != default_of(name)]
+
+
+def default_of(knob: str) -> object:
+    """The value that a node uses for a knob without a widget."""
+    return all_knobs()[knob].default if knob in all_knobs() else None
+
+
+def note(recipe: Mapping, lost: list[str]) -> str:
+    lines = [f"This picture was drawn outside ComfyUI, by `{recipe['method']}` on "
+             f"**{recipe['backbone']['name']}**. Press **Run** to draw it again."]
+    if recipe.get("keep_rows"):
+        lines.append(f"Its top {recipe['keep_rows']} rows were kept from another picture: *Kept "
+                     "Rows* holds them.")
+    if recipe.get("heads") and recipe["backbone"]["name"] != BUNDLED:
+        lines.append("Its draft heads were a file of their own: choose it in *Load Draft Heads*.")
+    if lost:
+        lines.append(f"No node has a widget for: {', '.join(lost)}.")
+    return "\n\n".join([*lines, "---", *map(in_chinese, lines)])
+
+
+# Graphs, as ComfyUI saves them
+
+
+def node_of(graph: Mapping, kind: str) -> dict:
+    return next(node for node in graph["nodes"] if node["type"] == kind)
+
+
+def fill(node: dict, **values: object) -> None:
+    """Set widgets by name."""
+    named = node["widgets_values_named"]
+    if unknown := set(values) - set(named):
+        raise KeyError(f"{node['type']} has no widget {unknown}")
+    named.update(values)
+    node["widgets_values"] = list(named.values())
+
+
+def remove(graph: dict, gone: Mapping) -> None:
+    """Remove a node and its links."""
+    graph["nodes"] = [node for node in graph["nodes"] if node is not gone]
+    dead = {link[0] for link in graph["links"] if gone["id"] in (link[1], link[3])}
+    graph["links"] = [link for link in graph["links"] if link[0] not in dead]
+    for node in graph["nodes"]:
+        for slot in node["inputs"]:
+            slot["link"] = None if slot.get("link") in dead else slot.get("link")
+        for slot in node["outputs"]:
+            slot["links"] = [link for link in slot["links"] or [] if link not in dead]
+
+
+def link_method(graph: dict, kind: str) -> dict:
+    """Add a node that sets the method, and link it."""
+    node = add(graph, copy.deepcopy(template()[kind]))
+    connect(graph, node_of(graph, LOADER), "backbone", node, "backbone")
+    connect(graph, node, "method", node_of(graph, SAMPLER), "method")
+    return node
+
+
+def add(graph: dict, node: dict) -> dict:
+    """Add a node below the others on the left."""
+    node["id"] = graph["last_node_id"] = graph["last_node_id"] + 1
+    loader = node_of(graph, LOADER)
+    left = [other for other in graph["nodes"] if other["pos"][0] <= loader["pos"][0]]
+    node["pos"] = [loader["pos"][0],
+                   max(other["pos"][1] + other["size"][1] for other in left) + GAP]
+    node["order"] = len(graph["nodes"])
+    graph["nodes"].append(node)
+    return node
+
+
+def connect(graph: dict, source: dict, output: str, target: dict, name: str) -> None:
+    number = graph["last_link_id"] = graph["last_link_id"] + 1
+    slot = next(n for n, out in enumerate(source["outputs"]) if out["name"] == output)
+    into = next(n for n, input_ in enumerate(target["inputs"]) if input_["name"] == name)
+    source["outputs"][slot]["links"] = [*(source["outputs"][slot]["links"] or []), number]
+    target["inputs"][into]["link"] = number
+    graph["links"].append([number, source["id"], slot, target["id"], into,
+                           source["outputs"][slot]["type"]])

@@ -1,0 +1,331 @@
+"""Turn engine events into messages of the live preview (protocol version 1, read by `web/`).
+
+A Preview receives events and sends plain dicts. Rows are first painted with one colour per code,
+and decoded when there is time. Messages take at most BUDGET of the run's time; kept rows, shown
+once at the start, do not count. Messages beyond the budget are merged into later ones. Knows no
+host.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from PIL import Image
+
+from ..backbones.base import Backbone
+from ..engine.events import Event, Pass, RowsDone, Started
+from ..engine.methods import Method
+from ..engine.plan import Plan
+from ..model.grid import Grid
+from ..weights.out_of_memory import empty_caches, is_out_of_memory
+from .guarantees import guarantee
+from .palette import palette
+from .pieces import Piece
+from .pixels import pixels, repeat_last_row
+from .recipe import to_bytes
+
+VERSION = 1
+# The share of the run's seconds that all messages may take. Only this thread's CPU time counts, so
+# that a busy machine does not stop the preview.
+BUDGET = 0.03
+PASSES, REFINING = 0.4, 0.5  # shares of BUDGET for pass messages and for decoding rows
+KEPT_SECONDS = 0.5  # kept rows are shown decoded if that takes at most this long
+ACCEPTED, REPAIRED, DRAFT, COMMITTED, UNTOUCHED = (ord(letter) for letter in "ardc.")
+
+
+class CellMarks:
+    """The state of every cell, and which cells changed since the last message.
+
+    tokens and final [B, R, C + 1]: final cells of rows that are not finished yet.
+    """
+
+    def __init__(self, pictures: int, grid: Grid) -> None:
+        # An extra column collects the forced row ends, which are not cells.
+        shape = (pictures, grid.rows, grid.columns + 1)
+        self.letters = np.full(shape, UNTOUCHED, np.uint8)
+        self.tokens, self.final = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        self.columns = grid.columns
+        self.pending: list[Pass] = []  # read only when a message is sent
+
+    def note(self, event: Pass) -> None:
+        if event.stage != "prefill":
+            self.pending.append(event)
+
+    def to_message(self) -> dict:
+        """`first` and `marks` of a message; `first` is a single number if all pictures agree."""
+        first, last = self._settle() if self.pending else np.zeros((2, len(self.letters)), int)
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        marks = [row[a:b].tobytes().decode("ascii")
+                 for row, a, b in zip(cells, first, last, strict=True)]
+        first = first.tolist()
+        return {"first": first[0] if len(set(first)) == 1 else first, "marks": marks}
+
+    def whole(self) -> dict:
+        """`first` and `marks` of a message with every cell, for viewers who missed the others."""
+        cells = self.letters[:, :, :-1].reshape(len(self.letters), -1)
+        return {"first": 0, "marks": [row.tobytes().decode("ascii") for row in cells]}
+
+    def _settle(self) -> tuple[np.ndarray, np.ndarray]:
+        """Apply the pending passes; return first and end [B] of the raster cells they changed."""
+        every = np.arange(len(self.letters))[:, None]
+        rasters = []
+        for event in self.pending:
+            y, x = event.cells.cpu().numpy().transpose(2, 0, 1)  # [B, n] each
+            letters, current = letters_of(event).cpu().numpy(), self.letters[every, y, x]
+            already_judged = (letters == COMMITTED) & np.isin(current, (ACCEPTED, REPAIRED))
+            self.letters[every, y, x] = np.where(already_judged, current, letters)
+            if event.stage == "verify":  # elsewhere an accepted token may still change
+                self.tokens[every, y, x] = event.tokens.cpu().numpy()
+                self.final[every, y, x] |= np.isin(letters, (ACCEPTED, COMMITTED))
+            rasters.append(y * self.columns + np.minimum(x, self.columns - 1))
+        self.pending = []
+        raster = np.concatenate(rasters, 1)
+        return raster.min(1), raster.max(1) + 1
+
+
+def letters_of(event: Pass) -> torch.Tensor:
+    """int64 [B, n]: a rejected token was repaired; in a sliding window it is still a draft."""
+    if event.accepted is None:
+        return torch.full_like(event.tokens, COMMITTED)
+    rejected = DRAFT if event.stage == "verify" else REPAIRED
+    letters = torch.where(event.accepted, ACCEPTED, rejected)
+    letters[:, : event.n_context] = COMMITTED
+    return letters
+
+
+class Preview:
+    """The preview of a run on a panel. Call it with every event, then call `finish` or `cancel`.
+
+    If memory runs out, the run continues and rows use plain colours. If it runs out again, the
+    preview is cancelled.
+    """
+
+    def __init__(self, backbone: Backbone, method: Method, send: Callable[[dict], None], *,
+                 label: str, pictures: int = 1, node: str | None = None, panel: int = 0,
+                 keep: torch.Tensor | None = None, keep_rows: int = 0,
+                 notes: Sequence[str] = ()) -> None:
+        """method: resolved. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept.
+
+        notes: sentences about this run to show beside the picture.
+        """
+        grid = backbone.grid
+        self.backbone, self.method, self.label, self.grid = backbone, method, label, grid
+        self.palette = palette(backbone)
+        self.decode_seconds = self.palette.seconds * pictures
+        self.marks, self.pictures, self.notes = CellMarks(pictures, grid), pictures, list(notes)
+        self.words: list[list[Piece]] = []  # of each picture's prompt, if a host shows them
+        self.tokens = np.zeros((pictures, grid.rows, grid.columns), np.int64)
+        if keep is not None:
+            self.tokens[:, :keep_rows] = keep[:, :keep_rows].cpu().numpy()
+        self.first_row, self.row, self.shown, self.refined = keep_rows, keep_rows, 0, 0
+        self.seconds, self.spent, self.over = 0.0, 0.0, False
+        self.last: Pass | None = None
+        envelope = {"version": VERSION, "node": node, "run": str(uuid.uuid4()), "panel": panel}
+        self.send = lambda kind, **fields: send({**envelope, "kind": kind, **fields})
+
+    def __call__(self, event: Event, seconds: float) -> None:
+        """Process an event. seconds: the run's own time so far."""
+        if self.over:
+            return
+        begin = time.thread_time()
+        self.seconds = seconds
+        with self._spared():
+            self._take(event)
+        if not isinstance(event, Started):
+            self.spent += time.thread_time() - begin
+
+    @contextmanager
+    def _spared(self) -> Iterator[None]:
+        """If memory runs out, stop using the decoder; if it runs out again, cancel the preview."""
+        try:
+            yield
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            empty_caches()
+            if self.decode_seconds == math.inf:
+                self.cancel("failed")
+            self.decode_seconds = math.inf
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._start(event.plan)
+        elif isinstance(event, Pass):
+            self.marks.note(event)
+            self.last = event
+            if self._left(PASSES) > 0:
+                self._tell_pass(event)
+                self._tell_cells()
+        elif isinstance(event, RowsDone):
+            self.tokens[:, event.first : event.last] = event.tokens.cpu().numpy()
+            self.row = max(self.row, event.last)
+            if self.row > self.shown and self._left() > 0:
+                self._paint()
+
+    def _left(self, share: float = 1.0) -> float:
+        """Seconds left of a share of the budget."""
+        return share * BUDGET * self.seconds - self.spent
+
+    def _start(self, plan: Plan) -> None:
+        width, height = self.backbone.size
+        self.send("started", label=self.label, rows=self.grid.rows, columns=self.grid.columns,
+                  width=width, height=height, pictures=self.pictures, method=self.method.name,
+                  verdict=self._verdict(None), passes=plan.passes, passes_max=plan.passes_max,
+                  ar_passes=plan.ar_passes, first_row=self.first_row, notes=self.notes,
+                  **({"words": self.words} if self.words else {}))
+        if self.first_row:
+            self._show_kept()
+
+    def _show_kept(self) -> None:
+        """Show the kept rows, decoded if that is quick, so that they look as in their picture."""
+        if self._moves_weights or self.decode_seconds > KEPT_SECONDS:
+            strips = self.looked_up(0, self.first_row)
+        else:
+            strips = self.decoded(0, self.first_row)
+            self.refined = self.first_row
+        self._send_rows(0, strips, refined=self.refined > 0, kept=True)
+
+    def _verdict(self, identical: float | None) -> str:
+        return guarantee(self.method, self.backbone, identical)
+
+    def _tell_pass(self, event: Pass) -> None:
+        self.send("pass", stage=event.stage, round=event.round, **self._pace(),
+                  acceptance=self._acceptance(event), row=self.row, **self.marks.to_message())
+
+    def _acceptance(self, event: Pass) -> float | None:
+        """The share of unchanged drafts, as the run's statistics count it; None without drafts."""
+        if event.unchanged is None:
+            return None
+        are_cells = event.cells[:, event.n_context :, 1] < self.grid.columns  # no forced row ends
+        unchanged = event.unchanged[:, event.n_context :][are_cells].float()
+        return unchanged.mean().item() if unchanged.numel() else None
+
+    def _tell_cells(self) -> None:
+        """Paint the final cells of unfinished rows, if any lies below the first of these rows."""
+        final = self.marks.final[:, self.row :, :-1]
+        reach = np.flatnonzero(final.any((0, 2)))
+        if not reach.size or reach[-1] == 0:
+            return
+        last = self.row + int(reach[-1]) + 1
+        colours = self.palette.colours[self.marks.tokens[:, self.row : last, :-1]]
+        opaque = np.where(final[:, : last - self.row, :, None], 255, 0).astype(np.uint8)
+        strips = self.enlarged(np.concatenate((colours, opaque), -1))
+        self.send("cells", first=self.row, last=last,
+                  top=self.row * (self.backbone.size[1] // self.grid.rows),
+                  strips=[png(strip) for strip in strips])
+
+    def _pace(self) -> dict:
+        """The number of the current pass, and the speed."""
+        tokens = (self.row - self.first_row) * self.grid.columns * self.pictures
+        return {"index": self.last.index if self.last else 0, "seconds": self.seconds,
+                "tokens_per_second": tokens / max(self.seconds, 1e-9)}
+
+    # Rows of pixels
+
+    @property
+    def _moves_weights(self) -> bool:
+        """Whether decoding during a run moves weights to the device and back (offload)."""
+        return self.backbone.turns is not None
+
+    def _paint(self) -> None:
+        """Show the final rows, decoded if the budget allows it, else in plain colours."""
+        if self._moves_weights or self.decode_seconds > REFINING * self._left():
+            return self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        begin = time.thread_time()
+        first = max(0, self.refined - 1)  # the row below it was unknown before
+        strips = self.decoded(first, self.row)
+        self.decode_seconds = time.thread_time() - begin
+        self.refined = self.row
+        return self._send_rows(first, strips, refined=True)
+
+    def looked_up(self, first: int, last: int) -> np.ndarray:
+        """Rows first..last-1 as uint8 [B, h, W, 3], every cell in its code's colour."""
+        return self.enlarged(self.palette.colours[self.tokens[:, first:last]])
+
+    def enlarged(self, cells: np.ndarray) -> np.ndarray:
+        """Enlarge cells [B, rows, C, channels] to pixels [B, h, W, channels]."""
+        width, height = self.backbone.size
+        tall = cells.repeat(height // self.grid.rows, axis=1)
+        return tall.repeat(width // self.grid.columns, axis=2)
+
+    def decoded(self, first: int, last: int) -> np.ndarray:
+        """The same, decoded; the decoder's input repeats the last final row below it."""
+        tokens = repeat_last_row(torch.from_numpy(self.tokens), last)
+        whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
+        return self._cut(whole, first, last)
+
+    def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
+        tall = pixels.shape[1] // self.grid.rows
+        return pixels[:, first * tall : last * tall]
+
+    def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
+        tall = self.backbone.size[1] // self.grid.rows
+        last = first + strips.shape[1] // tall
+        self.shown = max(self.shown, last)
+        self.send("rows", first=first, last=last, top=first * tall,
+                  strips=[png(strip) for strip in strips], **self._pace(), **flags)
+
+    # Ends
+
+    def finish(self, stats: Mapping, pictures: torch.Tensor | None = None,
+               identical: float | None = None) -> None:
+        """Paint the remaining rows, or the finished pictures [B, H, W, 3], and send the statistics.
+
+        identical: share of tokens equal to AR's, None if it was not measured.
+        """
+        if self.over:
+            return
+        if self.last is not None and self.marks.pending:
+            self._tell_pass(self.last)
+        if pictures is not None:
+            self._send_rows(0, to_bytes(pictures), refined=True)
+        elif self.shown < self.row:
+            self._send_rows(self.shown, self.looked_up(self.shown, self.row), refined=False)
+        means = stats["acceptance"].values()
+        self.over = True
+        self.send("finished", passes=stats["passes"], ar_passes=stats["ar_passes"],
+                  step_acceleration=stats["step_acceleration"],
+                  seconds=stats["seconds"]["total"],
+                  tokens_per_second=stats["tokens_per_second"],
+                  acceptance=sum(means) / len(means) if means else None,
+                  verdict=self._verdict(identical), identical=identical)
+
+    def refine(self, within: float = math.inf) -> None:
+        """Show all final rows decoded, if that is expected to take at most `within` seconds.
+
+        The run may continue afterwards.
+        """
+        if self.over or self.decode_seconds > within:
+            return
+        with self._spared():
+            if self.last is not None and self.marks.pending:
+                self._tell_pass(self.last)
+            if self.row:
+                self._send_rows(0, self.decoded(0, self.row), refined=True)
+                self.refined = self.row
+
+    def pause(self) -> None:
+        """Show all final rows decoded and end the preview as paused."""
+        self.refine()
+        self.cancel("paused")
+
+    def cancel(self, reason: str) -> None:
+        """End an unfinished preview. reason: "interrupted", "paused" or "failed"."""
+        if not self.over:
+            self.over = True
+            self.send("cancelled", reason=reason)
+
+
+def png(pixels: np.ndarray) -> str:
+    """Encode uint8 [h, W, 3 or 4] as a PNG in base64, with fast compression."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", compress_level=1)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,0 +1,396 @@
+"""The recipe inside every PNG: the settings that made the picture, and its tokens.
+
+A PNG has three text chunks: `ssd_recipe`, JSON with `version` 2; `parameters`, a line that other
+tools read; and `workflow`, which ComfyUI opens (without it ComfyUI would parse `parameters`).
+Tokens are stored as {"shape": [R, C], "data": base64}; data is little-endian int32 in raster order,
+the bytes that `tokens_sha256` hashes. Files are not trusted: everything that is read is checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import struct
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from io import BytesIO
+from pathlib import Path
+from typing import TypeGuard
+
+import numpy as np
+import torch
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
+from ..engine.heads import DraftHeads
+from ..engine.methods import METHODS, Method
+from ..errors import SSDError, first_line
+from ..files import atomic_write
+from ..model.knobs import LARGEST
+from ..model.noise import VERSION as NOISE_VERSION
+from ..model.sampling import NUMERICS, Sampling
+from ..unicode import is_unicode
+from ..weights.figures import stored_dtype
+from ..weights.memory import WEIGHT_BYTES
+from .comfyui_workflow import workflow_of
+from .words import Words, drawn_words, recorded
+
+VERSION = 2
+CHUNK = "ssd_recipe"
+OLDER_DTYPE = "fp32"  # of recipes without a dtype
+MAX_CHARACTERS = 1 << 20  # an Emu3 recipe, 90 x 90 tokens, has about 45,000
+MAX_SIDE = 1024
+UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error,
+              Image.DecompressionBombError)
+
+
+# Writing
+
+
+def make_recipe(backbone: Backbone, heads: DraftHeads | None, method: Method,
+                sampling: Sampling, tokens: torch.Tensor, stats: Mapping, *, index: int,
+                prompt: str, negative: str | None = None, keep_rows: int = 0,
+                drawn: Words | None = None) -> dict:
+    """The recipe of picture `index` of a run; tokens [R, C] are that picture's.
+
+    drawn: the words it was drawn from; None: the typed ones.
+    """
+    from .. import __version__
+
+    known = settings(backbone, heads, method, sampling, index=index, prompt=prompt,
+                     negative=negative, keep_rows=keep_rows, drawn=drawn)
+    del known["numerics"]  # has no meaning any more
+    return {
+        **known,
+        "tokens": pack(tokens), "versions": {"ssd": __version__, "torch": torch.__version__},
+        "passes": stats["passes"], "seconds": dict(stats["seconds"])}
+
+
+def settings(backbone: Backbone, heads: DraftHeads | None, method: Method, sampling: Sampling, *,
+             index: int, prompt: str, negative: str | None = None, keep_rows: int = 0,
+             drawn: Words | None = None) -> dict:
+    """The part of a recipe that is known before the run and determines the picture."""
+    typed = Words(prompt, negative)
+    return {
+        "version": VERSION,
+        "backbone": {"name": backbone.name, "sha256": backbone.sha256},
+        "dtype": stored_dtype(backbone),
+        "heads": heads.sha256 if heads else None,
+        "method": method.name, "knobs": asdict(method.resolve(backbone.preset)),
+        "prompt": prompt, "negative": negative, **recorded(typed, drawn or typed),
+        **asdict(resolve_sampling(sampling, backbone.preset)),
+        "seed": sampling.seeds(index + 1)[-1], "noise_version": NOISE_VERSION,
+        "size": list(backbone.size), "keep_rows": keep_rows}
+
+
+def save_png(path: Path, picture: torch.Tensor, recipe: dict | None,
+             extra: Mapping[str, str] | None = None) -> None:
+    """Write `png_bytes` of a picture to a file, completely or not at all (SSDError)."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(png_bytes(picture, recipe, extra))
+
+
+def png_bytes(picture: torch.Tensor, recipe: dict | None,
+              extra: Mapping[str, str] | None = None) -> bytes:
+    """Picture [H, W, 3] float 0..1 as a PNG with its recipe, if any.
+
+    extra: further text chunks; None: a workflow for ComfyUI is added.
+    """
+    pixels, info, file = to_bytes(picture), PngInfo(), BytesIO()
+    if recipe is not None:
+        recipe = {**recipe, "pixels_sha256": pixels_sha256(pixels)}
+        info.add_text("parameters", parameters(recipe))
+        info.add_text(CHUNK, json.dumps(recipe))
+        if extra is None:
+            info.add_text("workflow", json.dumps(workflow_of(recipe), separators=(",", ":")))
+    for key, text in (extra or {}).items():
+        info.add_text(key, text)
+    Image.fromarray(pixels).save(file, format="PNG", pnginfo=info)
+    return file.getvalue()
+
+
+def parameters(recipe: Mapping) -> str:
+    """The recipe in the text format of Automatic1111's web UI, which many tools show."""
+    width, height = recipe["size"]
+    knobs = " ".join(f"{name}={value}" for name, value in recipe["knobs"].items())
+    settings = {
+        "Steps": recipe["passes"], "Sampler": f"{recipe['method']} {knobs}".strip(),
+        "CFG scale": recipe["cfg"], "Seed": recipe["seed"], "Size": f"{width}x{height}",
+        "Model hash": recipe["backbone"]["sha256"][:10], "Model": recipe["backbone"]["name"],
+        "Temperature": recipe["temperature"], "Top K": recipe["top_k"], "Top P": recipe["top_p"],
+        "Min P": recipe["min_p"], **drawn_as(recipe),
+        "Version": f"ssd {recipe['versions']['ssd']}"}
+    negative = f"\nNegative prompt: {recipe['negative']}" if recipe["negative"] else ""
+    line = ", ".join(f"{key}: {value}" for key, value in settings.items())
+    return f"{recipe['prompt']}{negative}\n{line}"
+
+
+def drawn_as(recipe: Mapping) -> dict[str, str]:
+    """The expanded prompts that the picture was drawn from, quoted because of their commas."""
+    words = drawn_words(recipe)
+    return {key: json.dumps(text, ensure_ascii=False)
+            for key, text in (("Expanded prompt", words.prompt),
+                              ("Expanded negative prompt", words.negative))
+            if "prompt_expanded" in recipe and text}
+
+
+def to_bytes(picture: torch.Tensor) -> np.ndarray:
+    """[H, W, 3] float 0..1 -> uint8."""
+    return (picture.detach().cpu().float() * 255).round().clamp(0, 255).byte().numpy()
+
+
+def pixels_sha256(pixels: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
+
+
+# Tokens
+
+
+def raster_bytes(tokens: torch.Tensor) -> bytes:
+    """Tokens [R, C] as little-endian int32 in raster order."""
+    return tokens.cpu().numpy().astype("<i4").tobytes()
+
+
+def tokens_sha256(tokens: torch.Tensor) -> str:
+    """SHA-256 of one picture's tokens [R, C], the same on every machine."""
+    return hashlib.sha256(raster_bytes(tokens)).hexdigest()
+
+
+def pack(tokens: torch.Tensor) -> dict:
+    data = base64.b64encode(raster_bytes(tokens)).decode("ascii")
+    return {"shape": list(tokens.shape), "data": data}
+
+
+def recipe_tokens(recipe: Mapping) -> torch.Tensor:
+    """Tokens [R, C] int64 of a recipe; ValueError if they are malformed."""
+    packed = recipe.get("tokens")
+    shape, text = (packed.get("shape"), packed.get("data")) if is_mapping(packed) else (None, None)
+    if not (isinstance(shape, list) and len(shape) == 2
+            and all(is_int(side) and 1 <= side <= MAX_SIDE for side in shape)):
+        raise ValueError("tokens have no shape")
+    if not is_text(text):
+        raise ValueError("tokens have no data")
+    data = base64.b64decode(text, validate=True)
+    if len(data) != 4 * shape[0] * shape[1]:
+        raise ValueError("tokens do not fill their shape")
+    tokens = torch.from_numpy(np.frombuffer(data, "<i4").astype(np.int64)).view(*shape)
+    if tokens.min() < 0:
+        raise ValueError("tokens are negative")
+    return tokens
+
+
+# Reading
+
+
+def read_recipe(path: Path) -> dict:
+    """The checked recipe inside a PNG; SSDError if there is none or it is invalid."""
+    with opened(path) as image:
+        recipe = recipe_of(path, image)
+    if recipe is None:
+        raise SSDError(f"{path}: this PNG has no settings in it: it comes from another program, "
+                       "or was saved without them")
+    return recipe
+
+
+def tokens_from_png(path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
+    """Tokens [1, R, C] of a PNG for this backbone, and a phrase about their source.
+
+    They are read from the recipe if it names this backbone and the pixels are unchanged; otherwise
+    the picture is encoded. Raises SSDError for a picture of another size; it is never resized.
+    """
+    with opened(path) as image:
+        recipe = recipe_of(path, image)
+        if image.size not in backbone.sizes:
+            legal = ", ".join(f"{width}x{height}" for width, height in backbone.sizes)
+            raise SSDError(f"{path}: the picture has {image.width}x{image.height} pixels, "
+                           f"{backbone.name} takes {legal}: resize it first")
+        pixels = np.array(image.convert("RGB"))
+    reason = reason_to_encode(recipe, backbone, pixels)
+    if recipe is not None and reason is None:
+        return fitting(path, recipe_tokens(recipe), backbone)[None], "tokens from its recipe"
+    picture = torch.from_numpy(pixels).float() / 255
+    return backbone.encode(picture[None].to(backbone.device)).cpu(), f"encoded: {reason}"
+
+
+def reason_to_encode(recipe: Mapping | None, backbone: Backbone, pixels: np.ndarray) -> str | None:
+    """Why the recipe's tokens do not represent these pixels; None if they do."""
+    if recipe is None:
+        return "it carries no recipe"
+    if recipe["backbone"]["sha256"] != backbone.sha256:
+        return f"its recipe is of another backbone ({recipe['backbone']['name'][:40]!r})"
+    if recipe.get("pixels_sha256") != pixels_sha256(pixels):
+        return "it was changed since its recipe was written"
+    return None
+
+
+def fitting(path: Path, tokens: torch.Tensor, backbone: Backbone) -> torch.Tensor:
+    grid = backbone.grid
+    if tuple(tokens.shape) != (grid.rows, grid.columns) or tokens.max() >= backbone.codes:
+        raise damaged(path, f"tokens do not fit {backbone.name}")
+    return tokens
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Image.Image]:
+    """Open a PNG; only its header is read. Read errors, also of the block, become SSDError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path, formats=["PNG"]) as image:
+                yield image
+    except FileNotFoundError as error:
+        raise SSDError(f"{path}: no such file") from error
+    except UNREADABLE as error:
+        raise SSDError(f"{path}: not a whole PNG picture ({type(error).__name__}): "
+                       "give a PNG that other programs open") from error
+
+
+def recipe_of(path: Path, image: Image.Image) -> dict | None:
+    text = image.info.get(CHUNK)
+    if text is None:
+        return None
+    if len(text) > MAX_CHARACTERS:
+        raise damaged(path, f"{len(text):,} characters long")
+    try:
+        recipe = checked(path, json.loads(text, parse_constant=refuse_constant))
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
+        raise damaged(path, first_line(error, 80)) from error
+    return recipe
+
+
+def checked(path: Path, recipe: object) -> dict:
+    """A recipe with all keys. Raises ValueError or TypeError if it is damaged, SSDError if it has
+    another version.
+    """
+    if not isinstance(recipe, dict):
+        raise ValueError("not an object")
+    require_version(path, recipe)
+    # some recipes of this version lack min_p, dtype and numerics
+    recipe = {"min_p": 0.0, "dtype": OLDER_DTYPE, "numerics": NUMERICS[0], **recipe}
+    check(recipe)
+    return recipe
+
+
+def damaged(path: Path, what: str) -> SSDError:
+    return SSDError(f"{path}: its recipe is damaged ({what}): "
+                    "use another picture, or save this one again without metadata")
+
+
+def refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def require_version(path: Path, recipe: Mapping) -> None:
+    """Raise SSDError if the recipe or its noise field has another version than this program."""
+    for key, own in (("version", VERSION), ("noise_version", NOISE_VERSION)):
+        version = recipe.get(key)
+        if not is_int(version) or version != own:
+            raise SSDError(f"{path}: its recipe has {key} {str(version)[:20]}, this program reads "
+                           f"{own}: use the program that drew it, or save the picture without "
+                           "metadata")
+
+
+def sampling_of(recipe: Mapping) -> Sampling:
+    """The sampling of a checked recipe, which reproduces its tokens."""
+    return Sampling(**{f.name: recipe[f.name] for f in fields(Sampling) if f.name in recipe})
+
+
+def other_dtype(recipe: Mapping, backbone: Backbone) -> str | None:
+    """A note if a recipe's picture was drawn with these weights in another dtype."""
+    drawn, here = recipe["dtype"], stored_dtype(backbone)
+    if recipe["backbone"]["sha256"] != backbone.sha256 or drawn == here:
+        return None
+    return (f"the picture was drawn in {drawn}, {backbone.name} is loaded in {here}: it may come "
+            f"out different; load it with dtype {drawn} for the same picture")
+
+
+def check(recipe: Mapping) -> None:
+    """Raise ValueError unless every field has the right type and range.
+
+    Readers of a recipe rely on this check. FIELDS are required, OPTIONAL fields may be missing.
+    """
+    for key, kind in FIELDS.items():
+        require(recipe, key, kind)
+    for key, kind in OPTIONAL.items():
+        if key in recipe:
+            require(recipe, key, kind)
+    for key in ("name", "sha256"):
+        require(recipe["backbone"], key, is_text)
+    try:
+        sampling_of(recipe)
+        method_of(recipe)
+    except SSDError as error:
+        raise ValueError(str(error)) from error
+    rows = len(recipe_tokens(recipe))
+    for key, most in (("keep_rows", rows - 1), ("stopped_rows", rows)):
+        if recipe.get(key, 0) > most:
+            raise ValueError(f"{key} {recipe[key]}: must lie in 0 .. {most}")
+
+
+def method_of(recipe: Mapping) -> Method:
+    """The recipe's method with its knobs; knobs that the method lacks are ignored.
+
+    Raises SSDError for an unknown method or an illegal knob.
+    """
+    kind = METHODS.get(recipe["method"])
+    if kind is None:
+        raise SSDError(f"method {recipe['method']!r}: choose one of {', '.join(METHODS)}")
+    return kind(**{f.name: recipe["knobs"][f.name] for f in fields(kind)
+                   if f.name in recipe["knobs"]})
+
+
+def require(mapping: Mapping, key: str, kind: Callable[[object], bool]) -> None:
+    if key not in mapping or not kind(mapping[key]):
+        raise ValueError(f"{key} is missing or of the wrong kind")
+
+
+def is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_count(value: object) -> bool:
+    return is_int(value) and 0 <= value <= LARGEST
+
+
+def is_set(value: object) -> bool:
+    return value is not None
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether it is text that can be encoded, without half a surrogate pair."""
+    return isinstance(value, str) and is_unicode(value)
+
+
+def is_text_or_none(value: object) -> bool:
+    return value is None or is_text(value)
+
+
+def is_dtype(value: object) -> bool:
+    return isinstance(value, str) and value in WEIGHT_BYTES
+
+
+def is_mapping(value: object) -> TypeGuard[dict]:
+    return isinstance(value, dict)
+
+
+def is_size(value: object) -> bool:
+    return (isinstance(value, list) and len(value) == 2
+            and all(is_int(side) and 1 <= side <= LARGEST for side in value))
+
+
+FIELDS: dict[str, Callable[[object], bool]] = {
+    "backbone": is_mapping, "dtype": is_dtype, "heads": is_text_or_none, "method": is_text,
+    "knobs": is_mapping, "prompt": is_text, "negative": is_text_or_none, "size": is_size,
+    "keep_rows": is_count, "tokens": is_mapping,
+    **dict.fromkeys(("seed", "cfg", "temperature", "top_k", "top_p", "min_p", "noise_version"),
+                    is_set)}
+OPTIONAL: dict[str, Callable[[object], bool]] = {
+    "passes": is_count, "seconds": is_mapping, "versions": is_mapping, "stopped_rows": is_count,
+    "pixels_sha256": is_text, "prompt_expanded": is_text, "negative_expanded": is_text_or_none}

@@ -1,0 +1,170 @@
+"""The task of drawing prompts as PNGs with recipes, by any method.
+
+Picture n of a run has the run's seed + n and is the same in any batch. Knows no host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...engine.choice import Machine
+from ...engine.choice import at_once as cheapest_batch
+from ...engine.decode import generate
+from ...engine.events import finished
+from ...engine.heads import DraftHeads
+from ...engine.methods import AR, Exact, Method
+from ...engine.methods.paced import Paced
+from ...model.sampling import Sampling
+from ...output.pixels import pixels
+from ...output.recipe import make_recipe, png_bytes, read_recipe
+from ...output.words import Words
+from ..request import Request
+from .task import Exists, LoadedModels, batches
+
+MOST_AT_ONCE = 8
+EITHER = (AR.name, Exact.name)
+
+
+@dataclass(frozen=True)
+class RenderItem:
+    """Picture `number` of a run: its prompt, and its PNG's name relative to the folder.
+
+    drawn: the words it is drawn from; None: the typed ones.
+    """
+
+    number: int
+    prompt: str
+    file: str
+    drawn: Words | None = None
+
+
+@dataclass(frozen=True)
+class RenderSettings:
+    """The settings that all pictures of a run share; sampling has picture 0's seed.
+
+    window: of `exact` on the machine that hands out tasks; no picture depends on it. either: AR and
+    `exact` may both draw pictures of a folder, because theirs are the same.
+    """
+
+    method: Method
+    sampling: Sampling
+    negative: str | None = None
+    window: int | None = None
+    either: bool = False
+
+    @property
+    def drawn_by(self) -> Method:
+        """The method with its window."""
+        if isinstance(self.method, Exact) and self.method.window is None:
+            return replace(self.method, window=self.window)
+        return self.method
+
+    def words(self, picture: RenderItem) -> Words:
+        """The words a picture is drawn from."""
+        return picture.drawn or Words(picture.prompt, self.negative)
+
+    def heads(self, loaded: LoadedModels) -> DraftHeads | None:
+        return loaded.heads if self.method.uses_heads else None
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """Pictures that are drawn together."""
+
+    name: str
+    pictures: tuple[RenderItem, ...]
+    how: RenderSettings
+
+    @property
+    def count(self) -> int:
+        return len(self.pictures)
+
+    def left(self, exists: Exists) -> DrawTask | None:
+        pictures = tuple(picture for picture in self.pictures if not exists(picture.file))
+        return replace(self, pictures=pictures) if pictures else None
+
+    def run(self, loaded: LoadedModels) -> dict[str, bytes]:
+        return {file: png for part in together(self.pictures, self.how)
+                for file, png in draw(part, self.how, loaded)}
+
+
+def draw_tasks(pictures: Sequence[RenderItem], how: RenderSettings, batch: int) -> list[DrawTask]:
+    """All pictures in batches; equal arguments give equal tasks in every process."""
+    parts = (tuple(pictures[i] for i in part) for part in batches(len(pictures), batch))
+    return [DrawTask(part[0].file, part, how) for part in parts]
+
+
+def together(pictures: Sequence[RenderItem], how: RenderSettings) -> list[list[RenderItem]]:
+    """The pictures in groups that can be drawn as a batch.
+
+    Their numbers are consecutive, as the seeds of a batch are, and the negative prompt is the same.
+    """
+    runs: list[list[RenderItem]] = []
+    for picture in pictures:
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.number + 1 == picture.number and (
+                how.words(last).negative == how.words(picture).negative):
+            runs[-1].append(picture)
+        else:
+            runs.append([picture])
+    return runs
+
+
+def draw(pictures: Sequence[RenderItem], how: RenderSettings,
+         loaded: LoadedModels) -> Iterator[tuple[str, bytes]]:
+    """File name and PNG of each picture, drawn as a batch."""
+    backbone, heads = loaded.backbone, how.heads(loaded)
+    sampling = how.sampling.offset_seed(pictures[0].number)
+    drawn_from = [how.words(picture) for picture in pictures]
+    done = finished(generate(backbone, [words.prompt for words in drawn_from], how.drawn_by, heads,
+                             sampling, drawn_from[0].negative))
+    decoded = pixels(backbone, done.tokens)
+    for index, (picture, image) in enumerate(zip(pictures, decoded, strict=True)):
+        recipe = make_recipe(backbone, heads, how.method, sampling, done.tokens[index], done.stats,
+                             index=index, prompt=picture.prompt, negative=how.negative,
+                             drawn=picture.drawn)
+        yield picture.file, png_bytes(image, recipe)
+
+
+def at_once(how: RenderSettings, prompt: str, loaded: LoadedModels, free: int | None) -> int:
+    """The number of pictures in a batch: MOST_AT_ONCE, or fewer if free memory (bytes) is short."""
+    pictures = MOST_AT_ONCE
+    while free is not None and pictures > 1 and Request(
+            loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
+            pictures=pictures).bytes_needed > free:
+        pictures //= 2
+    return pictures
+
+
+def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple[RenderSettings,
+                                                                                 int]:
+    """The settings with which this machine draws soonest, and a batch size out of `sizes`.
+
+    first: the request for one of the pictures. Without measurements it is the last size.
+    """
+    named = first.named or not first.fall_back
+    machine = Machine.of(first.sized, first.heads, first.branches)
+    fastest = cheapest_batch(machine, first.asked, sizes, named)
+    how = replace(how, either=isinstance(first.asked, Exact) and not named)
+    if fastest is None:
+        return how, sizes[-1]
+    chosen, window = fastest.choice.method, getattr(fastest.choice.method, "window", None)
+    if isinstance(first.asked, Exact):
+        by_ar = isinstance(chosen, AR)
+        how = replace(how, method=AR() if by_ar else first.asked, window=window)
+    return how, fastest.pictures
+
+
+def as_begun(how: RenderSettings, asked: Method, pictures: Sequence[RenderItem],
+             folder: Path) -> RenderSettings:
+    """The settings with the window that a stopped run chose, since pictures depend on it."""
+    paths = (folder / picture.file for picture in pictures)
+    begun = next((path for path in paths if path.exists()), None)
+    if begun is None or not isinstance(asked, Paced) or asked.size is not None:
+        return how
+    recipe = read_recipe(begun)
+    if recipe["method"] != how.method.name or not isinstance(how.method, Paced):
+        return how
+    return replace(how, method=how.method.sized(recipe["knobs"].get(how.method.paced)))

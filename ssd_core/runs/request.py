@@ -1,0 +1,397 @@
+"""A run as every host requests it (`Request`), and its outcome (`Result`). Knows no host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+
+from ..backbones.base import Backbone
+from ..backbones.presets import resolve_sampling
+from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
+from ..engine.decode import PreparedRun, check_needs, check_size, plan, prepare
+from ..engine.events import Event, Finished, Pass, Rows
+from ..engine.heads import DraftHeads
+from ..engine.methods import AR, Method
+from ..engine.pace import note_pace, pace_of
+from ..engine.plan import Plan
+from ..engine.usual import note
+from ..errors import SSDError
+from ..model.grid import Grid
+from ..model.knobs import typed
+from ..model.sampling import Sampling
+from ..output import labels
+from ..output.guarantees import guarantee, guarantee_text, identical_share
+from ..output.knobs import check_pictures
+from ..output.pixels import pixels
+from ..output.preview import Preview
+from ..output.recipe import make_recipe, method_of, other_dtype, recipe_tokens, sampling_of
+from ..output.unknown import misplaced_in, unknown_in, word_notes
+from ..output.words import Words, drawn_words, expansions, shared
+from ..postcards.expanded import Expanded
+from ..weights.figures import stored_dtype
+from ..weights.fit import run_bytes
+from .fallback import resolved_method
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A run. A host sets the fields; afterwards they hold the values that the run will use.
+
+    backbone: as loaded; `sized` has this run's size. method: resolved. heads: the draft heads, None
+    if the method uses none. sampling: with its cfg set. size: (width, height) in px, set. negative:
+    None if empty. keep: tokens [B or 1, R, C] whose first keep_rows rows are kept. fall_back: see
+    `resolved_method`; its note is in `note`. named: the user chose this very method, as in a
+    comparison, so that no quicker one replaces it; implied if fall_back is False. device: where it
+    will draw, if the backbone is elsewhere now. threads: their exact number; None: the quickest.
+    choice: what was chosen for this machine, and its cost. alone: whether the pictures are done
+    sooner one after the other (`parts`). asked: the method before any choice. drawn_before: a line
+    about the picture that a recipe draws again, for `notes`. expand: whether the backbone completes
+    the prompt, picture i by seed + i. open: names of additions to omit. fixed: the words to draw,
+    for all pictures or for each, whatever `expand` is: those of the parent for a picture that is
+    kept, varied or drawn again; () if there are none.
+
+    Raises SSDError if size, method and heads do not fit together; `check` checks the other fields.
+    """
+
+    backbone: Backbone
+    heads: DraftHeads | None
+    method: Method
+    sampling: Sampling
+    prompt: str
+    negative: str | None = None
+    size: tuple[int, int] | None = None
+    pictures: int = 1
+    keep: torch.Tensor | None = None
+    keep_rows: int = 0
+    fall_back: bool = True
+    named: bool = False
+    device: torch.device | None = None
+    threads: int | None = None
+    drawn_before: str | None = None
+    expand: bool = False
+    open: tuple[str, ...] = ()
+    fixed: tuple[Words, ...] = ()
+    note: str | None = field(default=None, init=False)
+    choice: Choice = field(init=False)
+    alone: bool = field(default=False, init=False)
+    asked: Method = field(init=False)
+    grid: Grid = field(init=False)
+
+    def __post_init__(self) -> None:
+        backbone = self.backbone.resized(check_size(self.size))
+        method, note = resolved_method(self.method, backbone.preset, self.heads is not None,
+                                       self.fall_back)
+        heads = self.heads if method.uses_heads else None
+        check_needs(method, backbone, heads)
+        self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
+                     sampling=resolve_sampling(self.sampling, backbone.preset),
+                     negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
+        self._choose(backbone, method)
+
+    def _choose(self, backbone: Backbone, method: Method) -> None:
+        """Choose the window, or AR in place of `exact`, that takes least time on this machine."""
+        choice, rows = Choice(method), self.keep_rows
+        legal = self.pictures > 0 and isinstance(rows, int) and 0 <= rows < self.grid.rows
+        if legal:
+            machine = Machine.of(backbone, self.heads, self.branches, rows, self.device)
+            named = self.named or not self.fall_back
+            choice = chosen(machine, method, self.pictures, named)
+            if self.pictures > 1:
+                self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
+        place = (self.device or backbone.device).type
+        self._settle(choice=choice, asked=method,
+                     method=filled(choice.method, self.grid, place),
+                     heads=self.heads if choice.method.uses_heads else None,
+                     note=self.note or choice.note)
+
+    def _settle(self, **known: object) -> None:
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_recipe(cls, recipe: Mapping, backbone: Backbone, heads: DraftHeads | None,
+                  device: torch.device | None = None) -> Request:
+        """The request that draws the picture of a checked recipe again.
+
+        device: see `Request`. A window that an older recipe left open becomes the device's default.
+        Raises SSDError if backbone or heads are not those of the recipe.
+        """
+        for what, loaded, wanted in (
+                ("backbone", backbone.sha256, recipe["backbone"]["sha256"]),
+                ("draft heads", heads and heads.sha256, recipe["heads"])):
+            if wanted not in (loaded, None):
+                raise SSDError(
+                    f"the recipe was made with {what} {wanted[:10]}, but {loaded[:10]} is loaded: "
+                    "load the recipe's own first" if loaded else
+                    f"the recipe was made with {what} {wanted[:10]}, and none are loaded: load the "
+                    "recipe's own first")
+        rows = recipe["keep_rows"]
+        heads = None if recipe["heads"] is None else heads
+        size = tuple(recipe["size"])
+        place = (device or backbone.device).type
+        method = filled(method_of(recipe), backbone.resized(size).grid, place)
+        return cls(backbone, heads, method, sampling_of(recipe), recipe["prompt"],
+                   recipe["negative"], size, keep_rows=rows,
+                   keep=recipe_tokens(recipe)[None] if rows else None, fall_back=False,
+                   device=device, drawn_before=other_dtype(recipe, backbone),
+                   fixed=(drawn_words(recipe),))
+
+    # The run
+
+    @property
+    def sized(self) -> Backbone:
+        """The backbone at this run's size.
+
+        Made anew on each access, because its tables must be on the current device of the weights.
+        """
+        return self.backbone.resized(self.size)
+
+    def check(self) -> None:
+        """Raise SSDError if the run cannot start; computes nothing."""
+        self.events().close()
+
+    def prepare(self) -> PreparedRun:
+        """Check and resolve the run; nothing is allocated. Raises SSDError."""
+        check_pictures(self.pictures)
+        drawn = self.words
+        run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
+                      self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
+                      threads=self.threads or self.choice.threads)
+        return replace(run, plan=replace(run.plan, choice=self.told or run.plan.choice))
+
+    def events(self) -> Generator[Event, None, None]:
+        """Run and yield events. Raises SSDError, if at all, before the run starts."""
+        return self.prepare().events()
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
+        """Run to the end. on_event is called with every event."""
+        result = Result(self)
+        for event in self.events():
+            on_event(event)
+            result.take(event)
+        return result
+
+    def parts(self) -> list[Request]:
+        """The requests that draw these pictures soonest: this one, or one per picture."""
+        legal = self.keep is None or len(self.keep) in (1, self.pictures)
+        if not self.alone or not legal:  # the run itself refuses an illegal keep
+            return [self]
+        tops = None if self.keep is None else self.keep.expand(self.pictures, -1, -1)
+        return [replace(self, method=self.asked, pictures=1, sampling=self.sampling.offset_seed(n),
+                        keep=None if tops is None else tops[n : n + 1],
+                        fixed=self.fixed[n : n + 1] if len(self.fixed) > 1 else self.fixed)
+                for n in range(self.pictures)]
+
+    def learn(self) -> None:
+        """Measure the pace on the current device of the weights for later requests, if unknown."""
+        pace_of(self.sized, self.pictures, self.branches, self.heads)
+
+    @property
+    def branches(self) -> int:
+        """2 with guidance."""
+        return 1 if self.sampling.cfg == 1 else 2
+
+    @property
+    def plan(self) -> Plan:
+        """The plan; its `choice` says what was chosen for this machine, and its cost."""
+        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        return replace(known, choice=self.told or known.choice)
+
+    @property
+    def told(self) -> str:
+        """A line with the choice for this machine and its cost; empty if unknown."""
+        if not self.alone:
+            return self.choice.text
+        return (f"{self.pictures} pictures one after the other, each "
+                f"{self.parts()[0].choice.text}")
+
+    @cached_property
+    def expansions(self) -> list[Expanded]:
+        """The expanded prompt of each picture; [] if nothing is expanded."""
+        if not self.expand or self.fixed:
+            return []
+        return expansions(self.backbone, self.prompt, self.negative, self.seeds, self.open)
+
+    @cached_property
+    def words(self) -> tuple[Words, ...]:
+        """The words of each picture; without guidance, none of the negations in the prompt."""
+        expanded = [Words(expansion.prompt, expansion.negative) for expansion in self.expansions]
+        drawn = expanded or self.fixed or (Words(self.prompt, self.negative),)
+        if self.sampling.cfg == 1 and not self.negative:
+            drawn = [replace(words, negative=None) for words in drawn]
+        return shared(drawn, max(1, self.pictures))
+
+    @property
+    def label(self) -> str:
+        return labels.label(self.method)
+
+    @property
+    def seeds(self) -> list[int]:
+        return self.sampling.seeds(self.pictures)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """All (width, height) in px that the backbone supports, this run's size first."""
+        return self.sized.sizes
+
+    @property
+    def unknown_words(self) -> list[str]:
+        """Words of both prompts that the backbone ignores."""
+        return unknown_in(self.backbone, self.texts)
+
+    @property
+    def misplaced_words(self) -> list[str]:
+        """Words of both prompts that the backbone knows only in other phrases."""
+        return misplaced_in(self.backbone, self.texts)
+
+    @property
+    def texts(self) -> list[str]:
+        """Prompt and negative prompt of the first picture, as drawn."""
+        return [self.words[0].prompt, self.words[0].negative or ""]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences to show the user beside the pictures."""
+        moved = self.expansions[0].notes if self.expansions else []
+        about_words = word_notes(self.backbone, self.texts)
+        return [note for note in (self.note, self.drawn_before, *moved, *about_words) if note]
+
+    @property
+    def bytes_needed(self) -> int:
+        """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
+        run = self.prepare()
+        return run_bytes(run.backbone, self.pictures, self.branches > 1,
+                         self.method.widest_pass(self.grid), self.keep_rows,
+                         max(map(len, run.branches)), self.method.scratch(self.grid), self.device)
+
+    def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
+                notes: Sequence[str] = ()) -> Preview:
+        """A preview panel for the run; notes: sentences to show beside the pictures."""
+        return Preview(self.sized, self.method, send, label=self.label, node=node, panel=panel,
+                       pictures=self.pictures, keep=self.keep, keep_rows=self.keep_rows,
+                       notes=notes)
+
+    def recipe(self, index: int, tokens: torch.Tensor, stats: Mapping) -> dict:
+        """The recipe of picture `index` with tokens [R, C]."""
+        return make_recipe(self.sized, self.heads, self.recorded, self.sampling, tokens, stats,
+                           index=index, prompt=self.prompt, negative=self.negative,
+                           keep_rows=self.keep_rows, drawn=self.words[index])
+
+    @property
+    def recorded(self) -> Method:
+        """The method for recipes, without a chosen window if that changes no picture."""
+        same = type(self.method) is type(self.asked) and self.method.verdict == "identical"
+        return self.asked if same else self.method
+
+    # Equal requests draw equal pictures, even if different objects hold the weights
+
+    @cached_property
+    def _identity(self) -> tuple:
+        tokens_from_png = None if self.keep is None else self.keep[:, : self.keep_rows].tolist()
+        return (self.backbone.sha256, stored_dtype(self.backbone), self.heads and self.heads.sha256,
+                self.recorded, self.sampling, self.words, self.size, self.pictures,
+                self.keep_rows, str(tokens_from_png))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both draw the same pictures by the same method."""
+        return isinstance(other, Request) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
+@dataclass
+class Result:
+    """The outcome of a run so far. Call `take` with every event; read it at any time.
+
+    Passes and pace of a finished run are recorded for later plans.
+
+    rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
+    share: of tokens equal to AR's, None if AR did not run too (see `compare_with_ar`).
+    """
+
+    request: Request
+    rows: int = field(init=False)
+    passes: int = 0
+    seconds: float = 0.0
+    stats: Mapping | None = None
+    share: float | None = None
+    _final: list[Rows] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.request.keep_rows  # the first Rows event includes them
+
+    def take(self, event: Event, seconds: float | None = None) -> None:
+        """Process an event. seconds: the run's own time so far, if known."""
+        if seconds is not None:
+            self.seconds = seconds
+        if isinstance(event, Pass):
+            self.passes = event.index
+        elif isinstance(event, Rows):
+            self.rows = event.last
+            self._final.append(event)
+        elif isinstance(event, Finished):
+            self.stats = event.stats
+            self._final = [Rows(0, self.rows, event.tokens)]
+            note(self.request.sized, self.request.method, self.request.heads is not None,
+                 self.request.sampling, event.stats, self.request.keep_rows)
+            note_pace(self.request.sized, self.request.method, self.request.heads is not None,
+                      self.request.sampling, self.request.pictures, event.stats)
+
+    @property
+    def tokens(self) -> torch.Tensor:
+        """[B, R, C] int64 on the CPU; zeros in rows that are not final."""
+        grid = self.request.grid
+        tokens = torch.zeros(self.request.pictures, grid.rows, grid.columns, dtype=torch.long)
+        for rows in self._final:
+            tokens[:, rows.first : rows.last] = rows.tokens.cpu()
+        return tokens
+
+    @property
+    def finished(self) -> bool:
+        return self.stats is not None
+
+    @property
+    def measured(self) -> Mapping:
+        """The statistics of a finished run."""
+        assert self.stats is not None
+        return self.stats
+
+    @property
+    def stopped_rows(self) -> int | None:
+        """The final rows of a stopped run, 0 if it finished none; None if the run finished."""
+        if self.finished:
+            return None
+        return self.rows if self.rows > self.request.keep_rows else 0
+
+    def pictures(self) -> Iterator[torch.Tensor]:
+        """The pictures, [H, W, 3] float 0..1 on the CPU, decoded one after the other."""
+        return pixels(self.request.sized, self.tokens)
+
+    def recipes(self) -> list[dict]:
+        """One recipe per picture; those of a stopped run state how many rows were final."""
+        stats = self.stats or {"passes": self.passes, "seconds": {"total": self.seconds}}
+        stopped = {} if self.finished else {"stopped_rows": self.rows}
+        return [{**self.request.recipe(index, tokens, stats), **stopped}
+                for index, tokens in enumerate(self.tokens)]
+
+    @property
+    def verdict(self) -> str:
+        """The guarantee of the pictures, as a word of docs/contract.md."""
+        return guarantee(self.request.method, self.request.sized, self.share)
+
+    @property
+    def claim(self) -> str:
+        """The same as a sentence."""
+        return guarantee_text(self.request.method, self.request.sized, self.share)
+
+
+def compare_with_ar(results: Sequence[Result]) -> None:
+    """Set every result's share of tokens equal to AR's; None if AR is not among them."""
+    baseline = next((result.tokens for result in results
+                     if isinstance(result.request.method, AR)), None)
+    for result in results:
+        result.share = None if baseline is None else identical_share(result.tokens, baseline)

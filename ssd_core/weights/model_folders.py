@@ -1,0 +1,95 @@
+"""Search model folders for backbones and draft heads. Only headers are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from ..backbones import postcard
+from ..engine.heads import FORMAT as HEADS_FORMAT
+from .load import BACKBONE_FILE, HEADS_FILE, backbones_in
+
+
+def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
+    """(name, a file, family) of each backbone in a folder and its subfolders."""
+    for folder in folders_below(root):
+        backbones = _backbones_in(folder, stamp(folder))
+        for path, family in backbones:
+            alone = folder != root and len(backbones) == 1
+            # postcard files with a name of their own are listed by it
+            own_name = family == postcard.FAMILY and path.name != BACKBONE_FILE
+            shown = path.parent if alone and not own_name else path
+            yield shown.relative_to(root).as_posix(), path, family
+
+
+@cache
+def _backbones_in(folder: Path, _stamp: tuple) -> list[tuple[Path, str]]:
+    return backbones_in(folder)
+
+
+def heads_files_below(root: Path) -> Iterator[tuple[str, Path]]:
+    """(name, file) of each file in a heads folder that may hold draft heads."""
+    for folder in folders_below(root):
+        for path in visible(folder):
+            if path.suffix == ".safetensors" and path.is_file():
+                inside = path.name == HEADS_FILE and folder != root
+                yield (folder if inside else path).relative_to(root).as_posix(), path
+
+
+def folders_below(root: Path) -> Iterator[Path]:
+    """`root` and all folders below it, except hidden ones and links back up."""
+    for folder, inner, _ in os.walk(root, followlinks=True):
+        inner[:] = sorted(name for name in inner if not name.startswith(".")
+                          and not leads_up(Path(folder, name)))
+        yield Path(folder)
+
+
+def leads_up(folder: Path) -> bool:
+    """Whether a link points to a folder that contains it."""
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
+
+
+def visible(folder: Path) -> list[Path]:
+    """Entries of a folder that are not hidden; none if it cannot be read."""
+    try:
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
+def stamp(folder: Path) -> tuple:
+    """A key that changes whenever a file in the folder changes."""
+    try:
+        with os.scandir(folder) as entries:
+            files = [entry for entry in entries if entry.is_file()]
+        return tuple(sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files))
+    except OSError:  # deleted since it was listed
+        return ()
+
+
+# Headers
+
+
+def is_heads(path: Path) -> bool:
+    return metadata_of(path).get("format") == HEADS_FORMAT
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file; empty if it is not one."""
+    try:
+        return _metadata(path, os.stat(path).st_mtime_ns)
+    except OSError:  # deleted since it was listed
+        return {}
+
+
+@cache
+def _metadata(path: Path, _changed: int) -> dict[str, str]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError):
+        return {}

@@ -1,0 +1,270 @@
+"""Find backbones and draft heads in model folders, with the same names in every host.
+
+A backbone's name is its path below the model folder, without the file name if the folder has only
+one model. ComfyUI saves these names in workflows. Only headers are read.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..backbones import BACKBONES, postcard
+from ..backbones.reading.checkpoint import ENDINGS
+from ..errors import SSDError
+from ..files import ASSETS
+from .catalogue import BACKBONES_FOLDER, CATALOGUE
+from .load import HEADS_FILE, family_of, find_backbone, is_twofold
+from .missing import how_to_get, missing_files
+from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
+
+HEADS_FOLDER = "ssd_heads"
+AUTO, BUNDLED, NONE = "auto", "bundled", "none"
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A local backbone; `path` is what `load_backbone` takes.
+
+    heads: draft heads stored with it or under its name, None if there are none; whether they fit is
+    known only after it is loaded. why_not: a line on why it cannot be read; empty if it can.
+    """
+
+    name: str
+    family: str
+    path: Path
+    heads: Path | None = None
+    licence: str = ""
+    why_not: str = ""
+
+    @property
+    def readable(self) -> bool:
+        return not self.why_not
+
+    @property
+    def file(self) -> Path:
+        """One of its files, or the folder if it has two dtypes; SSDError if it is not readable."""
+        if not self.path.is_dir() or is_twofold(self.path):
+            return self.path
+        return find_backbone(self.path)[0].files[0]
+
+
+@dataclass(frozen=True)
+class LocalHeads:
+    """Draft heads in a heads folder; `backbone` and `sha256` identify their backbone."""
+
+    name: str
+    path: Path
+    backbone: str
+    sha256: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} [{self.backbone}]"
+
+
+class ModelRegistry:
+    """Backbones and draft heads in a host's folders; on equal names the first folder wins.
+
+    command: returns the command that downloads the known backbone of a name.
+    """
+
+    def __init__(self, backbone_folders: Iterable[str | Path], heads_folders: Iterable[str | Path],
+                 command: Callable[[str], str]) -> None:
+        self.backbone_folders = [Path(folder).expanduser() for folder in backbone_folders]
+        self.heads_folders = [Path(folder).expanduser() for folder in heads_folders]
+        self.command = command
+
+    @classmethod
+    def below(cls, models_dir: str | Path) -> ModelRegistry:
+        """The shelf of a single models folder, without ComfyUI."""
+        folder = Path(models_dir).expanduser()
+        return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
+                   lambda name: (f"python -m ssd_core download {name} --models-dir "
+                                 f"{shlex.quote(str(models_dir))}"))
+
+    # Backbones
+
+    def backbones(self) -> dict[str, LocalModel]:
+        """Every readable backbone by name, bundled ones first."""
+        result: dict[str, LocalModel] = {}
+        for root in self.backbone_folders:
+            for name, path, family in backbones_below(root):
+                result.setdefault(name, self._found(name, family, path))
+        return {**bundled(), **result}
+
+    def unread(self) -> list[LocalModel]:
+        """All other entries of the backbone folders, with the reason why each cannot be read."""
+        read = [backbone.path for backbone in self.backbones().values()]
+        entries = [entry for root in self.backbone_folders for entry in visible(root)
+                   if entry.is_dir() or entry.suffix in ENDINGS]
+        return [LocalModel(entry.name, "", entry, why_not=family_of(entry)[1]) for entry in entries
+                if not any(entry in (path, *path.parents) for path in read)]
+
+    def choices(self) -> list[str]:
+        """Names to choose from: local backbones, then known ones that can be downloaded."""
+        return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
+
+    def named(self, name: str) -> LocalModel:
+        """The backbone with this name, or at this path to a file or folder.
+
+        Raises SSDError with the way to get it, or the names to choose from.
+        """
+        if name in (backbones := self.backbones()):
+            return backbones[name]
+        folder = self.folder_of(name)
+        lacking = name in CATALOGUE and missing_files(CATALOGUE[name], folder)
+        path = folder if folder.exists() and not lacking else Path(name).expanduser()
+        if not name or not path.exists():
+            raise SSDError(self.how_to_get(name))
+        family, why_not = family_of(path)
+        return self._found(name, family, path, why_not)
+
+    def backbone_path(self, name: str) -> Path:
+        """The path for `load_backbone` of a name or path; raises SSDError as `named` does."""
+        return self.named(name).path
+
+    def folder_of(self, name: str) -> Path:
+        """The folder of a backbone, whether it exists or not."""
+        places = [folder / name for folder in self.backbone_folders]
+        return next((place for place in places if place.exists()), places[0])
+
+    def how_to_get(self, name: str) -> str:
+        """A line about a missing or damaged backbone, with the remedy."""
+        if damage := self.damage(name):
+            return damage
+        if name in CATALOGUE:
+            return how_to_get(CATALOGUE[name], self.folder_of(name), self.command(name))
+        return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
+                f"choose one of {', '.join(self.choices())}")
+
+    def damage(self, name: str) -> str | None:
+        """A line if a local backbone cannot be read; None if it is absent or lacks files."""
+        path = self.folder_of(name)
+        below = not Path(name).is_absolute() and not {"..", "."} & set(Path(name).parts)
+        if not name or not below or not path.exists() or (
+                name in CATALOGUE and missing_files(CATALOGUE[name], path)):
+            return None
+        why_not = family_of(path)[1]
+        return f"backbone {name!r} is here but cannot be read: {why_not}" if why_not else None
+
+    def _found(self, name: str, family: str, path: Path, why_not: str = "") -> LocalModel:
+        licence = next((CATALOGUE[part].licence.name for part in name.split("/")
+                        if part in CATALOGUE), "")
+        return LocalModel(name, family, path, self._own(path), licence, why_not)
+
+    # Draft heads
+
+    def heads(self) -> dict[str, LocalHeads]:
+        """The draft heads in the heads folders, by label (name and backbone)."""
+        result: dict[str, LocalHeads] = {}
+        for root in self.heads_folders:
+            for name, path in heads_files_below(root):
+                if is_heads(path):
+                    about = metadata_of(path)
+                    heads = LocalHeads(name, path, about.get("backbone", "unknown"),
+                                     about.get("backbone_sha256", ""))
+                    result.setdefault(heads.label, heads)
+        return dict(sorted(result.items()))
+
+    def unread_heads(self) -> list[Path]:
+        """Files in the heads folders that are not draft heads, or not of a readable version."""
+        return [path for root in self.heads_folders for _, path in heads_files_below(root)
+                if not is_heads(path)]
+
+    def heads_for(self, backbone: Path, selection: str | None = AUTO,
+                  sha256: str | None = None) -> Path | None:
+        """The file with draft heads for a backbone; None for no heads.
+
+        selection: auto (or None), bundled (must be beside the backbone), none, a name, a label or a
+        path; SSDError if not found. sha256: of the loaded backbone; with it `auto` returns only
+        heads made for this backbone. Before loading, `auto` only finds heads stored with the
+        backbone.
+        """
+        if selection in (AUTO, None):
+            return self._own(backbone) if sha256 is None else self._fitting(backbone, sha256)
+        if selection == NONE:
+            return None
+        return self._beside(backbone) if selection == BUNDLED else self._heads_named(str(selection))
+
+    def heads_mismatch(self, backbone: Path, sha256: str) -> str | None:
+        """A line if a backbone has draft heads but none of them fits, else None."""
+        if not (own := self._with(backbone)) or self._fitting(backbone, sha256):
+            return None
+        return (f"draft heads {own[0]} do not fit this backbone (made for another one, or "
+                "damaged): get or train them again, or choose none")
+
+    def _own(self, backbone: Path) -> Path | None:
+        return next(filter(is_heads, self._with(backbone)), None)
+
+    def _fitting(self, backbone: Path, sha256: str) -> Path | None:
+        paths = (*self._with(backbone), *(heads.path for heads in self.heads().values()))
+        return next((path for path in paths if is_heads(path)
+                     and metadata_of(path).get("backbone_sha256") == sha256), None)
+
+    def _with(self, backbone: Path) -> list[Path]:
+        """Files meant for this backbone: beside it, or in a heads folder under its name."""
+        inside = [backbone.relative_to(root) for root in self.backbone_folders
+                  if backbone.is_relative_to(root)]
+        names = [name for path in inside for name in (path.parent, stem(path)) if name != Path()]
+        own = [root / file for root in self.heads_folders for name in names
+               for file in (name / HEADS_FILE, name.with_name(f"{name.name}.safetensors"))]
+        return [path for path in (*beside(backbone), *own) if path.is_file()]
+
+    def _beside(self, backbone: Path) -> Path:
+        for path in beside(backbone):
+            if path.is_file():
+                return path
+        raise SSDError(f"no {HEADS_FILE} lies beside {backbone}: choose '{AUTO}', which works "
+                       f"without heads too, or heads from "
+                       f"{places(self.heads_folders)}")
+
+    def _heads_named(self, selection: str) -> Path:
+        named = [heads.path for label, heads in self.heads().items()
+                 if selection in (label, heads.name)]
+        other = [ASSETS / selection] if selection in BACKBONES else [Path(selection).expanduser()]
+        for path in (*named, *(root / selection for root in self.heads_folders), *other):
+            file = path / HEADS_FILE if path.is_dir() else path
+            if selection and file.is_file():
+                return file
+        raise SSDError(self.no_heads(selection))
+
+    def no_heads(self, selection: str) -> str:
+        """A line about draft heads that were not found."""
+        return (f"draft heads {selection!r} are not here: put them into "
+                f"{places(self.heads_folders)}, or choose one of "
+                f"{', '.join((AUTO, NONE, *self.heads()))}")
+
+
+def places(folders: Iterable[Path]) -> str:
+    return " or ".join(map(str, folders))
+
+
+def named(path: Path) -> str:
+    """A heads file as folder name and file name."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def bundled() -> dict[str, LocalModel]:
+    """The backbones that come with the program, by name; a folder may hold two dtypes of one."""
+    folders = {name: ASSETS / name for name in BACKBONES}
+    return {name: LocalModel(name, postcard.FAMILY, path, path / HEADS_FILE, "Apache-2.0")
+            for name, path in folders.items() if path.is_dir()}
+
+
+def stem(path: Path) -> Path:
+    """A path without the suffix of a weights file."""
+    return path.with_suffix("") if path.suffix in ENDINGS else path
+
+
+def beside(backbone: Path) -> list[Path]:
+    """Where heads of a backbone would be stored. backbone: a file, its folder or the parent."""
+    if not backbone.is_dir():
+        return [backbone.with_name(HEADS_FILE)]
+    try:
+        inner = find_backbone(backbone)[0].folder
+    except SSDError:
+        inner = backbone
+    return [folder / HEADS_FILE for folder in dict.fromkeys((backbone, inner))]
