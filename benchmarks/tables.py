@@ -1,9 +1,8 @@
 """Quality tables of methods on held-out captions: the paper's, run again, and all methods.
 
 Batches are stored below RUNS/tables (ssd_core/evaluate/shards.py), so that a stopped run resumes
-and
-tables share common rows. A table whose rows need other draft heads trains those missing in RUNS, on
-the pictures that `train self-distill` stored there. Every table is written to
+and tables share common rows. A table whose rows need other draft heads trains those missing in
+RUNS, on the pictures that `train self-distill` stored there. Every table is written to
 benchmarks/results/NAME.md and its rows to NAME.json; SHEETS also have pictures, and `methods` has
 plots. `run.py` is the command.
 """

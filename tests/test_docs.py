@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SKIPPED = {"node_modules", "__pycache__", "outputs", "runs"}
+SKIPPED, USERS = {"node_modules", "__pycache__"}, {"outputs", "runs"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(r"(?<![\w./*\\{}<>-])((?:[\w-]+/)*[\w-]+\.(?:md|py|mjs|js|css|html))\b(?!\()")
 OWN_TEXT = re.compile(r"(?<![\w./-])([A-Z]{3,}\.(?:md|txt)|memory\.\w+|(?:docs|benchmarks|tests|"
@@ -30,7 +30,7 @@ def files() -> frozenset[str]:
 
 def hidden(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    return any(p in SKIPPED or (p.startswith(".") and p != ".ci") for p in parts)
+    return parts[0] in USERS or any(p in SKIPPED or (p.startswith(".") and p != ".ci") for p in parts)
 
 
 def sources(*endings: str) -> list[Path]:

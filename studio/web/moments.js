@@ -1,7 +1,4 @@
-/**
- * The moments of a run by its messages. Pure; the server's films (output/replay.py) do the
- * same.
- */
+/** The moments of a run by its messages. Pure; as in the server's films (output/replay.py). */
 
 const [SHORTEST, LONGEST] = [3, 12]; // s of a film; in between it takes as long as the run did
 

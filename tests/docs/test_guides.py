@@ -43,7 +43,12 @@ WORDS = ("output/knob_words.py", """\
 """)
 NOT_OURS = shutil.ignore_patterns(
     ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "node_modules", "*.egg-info",
-    "outputs", "runs", "models", "build", "*.safetensors")
+    "build", "*.safetensors")
+USERS = {"outputs", "runs", "models"}  # what users make in the root
+
+
+def not_ours(folder: str, names: list[str]) -> set[str]:
+    return NOT_OURS(folder, names) | (USERS if Path(folder) == ROOT else set())
 
 
 def copy_of_the_tree(folder: Path) -> Path:
@@ -51,7 +56,7 @@ def copy_of_the_tree(folder: Path) -> Path:
 
     With what mypy knows of this tree, so that it reads again only what the guides change.
     """
-    shutil.copytree(ROOT, folder, ignore=NOT_OURS, dirs_exist_ok=True)
+    shutil.copytree(ROOT, folder, ignore=not_ours, dirs_exist_ok=True)
     if (types := ROOT / ".mypy_cache").exists():
         shutil.copytree(types, folder / types.name)
     for weights in (ROOT / "ssd_core" / "assets").rglob("*.safetensors"):
