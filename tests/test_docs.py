@@ -30,7 +30,8 @@ def files() -> frozenset[str]:
 
 def hidden(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    return parts[0] in USERS or any(p in SKIPPED or (p.startswith(".") and p != ".ci") for p in parts)
+    return parts[0] in USERS or any(
+        p in SKIPPED or (p.startswith(".") and p != ".ci") for p in parts)
 
 
 def sources(*endings: str) -> list[Path]:

@@ -1,7 +1,7 @@
 """Replay a run from its preview messages: the pictures at every moment. Knows no host.
 
 Nothing is decoded again: final cells have the pixels of the finished picture, even where the live
-preview had time for plain colours only. film.py writes the moments to a file.
+preview had time for plain colours only. animation.py writes the moments to a file.
 """
 
 from __future__ import annotations

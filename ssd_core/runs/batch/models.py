@@ -17,7 +17,7 @@ class ModelSpec:
 
     size: (width, height) in px; None: the backbone's own. prompts: folder on each machine for the
     features that a text model computes of prompts. Paths of models must lead to the same files on
-    every machine; a worker with other files is refused (ray_crew.py).
+    every machine; a worker with other files is refused (ray_workers.py).
     """
 
     backbone: str

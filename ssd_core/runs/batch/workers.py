@@ -1,4 +1,4 @@
-"""The interface to whatever runs tasks: this process, or other workers (ray_crew.py)."""
+"""The interface to whatever runs tasks: this process, or other workers (ray_workers.py)."""
 
 from __future__ import annotations
 
