@@ -16,7 +16,7 @@ from ..ssd_core.backbones.base import Backbone
 from ..ssd_core.engine.events import Event, Pass, Started
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.heatmap import AcceptanceCount
-from ..ssd_core.output.pieces import Piece, shown, told
+from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
 from ..ssd_core.runs.request import Request, Result, compare_with_ar
@@ -80,7 +80,7 @@ class NodeRun:
     @property
     def word_notes(self) -> list[str]:
         """Lines about the words that are drawn, if they differ from the typed ones."""
-        return told(self.typed, self.request.words, self.request.seeds)
+        return word_lines(self.typed, self.request.words, self.request.seeds)
 
     @property
     def words(self) -> list[list[Piece]]:

@@ -22,7 +22,7 @@ FILE = "threads.json"
 OWN, SPINNING, SLEEPING = "the user's own", "spinning", "sleeping"
 
 
-def kept() -> dict[str, dict[str, float]]:
+def stored_measurement() -> dict[str, dict[str, float]]:
     """Milliseconds of a pass with one and with all threads ("one", "all"), by how they waited."""
     folder = cache_folder()
     if folder is None:
@@ -46,7 +46,7 @@ def choose() -> str:
     """Set the policy if this program may; how the threads wait, of OWN, SPINNING and SLEEPING."""
     if VARIABLE in os.environ:
         return OWN
-    if "torch" in sys.modules or not should_sleep(kept()):
+    if "torch" in sys.modules or not should_sleep(stored_measurement()):
         return SPINNING
     os.environ[VARIABLE] = SLEEP
     return SLEEPING

@@ -17,6 +17,6 @@ def is_unicode(text: str) -> bool:
 def require_unicode(name: str, text: str) -> None:
     """Raise SSDError for a text that cannot be encoded, and name the first bad character."""
     if not is_unicode(text):
-        place = next(i for i, one in enumerate(text) if "\ud800" <= one <= "\udfff")
+        place = next(i for i, char in enumerate(text) if "\ud800" <= char <= "\udfff")
         raise SSDError(f"{name}: character {place + 1} is half of one (U+{ord(text[place]):04X}): "
                        "delete it, or type the whole character")

@@ -254,7 +254,7 @@ def test_parts_draw_the_same_pictures(paced, monkeypatch):
     monkeypatch.setattr(choice, "pace_of", lambda backbone, pictures, *_: batches(pictures))
     alone = request(paced, methods.Rolling(), pictures=3)
     assert alone.alone and alone.method == alone.parts()[0].method
-    assert alone.plan.choice == alone.told == (
+    assert alone.plan.choice == alone.choice_text == (
         f"3 pictures one after the other, each {alone.parts()[0].choice.text}")
     tokens = torch.cat([drawn(part).tokens for part in alone.parts()])
     assert torch.equal(tokens, drawn(alone).tokens)

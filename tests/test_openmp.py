@@ -68,7 +68,7 @@ def test_threads_sleep_only_where_spinning_was_measured_to_lose(measured, sleeps
 def test_an_unreadable_file_counts_as_no_measurement(tmp_path, monkeypatch, text):
     (tmp_path / openmp.FILE).write_text(text)
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
-    assert openmp.kept() == {}
+    assert openmp.stored_measurement() == {}
 
 
 def test_the_report_says_how_many_threads_and_why(monkeypatch):

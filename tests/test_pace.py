@@ -134,11 +134,11 @@ def test_all_threads_are_measured_later_if_others_computed_at_first(
     both = Pace({1: {1: 1.0}, 2: {1: 2.0}})
     monkeypatch.setattr(pace, "measured", lambda *_: both)
     assert pace.pace_of(backbone(), 1, 1) == both
-    assert openmp.kept() == {"spinning": {"one": 1.0, "all": 2.0}}
+    assert openmp.stored_measurement() == {"spinning": {"one": 1.0, "all": 2.0}}
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "file"))
     pace.keep_waiting(both, 2)  # cannot be written, which is no error
-    assert openmp.kept() == {}
+    assert openmp.stored_measurement() == {}
 
 
 def test_a_finished_run_tells_what_its_passes_took(record):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ssd_core.output.pieces import pieces, shown, told
+from ssd_core.output.pieces import pieces, shown, word_lines
 from ssd_core.output.words import Words
 from ssd_core.postcards.expansion import expand
 
@@ -27,13 +27,13 @@ def test_neighbours_are_joined():
 
 def test_a_batch_that_is_drawn_as_typed_has_nothing_to_show():
     typed = Words("a tent")
-    assert shown(typed, [typed, typed]) == told(typed, [typed, typed], [1, 2]) == []
+    assert shown(typed, [typed, typed]) == word_lines(typed, [typed, typed], [1, 2]) == []
     assert len(shown(typed, [typed, Words("a lone tent")])) == 2
 
 
 def test_lines_name_the_seeds_where_the_words_differ_and_the_negative_where_it_changed():
     typed = Words("a tent, no trees")
     same = [Words("a lone tent", "trees")] * 2
-    assert told(typed, same, [1, 2]) == ["drawn from: a lone tent", "negative prompt: trees"]
-    assert told(typed, [Words("a tent"), Words("a lone tent")], [1, 2]) == [
+    assert word_lines(typed, same, [1, 2]) == ["drawn from: a lone tent", "negative prompt: trees"]
+    assert word_lines(typed, [Words("a tent"), Words("a lone tent")], [1, 2]) == [
         "seed 1 is drawn from: a tent", "seed 2 is drawn from: a lone tent"]

@@ -78,8 +78,8 @@ def command(context: typer.Context, knobs: Knobs, drawing: SamplingOptions, pict
                          **keeping.options(backbone, typed, report)})
     print_notes(request, picture.strict_words)
     print_words(request, report)
-    if request.told:
-        note(request.told)
+    if request.choice_text:
+        note(request.choice_text)
     done = draw(request.parts(), paths)
     result = result_of(done, paths, done[0].request.method.name)
     report.print(summary(result))

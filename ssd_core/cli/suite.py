@@ -70,7 +70,7 @@ def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOpt
               "prompts": len(texts), "pictures": len(run.pictures), "drawn_now": made,
               "passes": mean(read_recipe(place.out / picture.file)["passes"]
                              for picture in run.pictures),
-              "folder": str(place.out / layout.given)}
+              "folder": str(place.out / layout.scored_folder)}
     report.print(summary(result))
     report.result(result)
 

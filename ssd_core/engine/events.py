@@ -45,8 +45,8 @@ class Pass(EventBase):
     bool: which tokens were accepted, None if the pass verified nothing (prefill, commit). The first
     `n_context` cells were final already and only fed again; their `accepted` is True.
 
-    stood [B, n] bool, or None like `accepted`: which tokens the verification left unchanged. In a
-    sliding window these may still change later, and `accepted` marks the final ones.
+    unchanged [B, n] bool, or None like `accepted`: which tokens the verification left unchanged. In
+    a sliding window these may still change later, and `accepted` marks the final ones.
     """
 
     index: int

@@ -302,5 +302,5 @@ def keep_waiting(pace: Pace, most: int) -> None:
     widths = [cells for cells in both[0] if cells in both[1]]
     single, all_ = (sum(each[cells] for cells in widths) for each in both)
     with suppress(SSDError, OSError), atomic_write(folder / openmp.FILE) as temporary:
-        temporary.write_text(json.dumps(
-            {**openmp.kept(), openmp.WAITING: {"one": single, "all": all_}}), encoding="utf-8")
+        measured = {**openmp.stored_measurement(), openmp.WAITING: {"one": single, "all": all_}}
+        temporary.write_text(json.dumps(measured), encoding="utf-8")

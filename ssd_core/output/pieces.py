@@ -33,7 +33,7 @@ def shown(typed: Words, words: Sequence[Words]) -> list[list[Piece]]:
     return [pieces(typed.prompt, drawn.prompt) for drawn in words]
 
 
-def told(typed: Words, words: Sequence[Words], seeds: Sequence[int]) -> list[str]:
+def word_lines(typed: Words, words: Sequence[Words], seeds: Sequence[int]) -> list[str]:
     """Lines with the prompts that are drawn; [] if they equal the typed ones."""
     if all(drawn == typed for drawn in words):
         return []

@@ -160,7 +160,7 @@ class Request:
         run = prepare(self.sized, [words.prompt for words in drawn], self.method, self.heads,
                       self.sampling, drawn[0].negative, keep=self.keep, keep_rows=self.keep_rows,
                       threads=self.threads or self.choice.threads)
-        return replace(run, plan=replace(run.plan, choice=self.told or run.plan.choice))
+        return replace(run, plan=replace(run.plan, choice=self.choice_text or run.plan.choice))
 
     def events(self) -> Generator[Event, None, None]:
         """Run and yield events. Raises SSDError, if at all, before the run starts."""
@@ -198,10 +198,10 @@ class Request:
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
-        return replace(known, choice=self.told or known.choice)
+        return replace(known, choice=self.choice_text or known.choice)
 
     @property
-    def told(self) -> str:
+    def choice_text(self) -> str:
         """A line with the choice for this machine and its cost; empty if unknown."""
         if not self.alone:
             return self.choice.text

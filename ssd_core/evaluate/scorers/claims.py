@@ -30,9 +30,9 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
     for pictures, prompts in gallery.batches(scoring.batch):
         pixels = np.stack([as_postcard(picture, gallery) for picture in pictures])
         features.append(classifier.features_of(torch.from_numpy(pixels)))
-        for one, prompt in zip(pixels, prompts, strict=True):
+        for picture_pixels, prompt in zip(pixels, prompts, strict=True):
             if claimed := claims(in_own_words(prompt)):
-                verdicts = check(one, claimed)
+                verdicts = check(picture_pixels, claimed)
                 out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
                 out["object_accuracy"] += objects(claimed, verdicts)
     measured = {name: values for name, values in out.items() if values}

@@ -35,8 +35,8 @@ class ScorerLayout:
     samples: default number of pictures per prompt; most: the scorer's maximum. read: reads and
     checks prompts from a file or folder; raises SSDError. picture(item, sample): path below the
     suite's folder. grid(item): path of all samples side by side; None if the scorer needs no grid.
-    texts(items): further files by path. given: the folder to pass to the scorer. square: whether
-    the scorer reads square pictures only.
+    texts(items): further files by path. scored_folder: the folder to pass to the scorer. square:
+    whether the scorer reads square pictures only.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ScorerLayout:
     picture: Callable[[Item, int], str]
     grid: Callable[[Item], str | None] = lambda item: None
     texts: Callable[[Sequence[Item]], Mapping[str, str]] = lambda items: {}
-    given: str = "."
+    scored_folder: str = "."
     square: bool = False
 
 

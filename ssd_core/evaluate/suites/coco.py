@@ -66,4 +66,4 @@ COCO = ScorerLayout(
     "coco", samples=1, most=1, read=read,
     picture=lambda item, sample: f"images/{item.name}.png",
     texts=lambda items: {"captions.json": json.dumps([item.prompt for item in items], indent=0)},
-    given="images")
+    scored_folder="images")

@@ -61,4 +61,4 @@ def checked_name(name: str, place: str) -> str:
 DPG = ScorerLayout(
     "dpg", samples=4, most=4, read=read,
     picture=lambda item, sample: f"samples/{item.name}/{sample:04d}.png",
-    grid=lambda item: f"images/{item.name}.png", given="images", square=True)
+    grid=lambda item: f"images/{item.name}.png", scored_folder="images", square=True)
