@@ -52,7 +52,7 @@ def test_a_picture_is_drawn_saved_and_offered_byte_for_byte(visitor, app):
     recipe = read_recipe(saved)
     assert (recipe["seed"], recipe["prompt"], recipe["method"]) == (7, PROMPT, "exact")
     assert tokens_of(saved).equal(solo(methods.Exact(), 7))
-    assert all(visitor.painted_rows())
+    assert visitor.is_painted()
     with visitor.page.expect_download() as download:
         visitor.page.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == saved.name

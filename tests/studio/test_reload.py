@@ -60,7 +60,7 @@ def test_a_run_goes_on_through_a_reload_and_is_shown_again(reloading, app):
         one.page.wait_for_selector("#stop:not([disabled])")
     one.until("done")
     assert f"instead of {SIDE * SIDE}" in one.figures()
-    assert len(app.pictures) == before + 2 and all(one.painted_rows())
+    assert len(app.pictures) == before + 2 and one.is_painted()
     one.page.reload()
     one.until("done")
     assert one.page.get_by_role("link", name="Download").is_visible()

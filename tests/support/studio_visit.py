@@ -247,6 +247,14 @@ class Visitor:
         """What stands below the picture on the stage."""
         return self.page.inner_text("#create-stage .ssd-figures")
 
+    def is_painted(self, stage: str = "create-stage", seconds: float = 30) -> bool:
+        """Whether all rows are painted; pixels are decoded after the last message has come."""
+        for _ in range(int(seconds * 20)):
+            if all(self.painted_rows(stage)):
+                return True
+            self.page.wait_for_timeout(50)
+        return False
+
     def painted_rows(self, stage: str = "create-stage") -> list[bool]:
         """Which of SIDE rows of the first canvas have a pixel that is not transparent."""
         return self.page.evaluate("""([stage, rows]) => {
