@@ -80,7 +80,7 @@ def files_of(folder: Path, labels: list[str],
 
 
 def print_results(report: Reporter, comparison: Comparison, files: dict[str, list[Path]],
-         sheet: Path) -> None:
+                  sheet: Path) -> None:
     """Report each method as `generate` does, then all of them in a table."""
     results = []
     for label, run in comparison.results.items():

@@ -47,9 +47,9 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     heads = None
     if any(method.uses_heads for method in methods):
         heads = local.heads_for(path, loading.heads, backbone.sha256)
-        if loading.heads is None and (heads_mismatch := local.heads_mismatch(path,
-                                                                             backbone.sha256)):
-            raise SSDError(heads_mismatch)  # a script must not silently get another speed
+        mismatch = local.heads_mismatch(path, backbone.sha256) if loading.heads is None else None
+        if mismatch:
+            raise SSDError(mismatch)  # a script must not silently get another speed
     models = ModelSpec(portable(path), portable(heads) if heads else None, loading.device,
                     loading.dtype, loading.offload, size)
     return LoadedModels(backbone, load_heads(heads, backbone) if heads else None), models

@@ -2,9 +2,8 @@
 
 A forward pass launches hundreds of small kernels; on a fast card the launches take longer than the
 computation. `EagerRunner` calls a function; `GraphRunner` captures and replays it. To be
-capturable, a
-function takes tensors of fixed shape, reads no number from the device, makes no tensor from the
-host's numbers, and otherwise reads and writes only buffers of the run.
+capturable, a function takes tensors of fixed shape, reads no number from the device, makes no
+tensor from the host's numbers, and otherwise reads and writes only buffers of the run.
 
 Graphs and their memory pool belong to one run. They are freed before pixels are decoded and when a
 run is cancelled.
