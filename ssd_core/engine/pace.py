@@ -175,6 +175,7 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
     with torch.inference_mode():
         state = DecodeState(backbone, prompts, pictures, sampling, heads, run=runner(backbone))
         with closing(state.run):
+            state.noise.hold()  # once a picture: no single pass may pay for it
             widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
                       if n <= state.slots]
             return timed(lambda cells: pass_ms(state, cells), widths, threads, limit)
