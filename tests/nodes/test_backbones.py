@@ -88,7 +88,7 @@ def test_known_backbones_are_listed_before_they_are_there(pack):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_what_is_not_here_says_how_to_get_it(pack, name, tmp_path):
     row = CATALOGUE[name]
-    line = pack.module("ssd_core.weights.missing").how_to_get(row, tmp_path / name, "it")
+    line = pack.module("ssd_core.weights.registry").download_hint(row, tmp_path / name, "it")
     assert "\n" not in line and row.licence.name in line and "is not here" in line
     for source in row.sources:
         wanted = {*source.files, *source.extras} - {"LICENSE*"}
