@@ -384,7 +384,7 @@ class Result:
         return guarantee(self.request.method, self.request.sized, self.share)
 
     @property
-    def claim(self) -> str:
+    def guarantee_text(self) -> str:
         """The same as a sentence."""
         return guarantee_text(self.request.method, self.request.sized, self.share)
 

@@ -72,7 +72,7 @@ def find_backbone(name_or_path: str | Path,
     opened = [attempt(model, root) for model in models_at(path)]
     checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
     matching = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
-               if family.claims(checkpoint)]
+               if family.matches(checkpoint)]
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -118,7 +118,7 @@ def backbones_in(folder: Path) -> list[tuple[Path, str]]:
     except SSDError:  # a folder that cannot be read
         return []
     return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
-            for family in FAMILIES if family.claims(model)]
+            for family in FAMILIES if family.matches(model)]
 
 
 def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
