@@ -140,7 +140,7 @@ def takes_groups(command: Callable) -> Callable:
     own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
            for p in plain.values() if p.name not in groups]
     flags = [as_parameter(f, group) for group in groups.values()
-             for f in sorted(fields(group), key=lambda f: f.kw_only)]  # as in its signature
+             for f in sorted(fields(group), key=lambda f: bool(f.kw_only))]  # as in its signature
     grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped

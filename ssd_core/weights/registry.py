@@ -105,13 +105,24 @@ class ModelRegistry:
         """Names to choose from: local backbones, then known ones that can be downloaded."""
         return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
 
+    def listed(self, name: str) -> LocalModel | None:
+        """The listed backbone of a name, or of its file's path below the folder; None if absent.
+
+        Saved workflows may name the file of a backbone that is alone in its folder.
+        """
+        backbones = self.backbones()
+        files = {backbone.path.relative_to(root).as_posix(): backbone
+                 for root in reversed(self.backbone_folders) for backbone in backbones.values()
+                 if backbone.path.is_relative_to(root)}
+        return {**files, **backbones}.get(name)
+
     def named(self, name: str) -> LocalModel:
         """The backbone with this name, or at this path to a file or folder.
 
         Raises SSDError with the way to get it, or the names to choose from.
         """
-        if name in (backbones := self.backbones()):
-            return backbones[name]
+        if model := self.listed(name):
+            return model
         folder = self.folder_of(name)
         whole = folder.exists() and not lacks_files(name, folder)
         path = folder if whole else Path(name).expanduser()
