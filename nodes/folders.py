@@ -53,8 +53,9 @@ def fingerprint(path: Path | None) -> str:
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
     models = shelf()
-    known = name is None or name in models.choices() or models.listed(name)
-    return None if known else models.how_to_get(name)
+    if name is None or name in models.choices() or models.listed(name):
+        return None
+    return models.how_to_get(name)
 
 
 def backbone_path(name: str) -> Path:
