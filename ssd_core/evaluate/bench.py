@@ -15,7 +15,7 @@ from functools import partial
 
 import torch
 
-from ..engine.events import Event, Finished
+from ..engine.events import Event
 from ..engine.methods import AR
 from ..runs.request import Request
 from ..runs.scheduling import Clock
@@ -49,11 +49,7 @@ class Entrant:
     def run(self, watch: Watch) -> Mapping:
         """Draw, and return the run's statistics."""
         request = replace(self.request, threads=torch.get_num_threads())  # those of the setting
-        for event in request.events():
-            watch(self.label, event)
-            if isinstance(event, Finished):
-                return dict(event.stats)
-        raise AssertionError("a run ends with Finished")
+        return request.run(partial(watch, self.label)).measured
 
 
 Timed = Sequence[tuple[Entrant, Sequence[Setting]]]

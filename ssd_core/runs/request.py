@@ -34,6 +34,7 @@ from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from .fallback import resolved_method
+from .scheduling import timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +169,7 @@ class Request:
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
         """Run to the end. on_event is called with every event."""
-        result = Result(self)
-        for event in self.events():
-            on_event(event)
-            result.take(event)
-        return result
+        return Result(self).run(on_event)
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one per picture."""
@@ -305,7 +302,9 @@ class Request:
 
 @dataclass
 class Result:
-    """The outcome of a run so far. Call `take` with every event; read it at any time.
+    """The outcome of a run so far, to be read at any time.
+
+    Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
 
     Passes and pace of a finished run are recorded for later plans.
 
@@ -323,6 +322,13 @@ class Result:
 
     def __post_init__(self) -> None:
         self.rows = self.request.keep_rows  # the first Rows event includes them
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
+        """Run the request to the end. on_event is called with every event that was processed."""
+        for seconds, event in timed(self.request.events()):
+            self.take(event, seconds)
+            on_event(event)
+        return self
 
     def take(self, event: Event, seconds: float | None = None) -> None:
         """Process an event. seconds: the run's own time so far, if known."""
