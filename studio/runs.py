@@ -29,9 +29,9 @@ from ssd_core.output.recipe import (
     tokens_from_png,
 )
 from ssd_core.output.words import Words, drawn_words, inherited, typed_words
-from ssd_core.runs.comparison import Comparison
+from ssd_core.runs.comparison import Comparison, compare_with_ar
 from ssd_core.runs.live import LiveRun
-from ssd_core.runs.request import Result, compare_with_ar
+from ssd_core.runs.request import Result
 
 from .drawn import Drawn, Saved, follow, not_saved, words_of
 from .history import Entry, History, require_picture

@@ -57,7 +57,7 @@ def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOpt
                               CanvasOptions(benchmark.negative, benchmark.size).pixels())
     first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "",
                     benchmark.negative, fall_back=knobs.method is None)
-    # No window is chosen for this machine: a benchmark's pictures are the same on every machine.
+    # The pace of this machine chooses no window: pictures depend on the type of device alone.
     how = RenderSettings(first.asked, first.sampling, first.negative)
     run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, benchmark.samples)
     texts = [item.prompt for item in run.record.items]

@@ -106,8 +106,8 @@ class Memory:
 
     @property
     def cells(self) -> int:
-        device = "cuda" if self.on_card else "cpu"
-        return self.method.widest_pass(self.figures.grid, device)
+        grid, device = self.figures.grid, "cuda" if self.on_card else "cpu"
+        return self.method.for_device(grid, device).widest_pass(grid)
 
     @property
     def pixels(self) -> int:
