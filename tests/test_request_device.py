@@ -44,6 +44,7 @@ def test_a_run_is_planned_for_the_device_that_will_draw(method):
 def test_a_recipe_draws_the_same_picture_on_another_type_of_device(method, drawn_on, restored_on):
     first = request(method, drawn_on).run()
     recipe = {**first.recipes()[0], "pixels_sha256": ""}
+    assert recipe["knobs"][method.paced] == method.for_device(BACKBONE.grid, drawn_on.type).size
     again = Request.of_recipe(recipe, BACKBONE, None, restored_on)
     assert again.method == first.request.method
     assert torch.equal(again.run().tokens, first.tokens)
