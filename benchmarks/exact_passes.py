@@ -47,19 +47,19 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
         for drafter in ("heads", "none", *(["row"] if heads.row is not None else [])):
             own = None if drafter == "none" else heads
             method = Exact(window, "row" if drafter == "row" else "heads")
-            key = key_of(method, backbone, own is not None, "cpu")
+            key = key_of(method, backbone, own is not None)
             passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
             print(key, statistics.mean(passes_by_key[key]), flush=True)
         for kind in OTHERS:
-            key = key_of(kind(window), backbone, False, "cpu")
+            key = key_of(kind(window), backbone, False)
             passes_by_key[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
     for method in (Wave(cells=cells) for cells in CELLS):
-        key = key_of(method, backbone, False, "cpu")
+        key = key_of(method, backbone, False)
         passes_by_key[key] = [n for _, n in drawn(backbone, method, None, captions)]
     for method in (Rolling(window=window, fewer=fewer)
                    for fewer, each in BUDGETS.items() for window in each):
         for own in (heads, None):
-            key = key_of(method, backbone, own is not None, "cpu")
+            key = key_of(method, backbone, own is not None)
             passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
     return passes_by_key
 
@@ -93,7 +93,8 @@ def table(passes_by_key: dict[str, list[int]], equal: dict[str, list[float]], ca
         *(f"| {key.removeprefix('exact/')} | {statistics.mean(n):.0f} | {min(n)} | {max(n)} |"
           for key, n in passes_by_key.items() if key.startswith("exact/")), "",
         "Tokens equal to AR's of the same seed and dtype, default window "
-        f"({Exact().width(backbone.grid, 'cpu')}), with heads, of the first captions:", "",
+        f"({Exact().for_device(backbone.grid, 'cpu').window}), with heads, of the first captions:",
+        "",
         "| dtype | pictures identical | mean share of tokens | least |", "|---|---|---|---|",
         *(f"| {dtype} | {sum(n == 1 for n in each)} of {len(each)} | {statistics.mean(each):.0%} | "
           f"{min(each):.0%} |" for dtype, each in equal.items()), "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -103,12 +102,14 @@ class Bars:
 
 def decode(result: Result, label: str) -> None:
     """Run its request to the end, with a progress bar and, if the terminal can show them, rows."""
-    bars, rows, begin = Bars(), RowsInTerminal(result.request), time.perf_counter()
+    bars, rows = Bars(), RowsInTerminal(result.request)
+
+    def show(event: Event) -> None:
+        bars(label, event)
+        rows(event)
+
     try:
-        for event in result.request.events():
-            bars(label, event)
-            result.take(event, time.perf_counter() - begin)
-            rows(event)
+        result.run(show)
     finally:
         bars.close()
 

@@ -305,7 +305,8 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
         return
     decoding = sum(stats["seconds"][stage] for stage in ("draft", "verify", "commit"))
     ar = isinstance(method, AR)
-    cells = 1 if ar else method.widest_pass(backbone.grid, backbone.device.type)
+    cells = 1 if ar else method.for_device(
+        backbone.grid, backbone.device.type).widest_pass(backbone.grid)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
     OWN.note(key_of(backbone, pictures, branches, heads), count, cells,

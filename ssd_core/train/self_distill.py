@@ -101,7 +101,8 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
         return recipe.batch
     free = place.free or ASSUMED_FREE
     guided, pictures = (recipe.cfg or backbone.preset.cfg) != 1, MOST_AT_ONCE
-    cells = METHODS[recipe.method].widest_pass(backbone.grid, place.device)
+    method = METHODS[recipe.method].for_device(backbone.grid, place.device)
+    cells = method.widest_pass(backbone.grid)
     while pictures > 1 and run_bytes(backbone, pictures, guided, cells) > free:
         pictures //= 2
     return pictures
