@@ -6,17 +6,20 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
+from ..backbones.estimates import Estimates
 from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
+from ..kept_files import cache_folder
 from ..output.unknown import require_known
 from ..runs.batch.models import ModelSpec, portable
 from ..runs.batch.task import LoadedModels
@@ -28,6 +31,12 @@ from ..weights.registry import ModelRegistry
 from .options import MODELS, Loading, Workers
 from .output import note
 from .rows import RowsInTerminal
+
+
+@cache
+def estimates() -> Estimates:
+    """What runs of all commands took, stored in the user's cache."""
+    return Estimates.stored_in(cache_folder())
 
 
 def load(loading: Loading, methods: Iterable[Method],
@@ -43,7 +52,7 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     local = shelf(loading.models_dir)
     path = local.backbone_path(loading.backbone)
     backbone = load_backbone(path, loading.device, loading.dtype, loading.offload,
-                             loading.graphs).resized(size)
+                             loading.graphs, estimates()).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
         heads = local.heads_for(path, loading.heads, backbone.sha256)

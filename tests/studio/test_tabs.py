@@ -19,9 +19,9 @@ from PIL import Image  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.base import Backbone  # noqa: E402
+from ssd_core.backbones.estimates import Pace  # noqa: E402
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen  # noqa: E402
 from ssd_core.engine.methods import METHODS  # noqa: E402
-from ssd_core.engine.pace import Pace  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
 from studio import runs  # noqa: E402
 from studio import seeds as seeds_module  # noqa: E402
