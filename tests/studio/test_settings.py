@@ -214,4 +214,4 @@ def test_a_hostile_recipe_is_refused(change):
 def test_a_recipe_cannot_set_what_is_no_knob_of_its_method():
     knobs = {**RECIPE["knobs"], "pictures": 64, "draft": "copy"}
     settings = from_recipe({**RECIPE, "knobs": knobs})
-    assert settings.pictures == 1 and settings.draft == "distribution"
+    assert settings.pictures == 1 and settings.knobs["draft"] == "distribution"
