@@ -119,7 +119,7 @@ class Controls:
     def _seed(self, t: gr.I18n, start: Settings) -> None:
         with gr.Row(elem_id="seed-row"):
             # Text, because browsers' numbers end at 2^53 and seeds at 2^64.
-            self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
+            self._add("seed", gr.Textbox(str(start.knobs["seed"]), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
             self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=60, scale=0)
             self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
