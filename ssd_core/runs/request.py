@@ -20,7 +20,7 @@ from ..engine.plan import Plan
 from ..engine.usual import note
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..model.knobs import typed
+from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..output import labels
 from ..output.guarantees import guarantee, guarantee_text
@@ -89,7 +89,8 @@ class Request:
         check_needs(method, backbone, heads)
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=resolve_sampling(self.sampling, backbone.preset),
-                     negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
+                     negative=self.negative or None,
+                     pictures=coerce("pictures", self.pictures, int))
         self._choose(backbone, method)
 
     def _choose(self, backbone: Backbone, method: Method) -> None:
