@@ -85,8 +85,8 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
             backbone.sha256):
-        used = method.for_device(backbone.grid, backbone.device.type)
-        key = key_of(used, backbone, heads)
+        sized = method.for_device(backbone.grid, backbone.device.type)
+        key = key_of(sized, backbone, heads)
         each = stats["passes_each"]
         OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
 

@@ -199,7 +199,7 @@ class Request:
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None,
-                     self.device and self.device.type)
+                     None if self.device is None else self.device.type)
         return replace(known, choice=self.choice_text or known.choice)
 
     @property
