@@ -22,10 +22,9 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.usual import key_of
 from ssd_core.evaluate.metrics import PROMPT_SEED
-from ssd_core.files import atomic_write
+from ssd_core.files import ASSETS, atomic_write
 from ssd_core.output.guarantees import identical_share
 from ssd_core.train.data import fresh_caption
-from ssd_core.weights.load import ASSETS
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)

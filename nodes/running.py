@@ -22,8 +22,8 @@ from ..ssd_core.output.words import Words
 from ..ssd_core.runs.comparison import compare_with_ar
 from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
-from ..ssd_core.weights.figures import figures_of
-from ..ssd_core.weights.memory import pixel_bytes
+from ..ssd_core.weights.figures import ModelSize
+from ..ssd_core.weights.memory import MemoryEstimate
 from . import errors, previews, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
@@ -252,4 +252,5 @@ def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -
 
 def pixel_room(module: Backbone, tokens: torch.Tensor) -> int:
     """Peak bytes of `images_of` for tokens [B, R, C], besides the codec's weights."""
-    return pixel_bytes(replace(figures_of(module), grid=Grid(*tokens.shape[1:])))
+    model = replace(ModelSize.of(module), grid=Grid(*tokens.shape[1:]))
+    return MemoryEstimate(model).pixels

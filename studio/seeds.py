@@ -77,8 +77,8 @@ class ParkedSeeds:
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._draw_top, loaded, wish, kept, part, start, held))
+        wishes = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
+        return [(wish.knobs["seed"], partial(self._draw_top, loaded, wish, kept, part, start, held))
                 for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:

@@ -24,7 +24,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.output.recipe import read_recipe, recipe_tokens
 from ssd_core.runs.live import LiveRun
-from ssd_core.weights import load
+from ssd_core.weights import find
 from studio import running
 from studio.downloads import Downloads
 from studio.history import History
@@ -133,7 +133,7 @@ def bundle(assets: Path) -> tuple[Backbone, DraftHeads]:
 
 def solo(method: Method, seed: int, **sampling: Any) -> torch.Tensor:
     """The tokens that a run of this prompt, method and seed draws without the app."""
-    backbone, heads = bundle(load.ASSETS)
+    backbone, heads = bundle(find.ASSETS)
     *_, finished = generate(backbone, PROMPT, method, heads, Sampling(seed=seed, **sampling))
     return finished.tokens[0]
 
