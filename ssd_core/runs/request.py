@@ -311,7 +311,6 @@ class Result:
     """The outcome of a run so far, to be read at any time.
 
     Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
-
     Passes and pace of a finished run are recorded for later plans.
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.
