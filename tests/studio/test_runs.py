@@ -425,7 +425,7 @@ def test_a_paused_top_is_shown_as_it_will_look(library, parked_seeds, settings, 
 
 
 def closed(job_or_run):
-    return job_or_run.events.gi_frame is None
+    return job_or_run._events.gi_frame is None
 
 
 def test_dropped_seeds_give_their_memory_back(parked_seeds, settings, ended):
