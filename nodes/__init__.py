@@ -8,7 +8,7 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import ComfyExtension, io
 
 from ..ssd_core.engine import pace, usual
-from . import language, plans, previews, sizes, words
+from . import routes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -41,11 +41,7 @@ class SSDExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
-        previews.register_route()
-        sizes.register_route()
-        plans.register_route()
-        language.register_route()
-        words.register_route()
+        routes.register()
         for record in (usual.OWN, pace.OWN):
             record.keep_in(own_folder())
         return NODES

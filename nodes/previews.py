@@ -18,12 +18,10 @@ from pathlib import Path
 
 import folder_paths
 from comfy_api.v0_0_2 import io
-from server import PromptServer
 
 from ..ssd_core.output.preview import Preview
 
 EVENT = "ssd.preview"
-ROUTE = "/ssd/preview"
 UI = "ssd_preview"  # a key that ComfyUI ignores: it must not show the picture a second time
 MAX_LOGS = 32
 # Starts at the clock, so that serials still grow after a restart of the server.
@@ -128,13 +126,3 @@ def messages_for(graph: str, node: str | None = None) -> list[dict]:
     return [message for node_ref, log in list(_logs.items())
             if node_ref.graph == graph and node in (None, node_ref.node)
             for message in list(log.latest)]
-
-
-def register_route() -> None:
-    """Add the route from which pages fetch messages that they missed."""
-    @PromptServer.instance.routes.get(ROUTE)
-    async def answer(request):
-        from aiohttp import web  # installed with ComfyUI, but not for the tests
-
-        query = request.query
-        return web.json_response(messages_for(query.get("graph", ""), query.get("node")))

@@ -26,9 +26,8 @@ from ..ssd_core.weights.memory import pixel_bytes
 from . import errors, previews, unfinished
 from .finished import Finished
 from .frames import Frame
-from .language import localized
+from .language import localized, show_text
 from .screens import Screens
-from .telling import show_text
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
 Order = Callable[[Sequence[Generator[Event, None, None]]],
