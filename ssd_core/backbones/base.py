@@ -56,7 +56,7 @@ class Backbone(PromptGuide, nn.Module):
     takes_negative: bool = True
     preset: Preset
     decoder: Decoder
-    word_embedding: torch.Tensor
+    word_embedding: nn.Parameter
     code_embedding: torch.Tensor
     norm: torch.Tensor
     head: torch.Tensor
