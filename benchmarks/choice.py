@@ -28,7 +28,6 @@ from threads import other_work
 
 from ssd_core import Sampling
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine import pace
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.kept_files import VARIABLE
@@ -152,7 +151,6 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        pace.OWN.keep_in(os.environ[VARIABLE])
         print(json.dumps(rows(args.child, args.batches, args.methods, args.repeats)))
         return
     lines = []

@@ -61,7 +61,7 @@ def passes(loaded: LoadedModels, captions: list[str]) -> dict[str, list[int]]:
     """Passes of every caption, by the key that plans look up."""
     bare, passes_by_key = replace(loaded, heads=None), {}
     for method, heads in settings(loaded.heads.row is not None):
-        key = key_of(method, loaded.backbone, heads, "cpu")
+        key = key_of(method, loaded.backbone, heads)
         passes_by_key[key] = [n for _, n in drawn(loaded if heads else bare, method, captions)]
         print(key, statistics.mean(passes_by_key[key]), flush=True)
     return passes_by_key
@@ -97,7 +97,7 @@ def page(backbone: Backbone, passes_by_key: dict[str, list[int]], equal: dict[st
         "token above, `row`: by the row drafter, which also carries changes over.",
         table(["window, drafter", "mean", "least", "most"], taken),
         "Tokens equal to AR's of the same seed and dtype, default window "
-        f"({Exact().width(backbone.grid, 'cpu')}), with heads, of the first captions:",
+        f"({Exact().for_device(backbone.grid, 'cpu').window}), with heads, of the first captions:",
         table(["dtype", "pictures identical", "mean share of tokens", "least"], shared),
         "Where passes do not give the same bits at any width, a pass over a window and a pass over "
         "one cell can round differently. If two tokens are nearly even, the other one may win, and "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import folder_paths
 
+from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
@@ -28,6 +30,12 @@ def register_folders() -> None:
 def own_folder() -> Path:
     """The folder of the nodes' own files; ComfyUI serves no folder whose name begins with "__"."""
     return Path(folder_paths.get_user_directory()) / "__ssd"
+
+
+@cache
+def estimates() -> Estimates:
+    """What runs of the nodes took, for the plans and choices of later ones."""
+    return Estimates.stored_in(own_folder())
 
 
 def shelf() -> ModelRegistry:
@@ -53,7 +61,9 @@ def fingerprint(path: Path | None) -> str:
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
     models = shelf()
-    return None if name is None or name in models.choices() else models.how_to_get(name)
+    if name is None or name in models.choices() or models.listed(name):
+        return None
+    return models.how_to_get(name)
 
 
 def backbone_path(name: str) -> Path:
@@ -64,7 +74,7 @@ def backbone_path(name: str) -> Path:
 
 
 def backbone_fingerprint(name: str | None) -> str:
-    model = shelf().backbones().get(name or "")
+    model = shelf().listed(name or "")
     return fingerprint(model.path if model else None)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import folder_paths
 from comfy_api.v0_0_2 import io
+from server import PromptServer
 
 from ..ssd_core.output.preview import Preview
 
@@ -126,3 +127,15 @@ def messages_for(graph: str, node: str | None = None) -> list[dict]:
     return [message for node_ref, log in list(_logs.items())
             if node_ref.graph == graph and node in (None, node_ref.node)
             for message in list(log.latest)]
+
+
+def sender(preview: str) -> Callable[[dict], None] | None:
+    """A function that sends preview messages to the tab that queued the run.
+
+    preview: the value of the preview widget. None if no preview is wanted.
+    """
+    server = PromptServer.instance
+    client = server.client_id
+    if preview == "off" or (preview == "auto" and client is None):
+        return None
+    return lambda message: server.send_sync(EVENT, message, client)

@@ -28,14 +28,14 @@ Query = Mapping[str, str]
 
 def described(name: str) -> Backbone | None:
     """A local backbone without its weights' values; None if no such backbone is installed."""
-    model = folders.shelf().backbones().get(name)
+    model = folders.shelf().listed(name)
     return _described(model.path, folders.fingerprint(model.path)) if model else None
 
 
 @lru_cache(maxsize=16)
 def _described(path: Path, fingerprint: str) -> Backbone:
     """Load a description; the fingerprint, a cache key, changes when the file does."""
-    return load_backbone(path, "meta")
+    return load_backbone(path, "meta", estimates=folders.estimates())
 
 
 def plan_of(widgets: Mapping[str, Any], name: str) -> str:

@@ -13,12 +13,12 @@ from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.backbones.presets import PAPER
 from ..ssd_core.engine.choice import Machine, chosen
+from ..ssd_core.engine.decode import plan
 from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
-from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.comfyui_workflow import WIDGETS
-from ..ssd_core.output.knobs import all_knobs, described
+from ..ssd_core.output.knobs import all_knobs, visible_knobs
 from ..ssd_core.output.labels import plan_text
 from ..ssd_core.output.quality_presets import DEFAULT, SPEEDS
 from .widgets import name_of, values_of
@@ -43,16 +43,16 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
     if preset in FASTER:
         return FASTER[preset].method
-    knobs = values_of(described(SSD), widgets, zero_is_own=preset != CUSTOM)
+    knobs = values_of(visible_knobs(SSD), widgets, zero_is_own=preset != CUSTOM)
     own = {f.name: getattr(NAMED.get(preset), f.name, None) for f in fields(Preset)}
-    return SSD(**{**{knob.name: own[knob.name] for knob in described(SSD) if knob.name in own},
+    return SSD(**{**{knob.name: own[knob.name] for knob in visible_knobs(SSD) if knob.name in own},
                   **{name: value for name, value in knobs.items() if value is not None}})
 
 
 def touched(quality: str, widgets: Mapping[str, Any]) -> list[str]:
     """The sampler's own method settings that differ from those of a new node."""
-    values = values_of(described(SSD), widgets, zero_is_own=True)
-    usual = {knob.name: knob.default for knob in described(SSD)}
+    values = values_of(visible_knobs(SSD), widgets, zero_is_own=True)
+    usual = {knob.name: knob.default for knob in visible_knobs(SSD)}
     return [f"quality {quality}"] * (quality != FAITHFUL) + [
         f"{WIDGETS.get(name, name)} {value}" for name, value in values.items()
         if value != usual[name]]
@@ -106,11 +106,11 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
         method = Exact()  # a larger backbone may have that many cells
     resolved = method.resolve(own)
-    usual, choice = None, resolved.choice(grid, device.type)
-    if backbone is not None:
-        machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
-        selection = chosen(machine, resolved, named=True)
-        usual = usual_passes(backbone, selection.method, True, device.type)
-        choice = selection.text or choice
-    plan = replace(resolved.plan(grid), choice=choice, usual=usual)
-    return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))
+    if backbone is None:
+        known = plan(grid, resolved, device=device.type)
+        return known, plan_text(resolved, known, f"{grid}")
+    machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
+    selection = chosen(machine, resolved, named=True)
+    known = plan(backbone, selection.method, heads=True, device=device.type)
+    known = replace(known, choice=selection.text or known.choice)
+    return known, plan_text(resolved, known, f"{grid} ({backbone.name})")

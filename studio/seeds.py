@@ -16,12 +16,13 @@ from functools import partial
 import torch
 
 from ssd_core import SSDError
+from ssd_core.runs.live import LiveRun
 
 from .drawn import Drawn, follow
 from .history import History
 from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
-from .running import Run, advance, guarded
+from .running import advance, guarded
 from .settings import Settings
 
 Work = Callable[[Job], object]
@@ -44,7 +45,7 @@ NOTHING = Kept()
 class Parked:
     """A paused run, the paused job that drew its first rows, and about how many bytes it holds."""
 
-    run: Run
+    run: LiveRun
     job: Job
     held: int
 
@@ -76,8 +77,8 @@ class ParkedSeeds:
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._draw_top, loaded, wish, kept, part, start, held))
+        wishes = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
+        return [(wish.knobs["seed"], partial(self._draw_top, loaded, wish, kept, part, start, held))
                 for wish in wishes]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
@@ -144,12 +145,13 @@ class ParkedSeeds:
                   part: float, start: object, held: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        run = Run(settings.request(now.backbone, now.heads, kept.tokens, kept.rows), job.tell)
+        run = LiveRun(settings.request(now.backbone, now.heads, kept.tokens, kept.rows),
+                      send=job.tell)
         self.history.require_room(1, run.request.sizes[0])
         own = run.request.grid.rows - kept.rows
         with guarded(run):
             advance(job, run, kept.rows + math.ceil(own * part))
-            run.screen.refine()  # people choose by what they see
+            run.preview.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
                 self._parked[job.id] = Parked(run, job, held)
@@ -167,14 +169,14 @@ class ParkedSeeds:
             del self._parked[id_]
         if not job.messages:
             job.messages.extend(parked.job.messages)
-        parked.run.tell = job.tell
+        parked.run.send = job.tell
         return follow(job, [parked.run], self.history, metadata)
 
     def _free(self, id_: str) -> None:
         with self._lock:
             parked = self._parked.pop(id_, None)
         if parked is not None:
-            parked.run.close("interrupted")
+            parked.run.cancel("interrupted")
 
 
 def gone() -> SSDError:

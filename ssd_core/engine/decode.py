@@ -15,7 +15,7 @@ from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..model.knobs import typed
+from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .close_calls import margin
@@ -64,7 +64,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     check_needs(method, backbone, heads)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, sampling.cfg)
-    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts),
+    return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
+                       sampling, branches, len(prompts),
                        plan(backbone, method, keep_rows, heads is not None), keep, keep_rows,
                        threads)
 
@@ -73,8 +74,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 class PreparedRun:
     """The resolved input of one run, which `events` starts.
 
-    branches: prompt ids of all sequences, [cond; uncond] with guidance. pictures: B. keep: tokens
-    [B, R, C], None if no rows are kept.
+    method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
+    guidance. pictures: B. keep: tokens [B, R, C], None if no rows are kept.
     """
 
     backbone: Backbone
@@ -190,7 +191,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     """Prompt ids of all sequences: the prompts, then with guidance the unconditional ones."""
     texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
     for name, text in texts:
-        require_unicode(name, typed(name, text, str))
+        require_unicode(name, coerce(name, text, str))
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]
@@ -224,12 +225,12 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
         return None
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
-    return tuple(typed("size", side, int) for side in size)
+    return tuple(coerce("size", side, int) for side in size)
 
 
 def check_keep_rows(grid: Grid, keep_rows: int) -> int:
     """The number of rows to keep; raises SSDError if it is no number or leaves no row to decode."""
-    keep_rows = typed("keep_rows", keep_rows, int)
+    keep_rows = coerce("keep_rows", keep_rows, int)
     if not 0 <= keep_rows < grid.rows:
         raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
     return keep_rows
@@ -269,7 +270,8 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
         usual, method = None, method.resolve(Preset())
     else:
         method = method.resolve(grid_or_backbone.preset)
-        usual = usual_passes(grid_or_backbone, method, heads, device, keep_rows)
+        used = method.for_device(grid, device)
+        usual = usual_passes(grid_or_backbone, used, heads, keep_rows)
     return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 
 

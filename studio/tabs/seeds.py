@@ -102,7 +102,7 @@ class Seeds:
             yield {**self.controls.refused(error, language), **self.left(held)}
             return
         self.controls.submitted(request, locked, settings)
-        yield {self.controls.parts["seed"]: str(settings.seed)}
+        yield {self.controls.parts["seed"]: str(settings.knobs["seed"])}
         async for told in self.drawing_tops(jobs, language):
             yield {**told, self.status: about + told[self.status]} if self.status in told else told
 

@@ -28,10 +28,10 @@ def sample(pack, backbone, heads=None, **values):
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
     sample(pack, backbone, heads, quality="Faithful")
-    usual = pack.module("ssd_core.engine.usual")
-    (key, (passes, runs)), = usual.OWN.means.items()
+    figures = pack.module("nodes.folders").estimates().passes
+    (key, (passes, runs)), = figures.entries.items()
     assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
-    kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / usual.FILE
+    kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / figures.file
     assert json.loads(kept.read_text()) == {key: [passes, 1]}
 
 
@@ -249,6 +249,24 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
     images, _, _, report = sample(pack, backbone, heads, preview="on")
     assert images.shape == (1, PIXELS, PIXELS, 3) and "problem" not in report
     assert pack.preview()[-1]["reason"] == "failed"
+
+
+def test_a_run_is_checked_for_the_device_that_will_draw(pack, backbone, heads, monkeypatch):
+    """The weights rest on the CPU until the run; windows are 48 there and 96 on a card."""
+    rolling = pack.run("SSD_BaselineMethod", method="rolling")[0]
+    monkeypatch.setattr(pack.module("nodes.requests").mm, "get_torch_device",
+                        lambda: torch.device("cuda"))
+    checked = []
+    monkeypatch.setattr(pack.module("ssd_core.runs.request").Request, "check",
+                        lambda request: checked.append(request.method.window))
+
+    def resident(weights, room, remedy):
+        raise pack.error("the run begins")
+
+    monkeypatch.setattr(pack.module("nodes.running"), "resident", resident)
+    with pytest.raises(pack.error, match="the run begins"):
+        sample(pack, backbone, heads, method=rolling)
+    assert backbone.module.device.type == "cpu" and checked == [96]
 
 
 def test_doctor_tells_refusals_too(pack, backbone, heads):

@@ -34,9 +34,9 @@ class MuLo(Method):
 
     tau: float = knob(1e-3, "Least probability, pooled over similar codes, with which a draft "
                             "stands; higher is closer to AR and slower.", low=0, high=1, step=1e-4,
-                      shown="basic")
+                      visibility="basic")
     radius: int = knob(1, "Cells around a rejected one, in every direction, that are sampled again "
-                          "with it.", low=0, high=64, shown="basic")
+                          "with it.", low=0, high=64, visibility="basic")
     similar: int = codes_pooled(100)
     delta: float = variation_bound(0.4)
     name: ClassVar[str] = "mulo"
@@ -44,7 +44,7 @@ class MuLo(Method):
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return make_plan(grid, first_row, None, 1 + (grid.rows - first_row) * grid.columns, None)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return min(8 * grid.width, grid.slots)  # four new rows behind four that have changed
 
     def check_backbone(self, backbone: Backbone) -> None:

@@ -27,9 +27,11 @@ class Rolling(Windowed):
 
     budget: int | None = knob(
         None, "Most forward passes for a whole picture: a smaller budget is faster and repairs "
-              "less.", low=2, shown="basic", own="AR's passes divided by the knob fewer")
+              "less.", low=2, visibility="basic",
+        none_means="AR's passes divided by the knob fewer")
     fewer: float = knob(8.0, "A picture takes at most AR's number of passes divided by this. Not "
-                             "used if a budget is set.", low=1, high=1000, step=0.5, shown="basic")
+                             "used if a budget is set.", low=1, high=1000, step=0.5,
+                        visibility="basic")
     drafter: str = drafted_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True
@@ -56,9 +58,8 @@ class Rolling(Windowed):
         """
         return min(3 * self.reach(grid), grid.slots)
 
-    def width(self, grid: Grid, device: str) -> int:
-        default = max(cheapest_window(grid, device), 2 * self.reach(grid))
-        return min(self.window or default, grid.slots)
+    def default_size(self, grid: Grid, device: str) -> int:
+        return min(max(cheapest_window(grid, device), 2 * self.reach(grid)), grid.slots)
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         reach = self.reach(grid)
@@ -71,7 +72,7 @@ class Rolling(Windowed):
         return make_plan(grid, first_row, None, 1 + -(-(cells - 1) // self.least(grid)), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        most, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess, least = FirstGuess(state, by_row), self.least(state.grid)
         for window in sliding_windows(state, first_row * state.grid.width, most):
             guess.fill(window)

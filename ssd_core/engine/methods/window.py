@@ -39,8 +39,9 @@ def cheapest_window(grid: Grid, device: str) -> int:
 class Windowed(Paced):
     """A method that verifies a window of cells in every pass, with at most one pass per cell."""
 
-    window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
-                              own="the cheapest number on this device")
+    window: int | None = knob(None, "Cells checked in each forward pass.", low=1,
+                              visibility="basic",
+                              none_means="the cheapest number on this device")
     paced: ClassVar[str] = "window"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
@@ -57,17 +58,16 @@ class Windowed(Paced):
         sizes = {low, *WINDOWS} if low > 1 else WINDOWS
         return [size for size in sorted(sizes) if low <= size <= grid.slots]
 
-    def width(self, grid: Grid, device: str) -> int:
-        """Cells per pass on this type of device."""
-        return self.window or cheapest_window(grid, device)
+    def default_size(self, grid: Grid, device: str) -> int:
+        return cheapest_window(grid, device)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        return min(self.width(grid, device), grid.slots)
+    def widest_pass(self, grid: Grid) -> int:
+        return min(self.width(grid), grid.slots)
 
     def choice(self, grid: Grid, device: str) -> str:
         if self.window is not None:
             return ""
-        window = self.width(grid, device)
+        window = self.for_device(grid, device).width(grid)
         rows = window // grid.width
         place = "a CPU" if device == "cpu" else "a graphics card"
         return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"

@@ -1,4 +1,4 @@
-"""The loop over tasks: claim one, hand it to a worker, write its files.
+"""The loop over tasks: lock one, hand it to a worker, write its files.
 
 It is the same for one process and for many workers. An interrupted run continues with the files
 that are missing.
@@ -49,7 +49,7 @@ def work(tasks: Sequence[Task], folder: Path, crew: WorkerPool, label: str,
 
 
 class TaskQueue:
-    """The tasks of a run: waiting, or claimed by other processes."""
+    """The tasks of a run: waiting, or locked by other processes."""
 
     def __init__(self, folder: Path, crew: WorkerPool) -> None:
         self.folder, self.crew, self.locks = folder, crew, TaskLocks(folder)
@@ -72,7 +72,7 @@ class TaskQueue:
         return seen
 
     def begin(self, task: Task, wait: bool = False) -> int:
-        """Claim a task and hand out what is missing; return how many pictures already exist."""
+        """Lock a task and hand out what is missing; return how many pictures already exist."""
         if not self.locks.take(task.name, wait):
             self.elsewhere.append(task)
             return 0
@@ -93,10 +93,10 @@ class TaskQueue:
 
 
 class TaskLocks:
-    """The claims of this process in a folder, so that no two processes draw the same batch.
+    """The locks that this process holds in a folder, so that no two draw the same batch.
 
-    A claim is a locked file beside the results. The system unlocks it when its process ends, even
-    by a crash, so no claim outlives its process.
+    A lock is a locked file beside the results. The system unlocks it when its process ends, even
+    by a crash, so no lock outlives its process.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -107,7 +107,7 @@ class TaskLocks:
         return self.folder / f".{name.replace('/', '-')}.claim"
 
     def take(self, name: str, wait: bool = False) -> bool:
-        """Claim a task; False if another process has it. wait: wait until that process is done."""
+        """Lock a task; False if another process has it. wait: wait until that process is done."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path(name))
@@ -115,13 +115,13 @@ class TaskLocks:
         except Timeout:
             return False
         except (OSError, NotImplementedError) as error:
-            raise SSDError(f"{self.folder}: work cannot be claimed there ({error}): choose a "
+            raise SSDError(f"{self.folder}: tasks cannot be locked there ({error}): choose a "
                            "folder that can be written to and whose disk locks files") from error
         self.locks[name] = lock
         return True
 
     def release(self, name: str, finished: bool = True) -> None:
-        """Release a claim. finished: the results exist, so the locked file is removed as well."""
+        """Release a lock. finished: the results exist, so the locked file is removed as well."""
         self.locks.pop(name).release()
         if finished:
             with contextlib.suppress(OSError):  # another process has it open and removes it
