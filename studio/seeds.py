@@ -30,14 +30,14 @@ LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visito
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The first `rows` rows of tokens [1, R, C] stand at the top of every seed's picture."""
+class KeptRows:
+    """Every seed's picture begins with the first `rows` rows of tokens [1, R, C]."""
 
     tokens: torch.Tensor | None = None
     rows: int = 0
 
 
-NOTHING = Kept()
+NOTHING = KeptRows()
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Parked:
 
     run: Run
     job: Job
-    held: int
+    nbytes: int
 
 
 class ParkedSeeds:
@@ -60,7 +60,7 @@ class ParkedSeeds:
         library.before_switch.append(self.drop_all)
 
     def start(self, settings: Settings, count: int = 8, part: float = 1 / 3,
-              owner: str = "", kept: Kept = NOTHING) -> list[tuple[int, Work]]:
+              owner: str = "", top: KeptRows = NOTHING) -> list[tuple[int, Work]]:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
         Each work draws the first `part` of one picture's own rows and pauses its job. The owner's
@@ -71,14 +71,14 @@ class ParkedSeeds:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        settings.request(loaded().backbone, loaded().heads, kept.tokens, kept.rows)
-        held = self._require_room(settings, count, owner)
+        settings.request(loaded().backbone, loaded().heads, top.tokens, top.rows)
+        nbytes = self._require_room(settings, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        wishes = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.seed, partial(self._draw_top, loaded, wish, kept, part, start, held))
-                for wish in wishes]
+        each = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
+        return [(own.seed, partial(self._draw_top, loaded, own, top, part, start, nbytes))
+                for own in each]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Work that finishes and saves the paused runs of these jobs, each for a new job.
@@ -126,9 +126,10 @@ class ParkedSeeds:
         those that others have left alone for long.
         """
         with self._lock:
-            own = sum(one.held for one in self._parked.values() if one.job.owner == owner)
-            old = [id_ for id_, one in self._parked.items()
-                   if one.job.owner != owner and one.job.seconds_parked > LEFT_ALONE]
+            own = sum(parked.nbytes for parked in self._parked.values()
+                      if parked.job.owner == owner)
+            old = [id_ for id_, parked in self._parked.items()
+                   if parked.job.owner != owner and parked.job.seconds_parked > LEFT_ALONE]
         try:
             return self.library.require_room(settings, runs=count, freed=own)
         except SSDError:
@@ -140,19 +141,19 @@ class ParkedSeeds:
 
     # Works
 
-    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, kept: Kept,
-                  part: float, start: object, held: int, job: Job) -> None:
+    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, top: KeptRows,
+                  part: float, start: object, nbytes: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        run = Run(settings.request(now.backbone, now.heads, kept.tokens, kept.rows), job.tell)
+        run = Run(settings.request(now.backbone, now.heads, top.tokens, top.rows), job.tell)
         self.history.require_room(1, run.request.sizes[0])
-        own = run.request.grid.rows - kept.rows
+        own = run.request.grid.rows - top.rows
         with guarded(run):
-            advance(job, run, kept.rows + math.ceil(own * part))
+            advance(job, run, top.rows + math.ceil(own * part))
             run.screen.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
-                self._parked[job.id] = Parked(run, job, held)
+                self._parked[job.id] = Parked(run, job, nbytes)
         job.pause(partial(self._free, job.id))
 
     def _require(self, start: object, job: Job) -> None:
