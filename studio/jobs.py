@@ -40,9 +40,12 @@ class Job:
 
     def __init__(self, worker: Worker, title: str, owner: str, tag: str = "") -> None:
         self.id, self.title, self.owner, self.tag = uuid.uuid4().hex, title, owner, tag
-        self.state, self.error, self.result = "waiting", None, None
+        self.state = "waiting"
+        self.error: str | None = None
+        self.result: Any = None
         self.messages: list[dict] = []
-        self.progress, self.seconds_left = 0.0, None
+        self.progress = 0.0
+        self.seconds_left: float | None = None
         self.cancelled, self.freed, self._began, self._rested = False, False, 0.0, 0.0
         self._polled = 0.0
         self._worker, self._resting = worker, threading.Condition()
@@ -181,8 +184,8 @@ class Worker:
             self._changed.notify_all()
         return job
 
-    def job(self, id_: str) -> Job | None:
-        return self._jobs.get(id_)
+    def job(self, id_: str | None) -> Job | None:
+        return None if id_ is None else self._jobs.get(id_)
 
     def position(self, job: Job) -> int:
         """Place in the queue: 1 for the next job, 0 if it is not waiting."""

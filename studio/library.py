@@ -142,6 +142,7 @@ class Library:
         name: a backbone on this machine or in the catalogue. Raises SSDError if unknown.
         """
         current = self.current
+        target: Backbone | KnownBackbone
         loaded = name == current.name and dtype in (AUTO, self._choice[1],
                                                     stored_dtype(current.backbone))
         if loaded:

@@ -103,7 +103,7 @@ class Visit:
         on = job is not None and (not job.over or job.state == "paused")
         lost = any(services.worker.job(id_) is None for id_ in ids_in(left))
         status = line(say(language_of(request, services.language), "restarted"))
-        tab = gr.update(selected=TABS[job.title]) if on else gr.skip()
+        tab = gr.update(selected=TABS[job.title]) if job is not None and on else gr.skip()
         return tab, status if lost else gr.skip()
 
 
@@ -149,5 +149,6 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
 
 def switched(raw: list | None) -> list:
     """This browser's last state of the seed lock and the PNG switch."""
-    known = isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw)
-    return raw if known else [gr.skip()] * 2
+    if isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw):
+        return raw
+    return [gr.skip()] * 2

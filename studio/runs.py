@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ from .running import Run, advance_together, guarded
 from .settings import Settings
 
 __all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
-Work = Callable[[Job], object]
+Work = Callable[[Job], Any]
 MOST_RACERS = 6
 HELD = "its own tokens, which this app still holds"
 
@@ -176,7 +177,7 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
-    if reason is not None:
+    if recipe is None or reason is not None:
         return Source(f"encoded: {reason}", None, rows, taller, *words)
     return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, taller, *words)
 
@@ -272,7 +273,7 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
     return Raced(saved, sheet, [result.share for result in results],
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
-                 [result.stats for result in results], [run.request.label for run in runs],
+                 [result.measured for result in results], [run.request.label for run in runs],
                  [result.verdict for result in results],
                  [result.request.sampling.seed for result in results],
                  [words for run in runs for words in words_of(run.request)])

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -24,7 +25,7 @@ from .library import Library, Loaded, free_memory
 from .running import Run, advance, guarded
 from .settings import Settings
 
-Work = Callable[[Job], object]
+Work = Callable[[Job], Any]
 MOST_SEEDS = 64
 LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visitor
 

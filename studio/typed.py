@@ -55,7 +55,7 @@ def value_of(name: str, text: object, typed: Sequence[str]) -> list[str]:
     if not text:
         return []
     try:
-        record = json.loads(text) if len(text) <= LONGEST else {}
+        record = json.loads(text) if isinstance(text, str) and len(text) <= LONGEST else {}
         words = [*record["typed"], *record["value"]]
         right = isinstance(record["value"], list) and all(isinstance(word, str) for word in words)
     except (TypeError, ValueError, KeyError, RecursionError) as error:

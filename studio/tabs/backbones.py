@@ -195,7 +195,7 @@ class Backbones:
         """On a reloaded page: the running download, or how the last one ended."""
         download = self.services.downloads.last
         if download is None:
-            yield [gr.skip()] * len(self.download_outputs)
+            yield (gr.skip(),) * len(self.download_outputs)
             return
         async for update in self.followed(download, request):
             yield update

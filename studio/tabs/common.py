@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
@@ -22,6 +23,9 @@ from ..services import Services
 from ..settings import Settings
 from ..words import language_of, method_key, run_names, say
 from .gradio_files import picture_file
+
+if TYPE_CHECKING:
+    from .controls import Controls
 
 IDLE = "<ssd-stage></ssd-stage>"
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
@@ -88,11 +92,18 @@ async def over(*jobs: Job) -> None:
 class Resumable:
     """A tab with one job at a time, shown on `stage`; a reloaded page resumes it.
 
-    Subclasses set the `kind` of their jobs, and `followed(job, language)`, which yields the updates
-    of the page until a job is over.
+    kind: the title of its jobs.
     """
 
     kind: str
+    services: Services
+    controls: Controls
+    stage: gr.HTML
+    status: gr.HTML
+
+    def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
+        """Updates of the page until the job is over."""
+        raise NotImplementedError
 
     async def submitted(self, request: gr.Request, locked: bool, values: Sequence[object],
                         work: Callable[[Settings], Work]) -> AsyncIterator[dict]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from html import escape
+from typing import Any
 
 import gradio as gr
 
@@ -43,7 +44,7 @@ KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
 
 
-def takes_knobs(handler: Callable) -> Callable:
+def takes_knobs(handler: Any) -> Any:
     """Name a handler's `*values` after the knobs, for Gradio's API."""
     signature = inspect.signature(handler)
     own = [parameter for parameter in signature.parameters.values()

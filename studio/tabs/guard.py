@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from html import escape
+from typing import Any
 
 import gradio as gr
 
@@ -30,20 +31,25 @@ def guard_all(demo: gr.Blocks, services: Services) -> None:
 
 def guarded(handler: Callable, services: Services) -> Callable:
     """Wrap a handler, keeping its kind and signature; errors become one line."""
-    if inspect.isasyncgenfunction(handler):
-        async def safe(*args, **options):
-            with errors_in_one_line(handler, services, spoken(args, services.language)):
-                async for update in handler(*args, **options):
-                    yield update
-    elif inspect.iscoroutinefunction(handler):
-        async def safe(*args, **options):
-            with errors_in_one_line(handler, services, spoken(args, services.language)):
-                return await handler(*args, **options)
-    else:
-        def safe(*args, **options):
-            with errors_in_one_line(handler, services, spoken(args, services.language)):
-                return handler(*args, **options)
-    safe = wraps(handler)(safe)
+    def guard(arguments: tuple) -> AbstractContextManager[None]:
+        return errors_in_one_line(handler, services, spoken(arguments, services.language))
+
+    async def updates(*args, **options):
+        with guard(args):
+            async for update in handler(*args, **options):
+                yield update
+
+    async def answer(*args, **options):
+        with guard(args):
+            return await handler(*args, **options)
+
+    def plain(*args, **options):
+        with guard(args):
+            return handler(*args, **options)
+
+    kind: Callable = (updates if inspect.isasyncgenfunction(handler)
+                      else answer if inspect.iscoroutinefunction(handler) else plain)
+    safe: Any = wraps(handler)(kind)
     safe.__signature__ = inspect.signature(handler)  # else a bound method's has `self`
     return safe
 

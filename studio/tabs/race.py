@@ -102,7 +102,7 @@ class Race(Resumable):
 
     def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":
-            return {self.controls.trouble: trouble(self.services, language, job.error)}
+            return {self.controls.trouble: trouble(self.services, language, job.error or "")}
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result

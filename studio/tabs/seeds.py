@@ -181,8 +181,9 @@ class Seeds:
         if not (tops or finishing):
             yield {self.status: gr.skip()}
             return
-        async for update in self.drawing_tops(tops, language) if tops else ():
-            yield update
+        if tops:
+            async for update in self.drawing_tops(tops, language):
+                yield update
         if finishing:
             async for update in self.finishing(finishing, ids_by_seed(tops), language):
                 yield update
@@ -213,7 +214,7 @@ class Seeds:
 
     def failed(self, jobs: Sequence[Job], language: str) -> dict:
         """The error of the first seed that failed or could not be saved."""
-        errors = [job.error for job in jobs if job.state == "failed"]
+        errors = [job.error or "" for job in jobs if job.state == "failed"]
         errors += [job.result.saved.problem for job in jobs
                    if job.result and job.result.saved.problem]
         messages = [trouble(self.services, language, error) for error in errors]

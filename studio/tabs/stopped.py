@@ -85,7 +85,7 @@ class Stopped:
         if job.state == "cancelled":
             return self.offered(job, language)
         if job.state == "failed":
-            return {self.trouble: trouble(self.services, language, job.error)}
+            return {self.trouble: trouble(self.services, language, job.error or "")}
         updates = {self.status: saved_line(self.services, language, job.result.entries)}
         if problem := job.result.saved.problem:
             updates[self.trouble] = trouble(self.services, language, problem)

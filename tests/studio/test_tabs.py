@@ -37,7 +37,7 @@ from studio.tabs.controls import KNOBS, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
 from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
-from studio.tabs.seeds import Seeds  # noqa: E402
+from studio.tabs.seeds import TOPS, Seeds  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -309,6 +309,14 @@ def test_seeds_that_wait_are_shown_again_and_go_on(page):
     shown = again(page.seeds, "me again")
     require_rest(page, shown, ["7", "9"])
     assert len(shown[page.seeds.result]) == 1
+
+
+def test_finished_seeds_are_shown_again_though_their_tops_are_forgotten(page):
+    worker = page.services.worker
+    finish(page, start(page, 2), ["7", "8"])
+    worker.forget(*worker.of("me", TOPS))
+    shown = again(page.seeds, "me")
+    assert "2 finished" in shown[page.seeds.status] and len(shown[page.seeds.result]) == 2
 
 
 def test_a_stage_s_tool_opens_its_picture_in_redo_with_its_prompt(page):
