@@ -313,7 +313,7 @@ def test_seeds_that_wait_are_shown_again_and_go_on(page):
 
 def test_finished_seeds_are_shown_again_though_their_tops_are_forgotten(page):
     worker = page.services.worker
-    finish(page, start(page, 2), ["7", "8"])
+    finish(page, ["7", "8"], start(page, 2))
     worker.forget(*worker.of("me", TOPS))
     shown = again(page.seeds, "me")
     assert "2 finished" in shown[page.seeds.status] and len(shown[page.seeds.result]) == 2
