@@ -23,7 +23,7 @@ from pathlib import Path
 from ssd_core.postcards import Claim, Reading, claims
 from ssd_core.postcards.aliases import MARKS, said, without_repeats
 from ssd_core.postcards.claims import COUNTS
-from ssd_core.postcards.verdicts import verdicts
+from ssd_core.postcards.reading import which_hold
 from ssd_core.postcards.wording import meaning
 
 LIST = Path(__file__).with_name("everyday.txt")
@@ -83,11 +83,11 @@ class Mention:
             return members >= 2 if self.said("kind") in MEMBERS else members == 1
         return members == self.number
 
-    def verdicts(self, reading: Reading) -> tuple[bool, ...]:
+    def which_hold(self, reading: Reading) -> tuple[bool, ...]:
         """Whether each claim is true of the best fitting kind, and the number if there is one."""
         def by(kind: str) -> tuple[bool, ...]:
-            return verdicts(reading, [replace(c, value=kind) if c.attribute == "kind" else c
-                                      for c in self.claims])
+            return which_hold(reading, [replace(c, value=kind) if c.attribute == "kind" else c
+                                        for c in self.claims])
 
         best = max(map(by, self.kinds), key=sum)
         if self.number is None:
@@ -115,8 +115,8 @@ class Demand:
 
     def fulfilled(self, reading: Reading) -> tuple[bool, ...]:
         """Whether each typed demand is fulfilled, in order."""
-        return (*verdicts(reading, self.scene),
-                *(verdict for mention in self.mentions for verdict in mention.verdicts(reading)),
+        return (*which_hold(reading, self.scene),
+                *(holds for mention in self.mentions for holds in mention.which_hold(reading)),
                 *(not shows(reading, pairs) for pairs in self.denied))
 
     def obeyed(self, reading: Reading) -> bool:

@@ -74,6 +74,6 @@ def eyes_table() -> str:
     if not EYES.is_file():
         return ""
     saved = json.loads(EYES.read_text(encoding="utf-8"))
-    rows = [[name, f"{sum(verdicts.values())} of {len(verdicts)}"]
-            for name, verdicts in saved.items()]
+    rows = [[name, f"{sum(fulfilled.values())} of {len(fulfilled)}"]
+            for name, fulfilled in saved.items()]
     return "Kept by eye, of the pictures on the sheets:\n\n" + table(["prompt", "kept"], rows)

@@ -22,10 +22,9 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, GSD, SJD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.usual import key_of
 from ssd_core.evaluate.metrics import PROMPT_SEED
-from ssd_core.files import atomic_write
+from ssd_core.files import ASSETS, atomic_write
 from ssd_core.output.guarantees import identical_share
 from ssd_core.train.data import fresh_caption
-from ssd_core.weights.load import ASSETS
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOWS = (48, 96, 24, 8, 12, 16, 192)
@@ -48,19 +47,19 @@ def passes(backbone: Backbone, heads: DraftHeads, captions: list[str]) -> dict[s
         for drafter in ("heads", "none", *(["row"] if heads.row is not None else [])):
             own = None if drafter == "none" else heads
             method = Exact(window, "row" if drafter == "row" else "heads")
-            key = key_of(method, backbone, own is not None, "cpu")
+            key = key_of(method, backbone, own is not None)
             passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
             print(key, statistics.mean(passes_by_key[key]), flush=True)
         for kind in OTHERS:
-            key = key_of(kind(window), backbone, False, "cpu")
+            key = key_of(kind(window), backbone, False)
             passes_by_key[key] = [n for _, n in drawn(backbone, kind(window), None, captions)]
     for method in (Wave(cells=cells) for cells in CELLS):
-        key = key_of(method, backbone, False, "cpu")
+        key = key_of(method, backbone, False)
         passes_by_key[key] = [n for _, n in drawn(backbone, method, None, captions)]
     for method in (Rolling(window=window, fewer=fewer)
                    for fewer, each in BUDGETS.items() for window in each):
         for own in (heads, None):
-            key = key_of(method, backbone, own is not None, "cpu")
+            key = key_of(method, backbone, own is not None)
             passes_by_key[key] = [n for _, n in drawn(backbone, method, own, captions)]
     return passes_by_key
 
@@ -94,7 +93,8 @@ def table(passes_by_key: dict[str, list[int]], equal: dict[str, list[float]], ca
         *(f"| {key.removeprefix('exact/')} | {statistics.mean(n):.0f} | {min(n)} | {max(n)} |"
           for key, n in passes_by_key.items() if key.startswith("exact/")), "",
         "Tokens equal to AR's of the same seed and dtype, default window "
-        f"({Exact().width(backbone.grid, 'cpu')}), with heads, of the first captions:", "",
+        f"({Exact().for_device(backbone.grid, 'cpu').window}), with heads, of the first captions:",
+        "",
         "| dtype | pictures identical | mean share of tokens | least |", "|---|---|---|---|",
         *(f"| {dtype} | {sum(n == 1 for n in each)} of {len(each)} | {statistics.mean(each):.0%} | "
           f"{min(each):.0%} |" for dtype, each in equal.items()), "",

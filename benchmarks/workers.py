@@ -28,7 +28,7 @@ from ssd_core.runs.batch.queue import work
 from ssd_core.runs.batch.render import RenderItem, RenderSettings, draw_tasks
 from ssd_core.train.data import fresh_caption
 
-MODELS = ModelSpec("postcard", "postcard", "cpu", "fp32")
+MODELS = ModelSpec("postcard", "postcard", device="cpu", dtype="fp32")
 HOW = RenderSettings(SSD(rounds=2), Sampling(seed=1))
 HEAD = ["drawn by", "threads each", "until the models are loaded, s", "drawing, s",
         "pictures a minute", "against this process"]
@@ -66,7 +66,7 @@ def main() -> None:
     rows = {"this process": (WorkerOptions(), torch.get_num_threads())}
     for n in map(int, args.workers.split(",")):
         threads = int(asked) if asked else max(1, cores // n)  # as Ray sets it
-        rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(n), threads
+        rows[f"{n} Ray worker{'s' * (n > 1)}"] = Apart(workers=n), threads
     timings: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
     for _ in range(args.repeats):
         for name, (wanted, _) in rows.items():

@@ -7,8 +7,8 @@ from comfy_api.v0_0_2 import io
 from torch.nn.functional import interpolate
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.weights.figures import figures_of
-from ..ssd_core.weights.memory import pixel_bytes
+from ..ssd_core.weights.figures import ModelSize
+from ..ssd_core.weights.memory import MemoryEstimate
 from . import inputs, weights
 from .errors import readable_errors
 from .language import localized
@@ -58,7 +58,8 @@ class EncodeImage(io.ComfyNode):
         drawn = picture_size if picture_size in backbone.module.sizes else None
         module = backbone.module.resized(asked_size(size) or drawn)
         fitted, rows, report = fitted_to(image[..., :3], module.size, module.grid.rows, fit)
-        with weights.codec_resident(backbone, pixel_bytes(figures_of(module))):
+        room = MemoryEstimate(ModelSize.of(module)).pixels
+        with weights.codec_resident(backbone, room):
             tokens = torch.cat([module.encode(picture[None]).cpu() for picture in fitted])
         return io.NodeOutput(TokenPictures.of(module, tokens), rows, localized(
             f"{report}; {rows} of {module.grid.rows} rows of tokens are the picture's"))

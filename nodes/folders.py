@@ -53,7 +53,9 @@ def fingerprint(path: Path | None) -> str:
 def complaint_about_backbone(name: str | None) -> str | None:
     """Why a name cannot be chosen, or None; a workflow may name a backbone but not a path."""
     models = shelf()
-    return None if name is None or name in models.choices() else models.how_to_get(name)
+    if name is None or name in models.choices() or models.listed(name):
+        return None
+    return models.how_to_get(name)
 
 
 def backbone_path(name: str) -> Path:
@@ -64,7 +66,7 @@ def backbone_path(name: str) -> Path:
 
 
 def backbone_fingerprint(name: str | None) -> str:
-    model = shelf().backbones().get(name or "")
+    model = shelf().listed(name or "")
     return fingerprint(model.path if model else None)
 
 

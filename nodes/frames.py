@@ -18,7 +18,8 @@ from protocol import BinaryEventTypes
 from server import PromptServer
 
 from ..ssd_core.output.replay import ReplayCanvas, seen, take
-from .previews import NodeRef
+from . import previews
+from .previews import NodeRef, PreviewLog
 
 LEAST_SECONDS = 0.5  # between two frames
 NOWHERE = "ssd-preview"  # the id of no node: the page then shows the frame for the whole run
@@ -62,3 +63,21 @@ def send_to_page(frame: Frame, node_ref: NodeRef) -> None:
              "real_node_id": node_ref.node, "prompt_id": context and context.prompt_id}
     server.send_sync(BinaryEventTypes.PREVIEW_IMAGE_WITH_METADATA, (frame, about),
                      server.client_id)
+
+
+def open_log(node_ref: NodeRef, preview: str,
+             to_programs: Callable[[Frame], None]) -> PreviewLog | None:
+    """A new log whose messages go to the page, and as frames to all other viewers.
+
+    preview: the value of the preview widget. to_programs: see `Frames`. None if no preview is
+    wanted.
+    """
+    if (send := previews.sender(preview)) is None:
+        return None
+    frames = Frames(node_ref, to_programs)
+
+    def to_page_and_programs(message: dict) -> None:
+        send(message)
+        frames(message)
+
+    return previews.open_log(node_ref, to_page_and_programs)

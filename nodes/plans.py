@@ -38,7 +38,7 @@ def plan_of(widgets: Mapping[str, Any], name: str) -> str:
 
 def described(name: str) -> Backbone | None:
     """A local backbone without its weights' values; None if no such backbone is installed."""
-    model = folders.shelf().backbones().get(name)
+    model = folders.shelf().listed(name)
     return _described(model.path, folders.fingerprint(model.path)) if model else None
 
 

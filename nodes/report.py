@@ -34,7 +34,7 @@ def sampled(run: running.NodeRun) -> str:
         "drawn in an earlier run, not again" if run.earlier else None,
         *run.word_notes,
         f"kept: the top {request.keep_rows} rows, token for token" if request.keep_rows else None,
-        f"verdict: {run.result.claim}",
+        f"verdict: {run.result.guarantee_text}",
         *(f"note: {note}" for note in run.notes),
         f"problem: {run.problem}" if run.problem else None]
     return "\n".join(filter(None, lines))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import comfy.model_management as mm
@@ -13,33 +13,31 @@ from comfy.utils import ProgressBar
 from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.backbones.base import Backbone
-from ..ssd_core.engine.events import Event, Pass, Started
+from ..ssd_core.engine.events import Event, Pass
 from ..ssd_core.model.grid import Grid
 from ..ssd_core.output.heatmap import AcceptanceCount
 from ..ssd_core.output.pieces import Piece, shown, word_lines
 from ..ssd_core.output.pixels import pixels, tops
 from ..ssd_core.output.words import Words
-from ..ssd_core.runs.request import Request, Result, compare_with_ar
+from ..ssd_core.runs.comparison import compare_with_ar
+from ..ssd_core.runs.live import LiveRun
 from ..ssd_core.runs.scheduling import in_turn, race
-from ..ssd_core.weights.figures import figures_of
-from ..ssd_core.weights.memory import pixel_bytes
+from ..ssd_core.weights.figures import ModelSize
+from ..ssd_core.weights.memory import MemoryEstimate
 from . import errors, previews, unfinished
 from .finished import Finished
-from .frames import Frame
+from .frames import Frame, open_log
 from .language import localized
-from .screens import Screens
 from .telling import show_text
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
-Order = Callable[[Sequence[Generator[Event, None, None]]],
-                 Generator[tuple[int, float, Event], None, None]]
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "
           "Backbone")
 
 
-@dataclass
-class NodeRun:
-    """A request, the weights that ComfyUI moves for it, and its outcome.
+@dataclass(eq=False)
+class NodeRun(LiveRun):
+    """A run of a node, the weights that ComfyUI moves for it, and its images.
 
     heads: None if the method uses none. node_notes: the node's notes, besides the request's own.
     title: the preview's heading, if not the method. images: [B, H, W, 3], None if memory was too
@@ -47,13 +45,11 @@ class NodeRun:
     outcome of the same picture, if it was drawn before.
     """
 
-    request: Request
     model: LoadedBackbone
     heads: LoadedHeads | None = None
     node_notes: Sequence[str] = ()
     title: str = ""
     earlier: Finished | None = None
-    result: Result = field(init=False)
     count: AcceptanceCount = field(init=False)
     images: torch.Tensor | None = None
     problem: str | None = None
@@ -61,7 +57,7 @@ class NodeRun:
 
     def __post_init__(self) -> None:
         self.heads = self.heads if self.request.heads is not None else None
-        self.result = Result(self.request)
+        super().__post_init__()
         self.count = AcceptanceCount(self.request.pictures, self.request.grid)
 
     @property
@@ -116,8 +112,15 @@ class NodeRun:
         self.images = self.earlier.images
 
     def take(self, event: Event, seconds: float) -> None:
-        self.result.take(event, seconds)
         self.count(event)
+        super().take(event, seconds)
+
+    def show_on(self, log: previews.PreviewLog, panel: int) -> None:
+        """Open the preview on a panel of the log's node."""
+        preview = self.show(log, panel, node=log.node_ref.node,
+                            notes=[localized(note) for note in self.notes])
+        preview.label = self.title or preview.label
+        preview.words = self.words
 
     def draw(self) -> None:
         """Decode tokens to pixels; if memory runs out, set `problem` instead."""
@@ -135,28 +138,32 @@ class NodeRun:
 
 
 @contextmanager
-def save_rows_if_stopped(runs: Sequence[NodeRun], node: str | None) -> Iterator[None]:
-    """If the block raises, save the rows that the runs have finished, and say so on the node."""
+def saved_if_stopped(runs: Sequence[NodeRun], node: str | None) -> Iterator[None]:
+    """If the block raises, save the rows that are final, say so on the node, and end the previews.
+    """
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if message := unfinished.keep([run.result for run in runs]):
             show_text(node, message)
+        interrupted = isinstance(error, mm.InterruptProcessingException)
+        for run in runs:
+            run.cancel("interrupted" if interrupted else "failed")
         raise
 
 
 class Bar:
     """ComfyUI's progress bar with one step per pass; it also checks for interrupts."""
 
-    def __init__(self, node: str | None) -> None:
-        self.bar, self.value, self.total = ProgressBar(1, node_id=node), 0, 0
+    def __init__(self, node: str | None, runs: Sequence[NodeRun]) -> None:
+        plans = [run.request.plan for run in runs]
+        self.value, self.total = 0, sum(plan.passes or plan.passes_max for plan in plans)
+        self.bar = ProgressBar(self.total, node_id=node)
 
     def __call__(self, event: Event) -> None:
         # ComfyUI's bar checks too, but not when it is throttled.
         mm.throw_exception_if_processing_interrupted()
-        if isinstance(event, Started):
-            self.total += event.plan.passes or event.plan.passes_max
-        elif isinstance(event, Pass):
+        if isinstance(event, Pass):
             self.value += 1
             self.bar.update_absolute(self.value, self.total)
 
@@ -182,42 +189,52 @@ def run_all(runs: Sequence[NodeRun], node_ref: previews.NodeRef, preview: str,
         run.request.check()  # report wrong input before anything is loaded
     with ExitStack() as stack:
         stack.enter_context(resident(weights, sum(needed) if together else max(needed), REMEDY))
-        bar = Bar(node_ref.node)
-        screens = Screens.of(runs, preview, node_ref, bar.show)
-        if not screens.panels and (
-                lines := [line for run in runs for line in (*run.word_notes, *run.notes)]):
-            show_text(node_ref.node, "\n".join(dict.fromkeys(lines)))
-        stack.enter_context(screens.cancelled_early())
+        bar = Bar(node_ref.node, fresh)
+        log = open_log(node_ref, preview, bar.show)
+        stack.enter_context(saved_if_stopped(runs, node_ref.node))
+        show_all(runs, log, node_ref.node)
         for run in runs:  # an earlier preview may have moved the codec to the device
             run.model.module.ensure_on_device(run.model.module.decoder)
         for run in fresh:
             run.request.learn()  # it times passes, so the weights must be on the device
-        with save_rows_if_stopped(runs, node_ref.node):
-            follow(runs, race if together else in_turn, screens, bar, until)
-            for run in runs:
-                run.draw()
+        follow(runs, together, bar, until)
+        for run in runs:
+            run.draw()
         compare_with_ar([run.result for run in runs])
-        return screens.finish(runs)
+        for run in runs:
+            run.finish(run.images)
+        return None if log is None else settled(runs, log)
 
 
-def follow(runs: Sequence[NodeRun], order: Order, screens: Screens, bar: Bar,
-           until: int | None = None) -> None:
-    """Send every event to the bar, the previews and its run; then close the runs to free memory.
+def show_all(runs: Sequence[NodeRun], log: previews.PreviewLog | None, node: str | None) -> None:
+    """Open the previews of all runs; without them, show their notes on the node."""
+    if log is not None:
+        for panel, run in enumerate(runs):
+            run.show_on(log, panel)
+    elif lines := [line for run in runs for line in (*run.word_notes, *run.notes)]:
+        show_text(node, "\n".join(dict.fromkeys(lines)))
 
-    order: `race` or `in_turn`. until: see `run_all`.
-    """
-    steps = order([run.events() for run in runs])
-    try:
-        for panel, seconds, event in steps:
-            if runs[panel].earlier is None:
-                bar(event)
-            runs[panel].take(event, seconds)  # first: sending a frame may raise an interrupt
-            screens.take(panel, event, seconds)
-            if until is not None and runs[panel].result.rows >= until:
+
+def follow(runs: Sequence[NodeRun], together: bool, bar: Bar, until: int | None = None) -> None:
+    """Run all to the end, or until one has that many final rows; then free their memory."""
+    steps = race(runs) if together else in_turn(runs)
+    with closing(steps):
+        for run, event in steps:
+            bar(event)
+            if until is not None and run.result.rows >= until:
                 break
-    finally:
-        steps.close()
     bar.done()
+
+
+def settled(runs: Sequence[NodeRun], log: previews.PreviewLog) -> dict:
+    """Give the runs their messages; returns the `ui` with the previews' content.
+
+    Pages that get a cached result read it.
+    """
+    for panel, run in enumerate(runs):
+        run.messages = [message for message in log.messages if message["panel"] == panel]
+    shown = [run.preview for run in runs if run.preview is not None]
+    return {previews.UI: [{"messages": log.settle(shown)}]}
 
 
 def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -> torch.Tensor:
@@ -235,4 +252,5 @@ def images_of(module: Backbone, tokens: torch.Tensor, rows: int | None = None) -
 
 def pixel_room(module: Backbone, tokens: torch.Tensor) -> int:
     """Peak bytes of `images_of` for tokens [B, R, C], besides the codec's weights."""
-    return pixel_bytes(replace(figures_of(module), grid=Grid(*tokens.shape[1:])))
+    model = replace(ModelSize.of(module), grid=Grid(*tokens.shape[1:]))
+    return MemoryEstimate(model).pixels

@@ -13,9 +13,9 @@ from ..ssd_core.backbones.base import Backbone, Preset
 from ..ssd_core.backbones.postcard import GRID, Postcard
 from ..ssd_core.backbones.presets import PAPER
 from ..ssd_core.engine.choice import Machine, chosen
+from ..ssd_core.engine.decode import plan
 from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Method
 from ..ssd_core.engine.plan import Plan
-from ..ssd_core.engine.usual import usual_passes
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.comfyui_workflow import WIDGETS
 from ..ssd_core.output.knobs import all_knobs, described
@@ -106,11 +106,11 @@ def plan_for(method: Method, preset: str, backbone: Backbone | None,
     if backbone is None and isinstance(method, Exact) and (method.window or 0) > grid.slots:
         method = Exact()  # a larger backbone may have that many cells
     resolved = method.resolve(own)
-    usual, choice = None, resolved.choice(grid, device.type)
-    if backbone is not None:
-        machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
-        selection = chosen(machine, resolved, named=True)
-        usual = usual_passes(backbone, selection.method, True, device.type)
-        choice = selection.text or choice
-    plan = replace(resolved.plan(grid), choice=choice, usual=usual)
-    return plan, plan_text(resolved, plan, f"{grid}" + (f" ({backbone.name})" if backbone else ""))
+    if backbone is None:
+        known = plan(grid, resolved, device=device.type)
+        return known, plan_text(resolved, known, f"{grid}")
+    machine = Machine.of(backbone, None, 1 if own.cfg == 1 else 2, device=device)
+    selection = chosen(machine, resolved, named=True)
+    known = plan(backbone, selection.method, heads=True, device=device.type)
+    known = replace(known, choice=selection.text or known.choice)
+    return known, plan_text(resolved, known, f"{grid} ({backbone.name})")

@@ -18,7 +18,7 @@ ROUTE = "/ssd/sizes"
 
 def sizes_of(name: str) -> list[str]:
     """Sizes such as "384x384" of a local or a known backbone; [] for any other name."""
-    model = folders.shelf().backbones().get(name)
+    model = folders.shelf().listed(name)
     try:
         sizes = (_stored(model.path, folders.fingerprint(model.path)) if model
                  else (CATALOGUE[name].size,) if name in CATALOGUE else ())

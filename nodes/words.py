@@ -20,7 +20,7 @@ ROUTE = "/ssd/words"
 
 def kinds_of(name: str, chinese: bool = False) -> list[dict[str, Any]]:
     """The words of a backbone by kind; [] if it takes any words or is not installed."""
-    model = folders.shelf().backbones().get(name)
+    model = folders.shelf().listed(name)
     try:
         kinds = _stored(model.path, folders.fingerprint(model.path)) if model else ()
     except SSDError:  # Load Backbone says what is wrong with it

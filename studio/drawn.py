@@ -10,11 +10,12 @@ import torch
 
 from ssd_core import SSDError
 from ssd_core.output.together import together
+from ssd_core.runs.live import LiveRun
 from ssd_core.runs.request import Request
 
 from .history import Entry, History
 from .jobs import Cancelled, Job
-from .running import Run, advance, guarded, show_places
+from .running import advance, guarded, show_places
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Drawn:
         return self.saved.entries
 
 
-def follow(job: Job, runs: Sequence[Run], history: History, metadata: bool) -> Drawn:
+def follow(job: Job, runs: Sequence[LiveRun], history: History, metadata: bool) -> Drawn:
     """Run one after the other to the end; each one's pictures are saved, and then shown, at once.
     """
     saved = Saved()
@@ -90,16 +91,16 @@ def follow(job: Job, runs: Sequence[Run], history: History, metadata: bool) -> D
     return job.result
 
 
-def save(run: Run, saved: Saved, history: History, metadata: bool) -> None:
+def save(run: LiveRun, saved: Saved, history: History, metadata: bool) -> None:
     """Save a finished run's pictures, each with its recipe, and show them."""
     pictures = []
     for picture, recipe in zip(run.result.pictures(), run.result.recipes(), strict=True):
         pictures.append(picture)
         saved.take(history, picture, recipe, metadata)
-    run.finish(pictures)
+    run.finish(torch.stack(pictures))
 
 
-def drawn_by(runs: Sequence[Run], saved: Saved) -> Drawn:
+def drawn_by(runs: Sequence[LiveRun], saved: Saved) -> Drawn:
     """The outcome so far of runs of which only the last one may be unfinished.
 
     saved: may still grow.

@@ -1,23 +1,18 @@
-"""A run in progress: its events, its preview, its result so far; and how runs are followed.
+"""Follow runs for a job: progress, time left, Stop, and memory that runs out.
 
 Knows engine events and jobs, not where pictures are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from traceback import clear_frames
 
-import torch
-
 from ssd_core import SSDError
-from ssd_core.engine.events import Event, Rows
-from ssd_core.output.preview import Preview
-from ssd_core.runs.request import Request, Result
-from ssd_core.runs.scheduling import race, timed
+from ssd_core.engine.events import Rows
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.scheduling import race
 from ssd_core.weights.out_of_memory import is_out_of_memory
 
 from .jobs import Cancelled, Job
@@ -28,87 +23,44 @@ REMEDY = ("lower the number of pictures or k_v, set cfg to 1, or load the backbo
           "dtype")
 
 
-@dataclass
-class Run:
-    """A request in progress, read event by event, with its preview and its result so far.
-
-    tell: receives messages; it may change while the run is paused.
-    """
-
-    request: Request
-    tell: Callable[[dict], None]
-    panel: int = 0
-    result: Result = field(init=False)
-    events: Iterator[Event] = field(init=False)
-    steps: Iterator[tuple[float, Event]] = field(init=False)
-    screen: Preview = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.result, self.events = Result(self.request), self.request.events()
-        self.steps = timed(self.events)
-        self.screen = self.request.preview(lambda message: self.tell(message), panel=self.panel)
-
-    def take(self, event: Event, seconds: float) -> None:
-        """Process an event; seconds: what the run itself has taken so far."""
-        self.screen(event, seconds)
-        self.result.take(event, seconds)
-
-    def finish(self, pictures: Sequence[torch.Tensor]) -> None:
-        """Show the finished pictures [H, W, 3]."""
-        self.screen.finish(self.result.stats, torch.stack(list(pictures)), self.result.share)
-
-    def close(self, reason: str) -> None:
-        """Stop the run and free its memory; reason: "interrupted" or "failed"."""
-        self.events.close()
-        self.screen.cancel(reason)
-
-
-# Following
-
-
-def show_places(runs: Sequence[Run]) -> None:
+def show_places(runs: Sequence[LiveRun]) -> None:
     """Show where the pictures of all these runs will be; none has allocated anything by then."""
     for run in runs:
-        for seconds, event in islice(run.steps, 1):
-            run.take(event, seconds)
+        next(run, None)
 
 
-def advance(job: Job, run: Run, rows: int | None = None, beside: Sequence[Run] = ()) -> None:
+def advance(job: Job, run: LiveRun, rows: int | None = None,
+            beside: Sequence[LiveRun] = ()) -> None:
     """Continue until `rows` rows are final, or to the end; Cancelled if the job is.
 
     beside: all runs of the job, this one among them, if it has others.
     """
     job.check()
-    for seconds, event in run.steps:
-        run.take(event, seconds)
+    for event in run:
         estimate(job, beside or [run])
         job.check()
         if rows is not None and run.result.rows >= rows and isinstance(event, Rows):
             return
 
 
-def advance_together(job: Job, runs: Sequence[Run]) -> None:
+def advance_together(job: Job, runs: Sequence[LiveRun]) -> None:
     """Run all to the end, each on its own clock; Cancelled if the job is."""
-    steps = race([run.events for run in runs])
-    try:
-        for panel, seconds, event in steps:
-            runs[panel].take(event, seconds)
+    with closing(race(runs)) as steps:
+        for _ in steps:
             estimate(job, runs)
             job.check()
-    finally:
-        steps.close()
 
 
-def estimate(job: Job, runs: Sequence[Run]) -> None:
+def estimate(job: Job, runs: Sequence[LiveRun]) -> None:
     """Set progress and time left, from the seconds per row so far."""
     done = sum(run.result.rows - run.request.keep_rows for run in runs)
     left = sum(run.request.grid.rows - run.result.rows for run in runs)
     job.progress = done / (done + left)
-    job.seconds_left = sum(run.result.seconds for run in runs) / done * left if done else None
+    job.seconds_left = sum(run.seconds for run in runs) / done * left if done else None
 
 
 @contextmanager
-def guarded(*runs: Run) -> Iterator[None]:
+def guarded(*runs: LiveRun) -> Iterator[None]:
     """If the block raises, close the runs and show the reason on their panels."""
     try:
         with memory_told():
@@ -116,9 +68,9 @@ def guarded(*runs: Run) -> Iterator[None]:
     except BaseException as error:
         stopped = isinstance(error, Cancelled)
         for run in runs:
-            if stopped:
-                run.screen.refine(BRIEF)  # its top stays on the stage and can be kept
-            run.close("interrupted" if stopped else "failed")
+            if stopped and run.preview is not None:
+                run.preview.refine(BRIEF)  # its top stays on the stage and can be kept
+            run.cancel("interrupted" if stopped else "failed")
         raise
 
 

@@ -30,14 +30,15 @@ from ssd_core.output.recipe import (
     tokens_from_png,
 )
 from ssd_core.output.words import Words, drawn_words, inherited, typed_words
-from ssd_core.runs.comparison import Comparison
-from ssd_core.runs.request import Result, compare_with_ar
+from ssd_core.runs.comparison import Comparison, compare_with_ar
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Result
 
 from .drawn import Drawn, Saved, follow, not_saved, words_of
 from .history import Entry, History, require_picture
 from .jobs import Job
 from .library import Library
-from .running import Run, advance_together, guarded
+from .running import advance_together, guarded
 from .settings import Settings
 
 __all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
@@ -87,7 +88,8 @@ def draw(library: Library, history: History, settings: Settings,
             library.require_room(settings, keep_rows=keep_rows)
         request = settings.request(now.backbone, now.heads, keep, keep_rows)
         history.require_room(request.pictures, request.sizes[0])
-        runs = [Run(part, job.tell, panel) for panel, part in enumerate(request.parts())]
+        runs = [LiveRun(part, send=job.tell, panel=panel)
+                for panel, part in enumerate(request.parts())]
         return follow(job, runs, history, metadata)
 
     return work
@@ -251,7 +253,8 @@ def race(library: Library, history: History, settings: Settings,
                     for racer in racers]
         history.require_room(2 * len(requests), requests[0].sizes[0])  # and all on the sheet
         library.require_room_together(requests)
-        runs = [Run(request, job.tell, panel) for panel, request in enumerate(requests)]
+        runs = [LiveRun(request, send=job.tell, panel=panel)
+                for panel, request in enumerate(requests)]
         with guarded(*runs):
             advance_together(job, runs)
             return raced(runs, history, metadata)
@@ -259,7 +262,7 @@ def race(library: Library, history: History, settings: Settings,
     return work
 
 
-def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
+def raced(runs: Sequence[LiveRun], history: History, metadata: bool) -> Raced:
     """Save the pictures and the sheet, show them, and return the measurements."""
     results = [run.result for run in runs]
     compare_with_ar(results)
@@ -269,7 +272,7 @@ def raced(runs: Sequence[Run], history: History, metadata: bool) -> Raced:
         saved.take(history, picture, result.recipes()[0], metadata)
     sheet = save_sheet(results, pictures, history, saved)
     for run, picture in zip(runs, pictures, strict=True):
-        run.finish([picture])
+        run.finish(picture[None])
     return Raced(saved, sheet, [result.share for result in results],
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),

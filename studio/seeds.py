@@ -17,12 +17,13 @@ from typing import Any
 import torch
 
 from ssd_core import SSDError
+from ssd_core.runs.live import LiveRun
 
 from .drawn import Drawn, follow
 from .history import History
 from .jobs import Cancelled, Job
 from .library import Library, Loaded, free_memory
-from .running import Run, advance, guarded
+from .running import advance, guarded
 from .settings import Settings
 
 Work = Callable[[Job], Any]
@@ -45,7 +46,7 @@ NOTHING = KeptRows()
 class Parked:
     """A paused run, the paused job that drew its first rows, and about how many bytes it holds."""
 
-    run: Run
+    run: LiveRun
     job: Job
     nbytes: int
 
@@ -146,12 +147,13 @@ class ParkedSeeds:
                   part: float, start: object, nbytes: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        run = Run(settings.request(now.backbone, now.heads, top.tokens, top.rows), job.tell)
+        run = LiveRun(settings.request(now.backbone, now.heads, top.tokens, top.rows),
+                      send=job.tell)
         self.history.require_room(1, run.request.sizes[0])
         own = run.request.grid.rows - top.rows
         with guarded(run):
             advance(job, run, top.rows + math.ceil(own * part))
-            run.screen.refine()  # people choose by what they see
+            run.preview.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
                 self._parked[job.id] = Parked(run, job, nbytes)
@@ -169,14 +171,14 @@ class ParkedSeeds:
             del self._parked[id_]
         if not job.messages:
             job.messages.extend(parked.job.messages)
-        parked.run.tell = job.tell
+        parked.run.send = job.tell
         return follow(job, [parked.run], self.history, metadata)
 
     def _free(self, id_: str) -> None:
         with self._lock:
             parked = self._parked.pop(id_, None)
         if parked is not None:
-            parked.run.close("interrupted")
+            parked.run.cancel("interrupted")
 
 
 def gone() -> SSDError:

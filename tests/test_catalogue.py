@@ -5,7 +5,7 @@ import pytest
 from ssd_core import SSDError, plan
 from ssd_core.engine.methods import METHODS, SSD
 from ssd_core.weights.catalogue import CATALOGUE, known
-from ssd_core.weights.figures import figures_of
+from ssd_core.weights.figures import ModelSize
 from ssd_core.weights.hub_client import fits
 
 ROWS = pytest.mark.parametrize("row", CATALOGUE.values(), ids=CATALOGUE)
@@ -32,7 +32,7 @@ def test_a_row_is_whole(row):
 @pytest.mark.parametrize("name, billions", PUBLISHED.items(), ids=PUBLISHED)
 def test_shapes_have_the_published_parameters(name, billions):
     """Published counts hold the whole text head too, of which only the codes' rows are kept."""
-    figures = figures_of(CATALOGUE[name])
+    figures = ModelSize.of(CATALOGUE[name])
     count = (figures.matrices + figures.other_parameters) / 1e9
     assert billions * 0.91 < count < billions * 1.03
 

@@ -424,8 +424,8 @@ def test_lumina_without_its_codec_says_which_file_belongs_where(tmp_path):
 
 def test_only_chameleon_files_are_claimed(folder):
     checkpoint = open_checkpoint(folder)
-    assert chameleon.claims(checkpoint)
+    assert chameleon.matches(checkpoint)
     for gone in ("q_norm", "lm_head", "embed_tokens"):
         other = copy(checkpoint)
         other.shapes = without(gone)(checkpoint.shapes)
-        assert isinstance(other, Checkpoint) and not chameleon.claims(other)
+        assert isinstance(other, Checkpoint) and not chameleon.matches(other)

@@ -331,9 +331,9 @@ def test_tied_embeddings_are_the_head(tmp_path, layout):
     for file in [*path.glob("*.safetensors"), *path.glob("*.index.json")]:
         file.unlink()
     save_file(weights, path / "model.safetensors")
-    assert not family.claims(open_checkpoint(path))
+    assert not family.matches(open_checkpoint(path))
     edit(path, tie_word_embeddings=True)
-    assert family.claims(open_checkpoint(path))
+    assert family.matches(open_checkpoint(path))
     backbone = load(path)
     assert backbone.head.equal(backbone.code_embedding[:-1])  # which has a row end as well
 
@@ -359,11 +359,11 @@ def test_load_backbone_finds_the_family(folders, device):
 def test_only_emu3_files_are_claimed(folders):
     for path in folders.values():
         checkpoint = open_checkpoint(path)
-        assert family.claims(checkpoint)
+        assert family.matches(checkpoint)
         other = copy(checkpoint)
         other.shapes = {name: shape for name, shape in checkpoint.shapes.items()
                         if "lm_head" not in name}
-        assert not family.claims(other)
+        assert not family.matches(other)
     edit(folders["original"], model_type="llama")
-    assert not family.claims(open_checkpoint(folders["original"]))
+    assert not family.matches(open_checkpoint(folders["original"]))
     edit(folders["original"], model_type="Emu3")

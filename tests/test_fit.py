@@ -22,18 +22,10 @@ from ssd_core.model.kv_cache import KVCache
 from ssd_core.model.noise import NoiseField
 from ssd_core.weights import fit as fit_module
 from ssd_core.weights.catalogue import CATALOGUE
-from ssd_core.weights.figures import figures_of, stored_bytes, stored_dtype
+from ssd_core.weights.figures import ModelSize, stored_bytes, stored_dtype
 from ssd_core.weights.fit import fit, run_bytes
 from ssd_core.weights.free import free_linux_memory
-from ssd_core.weights.memory import (
-    MARGIN,
-    WEIGHT_BYTES,
-    Memory,
-    Setting,
-    mask_bytes,
-    resident_bytes,
-    working_bytes,
-)
+from ssd_core.weights.memory import MARGIN, WEIGHT_BYTES, MemoryEstimate, Setting
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 GIB = 2**30
@@ -96,8 +88,8 @@ def test_the_cache_follows_the_prompt_and_the_row_ends(grid):
 def test_a_limit_of_a_thousand_is_no_length(limit, slots):
     backbone = MockBackbone()
     backbone.prompt_limit = limit
-    assert figures_of(backbone).prompt_slots == slots
-    assert figures_of(backbone, prompt_slots=limit).prompt_slots == limit
+    assert ModelSize.of(backbone).prompt_slots == slots
+    assert ModelSize.of(backbone, prompt_slots=limit).prompt_slots == limit
 
 
 def test_weights_are_counted_to_the_byte():
@@ -131,7 +123,7 @@ def test_a_row_of_the_catalogue_counts_as_its_model():
 def test_a_codec_with_levels_tells_its_channels():
     backbone = tiny_postcard()
     backbone.picture_codec = VQGAN(VQGANShape(channels=32, multipliers=(1, 2), z_channels=32))
-    assert figures_of(backbone).codec_channels == 64
+    assert ModelSize.of(backbone).codec_channels == 64
 
 
 def packed(numbers: int, scales: int) -> SimpleNamespace:
@@ -215,10 +207,10 @@ def test_weights_in_int8_are_counted_but_for_their_scales(kernel, monkeypatch):
 @pytest.mark.parametrize("batch", [1, 5])
 def test_noise_is_counted_as_it_is_kept(batch):
     row = CATALOGUE["LlamaGen-c2i-B-256"]
-    figures, setting = replace(figures_of(row), codes=99), Setting(batch, guided=False)
+    model, setting = replace(ModelSize.of(row), codes=99), Setting(batch, guided=False)
     noise = NoiseField(range(batch), row.grid.slots + 1, 99, torch.device("cpu"))
     states = batch * (row.grid.slots + 1) * row.shape.hidden * 2
-    assert resident_bytes(figures, setting) == states + noise.held.nbytes
+    assert MemoryEstimate(model, setting).resident == states + noise.held.nbytes
 
 
 def test_a_preview_is_decoded_beside_keys_and_values():
@@ -254,9 +246,9 @@ def test_graphs_count_where_passes_are_replayed(monkeypatch):
 
 
 def test_a_product_in_int8_unpacks_a_piece_only_where_no_kernel_is():
-    figures, cells = figures_of(CATALOGUE["Janus-Pro-7B"]), 1
+    model = ModelSize.of(CATALOGUE["Janus-Pro-7B"])
     plain, integers, unpacked = (
-        working_bytes(figures, setting, cells) for setting in (
+        MemoryEstimate(model, setting).working for setting in (
             Setting(dtype="bf16"), Setting(dtype="int8"), Setting(dtype="int8", kernel=False)))
     assert integers == plain
     assert unpacked - plain > 4 * 2 * 11008 * products.EXACT - (16 << 20)
@@ -299,12 +291,12 @@ def test_kept_rows_of_a_backbone_with_shared_keys_are_read_without_copies():
 
 def test_the_mask_of_the_widest_pass_is_counted():
     row = CATALOGUE["Emu3-Gen"]
-    figures, cells = figures_of(row), 2 * row.grid.width
-    slots = figures.prompt_slots + row.grid.slots
+    model, cells = ModelSize.of(row), 2 * row.grid.width
+    slots = model.prompt_slots + row.grid.slots
     cache = KVCache(1, 2, 1, slots, 1, torch.bfloat16, torch.device("cpu"),
                     group=row.shape.heads // row.shape.kv_heads)
     cache.seek_each(torch.arange(slots - cells, slots).expand(2, -1), slots)
-    told = mask_bytes(figures, Setting(dtype="bf16"), cells)
+    told = MemoryEstimate(model, Setting(dtype="bf16"), cells).mask
     assert cache.mask.nbytes < told < 1.5 * cache.mask.nbytes
 
 
@@ -334,7 +326,7 @@ def test_no_pass_is_wider_than_told(method, rows, columns, row_end):
 @given(ROWS, METHODS, DTYPES, st.booleans(), st.integers(1, 8), st.floats(0.5, 100))
 def test_advice_holds(row, method, dtype, guided, batch, gib):
     free = int(gib * GIB)
-    memory = Memory(figures_of(row), method.resolve(row.preset),
+    memory = MemoryEstimate.of(ModelSize.of(row), method.resolve(row.preset),
                                Setting(batch, dtype, guided))
     text = fit_module.advice(memory, free)
     fitting = [words for words, changed in fit_module.changes(memory) if changed.needed <= free]
@@ -389,8 +381,16 @@ def test_run_bytes_is_the_estimate_without_the_weights():
     backbone, method = tiny_postcard(), methods.Rows(k_v=2, rounds=1)
     told = fit(backbone, method, 2, guided=True, device="cpu")
     besides = run_bytes(backbone, 2, True, 48)
-    slab = working_bytes(figures_of(backbone), Setting(2, "fp32"), 48)
+    slab = MemoryEstimate(ModelSize.of(backbone), Setting(2, "fp32"), 48).working
     assert besides == told.cache + told.activations - slab + max(slab, told.pixels)
+
+
+def test_one_number_needs_only_what_it_is_of():
+    """Pixels need no run; a run needs no more than its widest pass."""
+    backbone = tiny_postcard()
+    alone = MemoryEstimate(ModelSize.of(backbone))
+    assert alone.pixels == fit(backbone, methods.AR(), device="cpu").pixels > 0
+    assert alone.run == alone.lasting + max(alone.working, alone.pixels)
 
 
 # Free memory

@@ -176,6 +176,25 @@ def bound_names(path: Path) -> list[str]:
         else [node.name] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [])]
 
 
+# Words with one meaning each: the rooms that may name something by them.
+MEANINGS = {"claim": ("postcards", "evaluate"), "claims": ("postcards", "evaluate"),
+            "verdicts": ("evaluate",)}
+
+
+def test_a_claim_is_a_captions_and_a_verdict_is_a_pictures():
+    assert [f"{path.relative_to(CORE)}: {name}" for path in sources(CORE)
+            for name in bound_names(path) if name in MEANINGS
+            and path.relative_to(CORE).parts[0] not in MEANINGS[name]] == []
+
+
+def test_bundled_names_become_paths_in_one_module():
+    """All others ask weights/find.py; the registry lists the names."""
+    importers = {path.relative_to(CORE).as_posix() for path in sources(CORE)
+                 for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)
+                 if "BACKBONES" in {alias.name for alias in node.names}}
+    assert importers == {"weights/find.py", "weights/registry.py"}
+
+
 def test_names_say_what_they_hold():
     folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "tools", "benchmarks")]
     assert [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)

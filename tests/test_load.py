@@ -1,5 +1,6 @@
 """Loading by name, file or folder; devices and types; and one line for whatever cannot work."""
 
+import inspect
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +16,8 @@ from ssd_core.backbones import postcard
 from ssd_core.backbones.postcard import FORMAT
 from ssd_core.engine.heads import save_heads
 from ssd_core.files import ASSETS, read_safetensors, sha256_of
+from ssd_core.weights.find import HEADS_FILE, bundled, find_path, is_bundled, portable
+from ssd_core.weights.load import LoadOptions
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,33 @@ def test_file_folder_and_text_mean_the_same(saved):
     assert one.sha256 == two.sha256 == three.sha256 == sha256_of(read_safetensors(saved, FORMAT)[0])
     assert one.words == ("a", "red", "house", "sun") and one.codes == 32
     assert one.grid.cells == 576 and one.sizes == ((384, 384),)
+
+
+def test_a_name_is_a_path_and_a_bundled_path_is_a_name(saved):
+    folder = ASSETS / "postcard"
+    assert find_path("postcard") == bundled("postcard") == folder and is_bundled(folder)
+    assert find_path("postcard", HEADS_FILE) == find_path(folder, HEADS_FILE) == folder / HEADS_FILE
+    assert find_path(str(saved)) == saved and bundled(str(saved)) is None and not is_bundled(saved)
+    for path in ("postcard", folder, folder / HEADS_FILE):
+        assert portable(path) == "postcard"
+    assert portable(saved) == str(saved)
+    assert portable(folder / "backbone.safetensors") == str(folder / "backbone.safetensors")
+
+
+@pytest.mark.parametrize("name, file, words", [
+    ("nothing", "", "backbone 'nothing': neither a bundled name (postcard) nor a file or folder"),
+    ("", "", "backbone ''"),
+    ("nothing", HEADS_FILE, "draft heads 'nothing': neither a bundled name (postcard) nor a file "
+                            f"or folder with {HEADS_FILE}")])
+def test_a_name_that_leads_nowhere_is_one_line(name, file, words):
+    with pytest.raises(SSDError) as told:
+        find_path(name, file)
+    assert str(told.value).startswith(words) and "\n" not in str(told.value)
+
+
+def test_the_options_of_loading_are_the_loaders_own():
+    name, *more = inspect.signature(load_backbone).parameters.values()
+    assert LoadOptions().options == {option.name: option.default for option in more}
 
 
 def test_a_loaded_backbone_computes_what_the_saved_one_did(saved):

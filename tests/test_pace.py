@@ -59,6 +59,18 @@ def test_widths_are_timed_in_turn_until_time_is_up(monkeypatch):
     assert short == Pace({count: {1: 2.0} for count in (1, 2)})
 
 
+def test_memory_is_warm_before_passes_are_timed():
+    taken = []
+    pace.warm_up(passes(lambda cells: 40.0 * cells, taken), (1, 2, 8, 16))
+    assert [cells for _, cells in taken] == [1, 2]  # 0.12 s
+
+
+def test_a_slow_pass_among_a_few_does_not_count(monkeypatch):
+    monkeypatch.setattr(pace, "free_now", lambda most: most)
+    times = iter([90.0, 20.0, 60.0])  # the first pass warms up, work beside us delays the last
+    assert timed(lambda cells: next(times), (8,), (1,), limit=60).ms == {1: {8: 20.0}}
+
+
 def test_all_threads_are_not_timed_while_others_compute(monkeypatch):
     monkeypatch.setattr(pace, "free_now", lambda most: 1)
     taken = []

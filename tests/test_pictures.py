@@ -6,7 +6,7 @@ from support.script_modules import script
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import check, claims
-from ssd_core.runs.request import Request, Result
+from ssd_core.runs.request import Request
 
 pytestmark = pytest.mark.slow
 
@@ -19,10 +19,8 @@ def drawn():
     heads = load_heads("postcard", backbone)
 
     def draw(prompt, seed, pictures=1, keep=None, keep_rows=0):
-        result = Result(Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
-                                pictures=pictures, keep=keep, keep_rows=keep_rows, expand=True))
-        for event in result.request.events():
-            result.take(event)
+        result = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
+                         pictures=pictures, keep=keep, keep_rows=keep_rows, expand=True).run()
         return result.tokens, [all(check(to_bytes(one), claims(prompt)))
                                for one in result.pictures()]
     return draw

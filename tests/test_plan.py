@@ -153,8 +153,8 @@ def test_json_form(method):
     (JANUS, "cuda", 96), (JANUS, "cpu", 48), (LUMINA, "cuda", 98), (LUMINA, "cpu", 49),
     (EMU, "cuda", 91), (Grid(2, 5), "mps", 10), (Grid(3, 200), "cpu", 200)], ids=str)
 def test_the_default_window_is_whole_rows_by_class_of_device(grid, device, window):
-    assert methods.Exact().width(grid, device) == window
-    assert methods.Exact(7).width(grid, device) == 7
+    assert methods.Exact().for_device(grid, device) == methods.Exact(window)
+    assert methods.Exact(7).for_device(grid, device) == methods.Exact(7)
     assert f"window {window}:" in plan(grid, methods.Exact(), device=device).choice
     assert plan(grid, methods.Exact(7), device=device).choice == ""
 

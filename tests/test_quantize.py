@@ -18,7 +18,7 @@ from ssd_core.model.transformer import Decoder, DecoderShape, sequence_angles
 from ssd_core.weights import convert
 from ssd_core.weights.convert import convert_int8
 from ssd_core.weights.figures import stored_dtype
-from ssd_core.weights.load import BACKBONE_FILE, INT8_FILE
+from ssd_core.weights.find import BACKBONE_FILE, INT8_FILE
 from ssd_core.weights.quantize import (
     is_quantised,
     quantise,

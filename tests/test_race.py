@@ -6,7 +6,9 @@ import pytest
 import torch
 from support.mock_backbone import MockBackbone, tokens
 
-from ssd_core import Finished, generate, methods
+from ssd_core import Sampling, methods
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Request
 from ssd_core.runs.scheduling import in_turn, race, timed
 
 
@@ -31,25 +33,56 @@ def ticks(clock, names: str, seconds: float):
         yield name
 
 
-def test_the_one_behind_moves_next(clock):
+class Ticks:
+    """A run of as many steps as names, each of so many seconds."""
+
+    def __init__(self, names: str, seconds: float):
+        self.names, self.step, self.seconds, self.closed = iter(names), seconds, 0.0, False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        name = next(self.names)
+        if name == "!":
+            raise ValueError
+        self.seconds += self.step
+        return name
+
+    def close(self):
+        self.closed = True
+
+
+def test_the_one_behind_moves_next():
     """Of steps that take four and a half times as long, one comes for every five of the others."""
-    runs = [ticks(clock, "abc", 9), ticks(clock, "abcdefgh", 2)]
-    order = [panel for panel, *_ in race(runs, clock)]
-    assert order == [0, *[1] * 5, 0, *[1] * 3, 0]
+    slow, quick = Ticks("abc", 9), Ticks("abcdefgh", 2)
+    order = [run for run, _ in race([slow, quick])]
+    assert order == [slow, *[quick] * 5, slow, *[quick] * 3, slow]
 
 
-def test_in_turn_all_start_and_then_each_goes_to_its_end(clock):
-    runs = [ticks(clock, "abc", 9), ticks(clock, "xy", 2), ticks(clock, "", 1)]
-    told = list(in_turn(runs, clock))
-    assert told == [(0, 9, "a"), (1, 2, "x"), (0, 18, "b"), (0, 27, "c"), (1, 4, "y")]
+def test_in_turn_all_start_and_then_each_goes_to_its_end():
+    a, b, c = runs = [Ticks("abc", 9), Ticks("xy", 2), Ticks("", 1)]
+    steps = [(run, run.seconds, name) for run, name in in_turn(runs)]
+    assert steps == [(a, 9, "a"), (b, 2, "x"), (a, 18, "b"), (a, 27, "c"), (b, 4, "y")]
+    assert c.closed
 
 
-def test_in_turn_closes_all_runs_when_nobody_looks_on(clock):
-    runs = [ticks(clock, "abc", 9), ticks(clock, "xy", 2)]
-    steps = in_turn(runs, clock)
+@pytest.mark.parametrize("order", [race, in_turn])
+def test_whoever_stops_looking_ends_all_runs(order):
+    runs = [Ticks("abc", 9), Ticks("xy", 2)]
+    steps = order(runs)
     next(steps)
+    assert not any(run.closed for run in runs)
     steps.close()
-    assert [list(run) for run in runs] == [[], []]
+    assert all(run.closed for run in runs)
+
+
+@pytest.mark.parametrize("order", [race, in_turn])
+def test_an_error_in_one_closes_all(order):
+    runs = [Ticks("abcdef", 1), Ticks("a!", 1)]
+    with pytest.raises(ValueError):
+        list(order(runs))
+    assert all(run.closed for run in runs)
 
 
 def test_time_spent_outside_is_not_counted(clock):
@@ -62,41 +95,9 @@ def test_time_spent_outside_is_not_counted(clock):
 
 def test_racers_draw_what_they_draw_alone():
     backbone = MockBackbone()
-    entries = [methods.AR(), methods.Exact()]
-    ends = {panel: event.tokens for panel, _, event in race(
-        [generate(backbone, "sun", method) for method in entries]) if isinstance(event, Finished)}
-    for panel, method in enumerate(entries):
-        assert torch.equal(ends[panel], tokens(backbone, method, ["sun"]))
-
-
-def test_whoever_stops_looking_ends_all_runs():
-    closed = []
-
-    def run(name):
-        try:
-            yield from "abc"
-        finally:
-            closed.append(name)
-
-    watched = race([run("left"), run("right")])
-    next(watched), next(watched)
-    watched.close()
-    assert sorted(closed) == ["left", "right"]
-
-
-def test_an_error_in_one_closes_the_other():
-    closed = []
-
-    def good():
-        try:
-            yield from "abcdef"
-        finally:
-            closed.append("good")
-
-    def bad():
-        yield "a"
-        raise ValueError
-
-    with pytest.raises(ValueError):
-        list(race([good(), bad()]))
-    assert closed == ["good"]
+    runs = [LiveRun(Request(backbone, None, method, Sampling(), "sun", named=True))
+            for method in (methods.AR(), methods.Exact())]
+    for _ in race(runs):
+        pass
+    for run in runs:
+        assert torch.equal(run.result.tokens, tokens(backbone, run.request.method, ["sun"]))

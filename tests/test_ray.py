@@ -52,7 +52,7 @@ def models(tmp_path_factory):
     postcard.save(tiny_postcard(), folder / "backbone.safetensors")
     backbone = load_backbone(folder, "cpu")
     save_heads(random_heads(backbone), folder / "heads.safetensors", backbone, {})
-    return ModelSpec(str(folder), str(folder), "cpu")
+    return ModelSpec(str(folder), str(folder), device="cpu")
 
 
 def crew(models, count, say=print):

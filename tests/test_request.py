@@ -17,9 +17,9 @@ from ssd_core.output.palette import GREY
 from ssd_core.output.pixels import pixels
 from ssd_core.output.recipe import read_recipe, save_png
 from ssd_core.output.unknown import MISPLACED
-from ssd_core.runs.comparison import conditions
+from ssd_core.runs.comparison import compare_with_ar, conditions
 from ssd_core.runs.fallback import resolved_method
-from ssd_core.runs.request import Request, Result, compare_with_ar
+from ssd_core.runs.request import Request, Result
 from ssd_core.weights.out_of_memory import is_out_of_memory
 from ssd_core.weights.quantize import quantise, quantiser
 
@@ -240,12 +240,12 @@ def test_shares_are_measured_against_ar_where_it_ran():
     results = [ran(Request(BACKBONE, HEADS, method, Sampling(5), "a sun")) for method in compared]
     compare_with_ar(results[1:])
     assert [result.share for result in results[1:]] == [None, None]
-    assert results[1].verdict == "identical" and "measured" not in results[1].claim
+    assert results[1].verdict == "identical" and "measured" not in results[1].guarantee_text
     compare_with_ar(results)
     assert results[0].share == results[1].share == 1 and results[2].share < 1
-    assert "100% of tokens are AR's (measured, fp32)" in results[1].claim
+    assert "100% of tokens are AR's (measured, fp32)" in results[1].guarantee_text
     assert [result.verdict for result in results] == ["identical", "identical", "approximate"]
-    assert "% of tokens are AR's" in results[2].claim
+    assert "% of tokens are AR's" in results[2].guarantee_text
 
 
 # Memory

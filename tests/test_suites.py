@@ -10,7 +10,7 @@ from PIL import Image
 
 from ssd_core import Sampling, SSDError
 from ssd_core.backbones.postcard import Postcard
-from ssd_core.engine.methods import Rows
+from ssd_core.engine.methods import SJD, Rows
 from ssd_core.evaluate.suites import SUITES
 from ssd_core.evaluate.suites.run import SuiteRun, require_square
 from ssd_core.model.grid import Grid
@@ -38,10 +38,11 @@ def loaded():
 @pytest.fixture
 def suite(loaded, tmp_path):
     """A run of a suite by `rows` without rounds, into a folder of the test's."""
-    def run(name, prompts, rounds=0, samples=None, seed=7):
-        first = Request(loaded.backbone, None, Rows(rounds=rounds), Sampling(seed=seed), "")
+    def run(name, prompts, rounds=0, samples=None, seed=7, method=None):
+        first = Request(loaded.backbone, None, method or Rows(rounds=rounds), Sampling(seed=seed),
+                        "")
         return SuiteRun.of(SUITES[name], prompts, tmp_path / "out",
-                           RenderSettings(first.method, first.sampling), loaded, samples)
+                           RenderSettings(first.asked, first.sampling), loaded, samples)
     return run
 
 
@@ -92,6 +93,16 @@ def test_an_interrupted_suite_ends_with_the_same_pictures(suite, loaded, metadat
     assert suite("geneval", metadata, samples=2).draw(crew, 2) == 1
     assert np.array_equal(pixels(lost), before) and others.stat().st_mtime_ns == written_at
     assert suite("geneval", metadata, samples=2).draw(crew, 2) == 0
+
+
+def test_an_open_window_is_that_of_the_device_which_the_record_names(suite, loaded, metadata,
+                                                                     tmp_path):
+    """Another type of device has another window, and so would draw other pictures."""
+    suite("geneval", metadata, samples=1, method=SJD()).draw(LocalWorker(loaded), 4)
+    assert json.loads((tmp_path / "out/suite.json").read_text())["drawn_by"]["sjd window"] == 16
+    other = suite("geneval", metadata, samples=1, method=SJD(window=8))
+    with pytest.raises(SSDError, match="sjd window"):
+        other.draw(LocalWorker(loaded), 4)
 
 
 def test_pictures_of_another_run_are_not_taken(suite, loaded, metadata, tmp_path):

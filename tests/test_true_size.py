@@ -9,7 +9,7 @@ import torch
 
 from ssd_core.engine.methods import SSD
 from ssd_core.weights.catalogue import CATALOGUE, known
-from ssd_core.weights.figures import figures_of_row
+from ssd_core.weights.figures import ModelSize
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 FAMILIES = ("Janus-Pro-1B", "LlamaGen-c2i-B-256", "LlamaGen-t2i-XL-256", "Tar-AR-DTok-256",
@@ -37,7 +37,7 @@ def test_true_sizes_are_those_of_the_catalogue(built, name):
     row = known(name)
     with META:
         backbone = built.bare(row)
-    figures = figures_of_row(row)
+    figures = ModelSize.of(row)
     layers = sum(weight.numel() for name, weight in backbone.decoder.named_parameters()
                  if "norm" not in name)
     assert layers == figures.matrices

@@ -39,10 +39,7 @@ def request(backbone, prompt="a red house", seed=5, **options):
 
 
 def drawn(run: Request) -> Result:
-    result = Result(run)
-    for event in run.events():
-        result.take(event)
-    return result
+    return run.run()
 
 
 def saved(result: Result, folder: Path, index: int = 0) -> dict:

@@ -20,7 +20,9 @@ from support.mock_backbone import random_heads, tiny_postcard
 from ssd_core import Grid, Sampling, SSDError, load_backbone, methods
 from ssd_core.backbones import postcard
 from ssd_core.cli import main
+from ssd_core.cli.options import Loading
 from ssd_core.cli.render import file_name
+from ssd_core.cli.session import load_for
 from ssd_core.engine.heads import save_heads
 from ssd_core.output.recipe import pixels_sha256, read_recipe, recipe_tokens
 from ssd_core.runs.batch import ray_workers as ray_crew
@@ -94,7 +96,7 @@ def test_several_drivers_share_a_folder_and_nothing_is_done_twice(tmp_path):
     assert len(files_of(tmp_path)) == 80
 
 
-def test_a_claim_is_one_process_and_one_task(tmp_path):
+def test_a_lock_is_one_process_and_one_task(tmp_path):
     ours, theirs = TaskLocks(tmp_path), TaskLocks(tmp_path)
     assert ours.take("a") and not theirs.take("a") and theirs.take("b")
     ours.release("a", finished=False)
@@ -103,11 +105,20 @@ def test_a_claim_is_one_process_and_one_task(tmp_path):
     assert ours.take("a") and ours.take("b")
 
 
-def test_a_folder_that_cannot_be_claimed_is_one_line(tmp_path):
+def test_a_folder_that_cannot_be_locked_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SSDError, match="cannot be claimed there") as told:
+    with pytest.raises(SSDError, match="cannot be locked there") as told:
         TaskLocks(tmp_path / "file").take("a")
     assert "\n" not in str(told.value)
+
+
+def test_a_worker_loads_as_the_flags_say(tmp_path):
+    """`graphs` included, which once held in this process only."""
+    postcard.save(tiny_postcard(), tmp_path / "backbone.safetensors")
+    options = Loading(str(tmp_path), device="cpu", dtype="fp32", graphs="off")
+    loaded, models = load_for(WorkerOptions(workers=2), options, [methods.AR()])
+    assert loaded.backbone.device.type == "meta" and models.options == options.options
+    assert models.load().backbone.graphs == "off"
 
 
 def test_batches_begin_at_the_same_numbers_however_many_there_are():
@@ -137,7 +148,7 @@ def test_without_ray_several_workers_are_refused_in_one_line(monkeypatch, capsys
     assert "need the package ray: pip install ray" in capsys.readouterr().err
     assert main([*flags, "--workers", "0"]) == 2
     assert "workers 0: must be at least 1" in capsys.readouterr().err
-    assert not WorkerOptions(1).apart and WorkerOptions(1, "10.0.0.5:6379").apart
+    assert not WorkerOptions(workers=1).apart and WorkerOptions(address="10.0.0.5:6379").apart
 
 
 class DeadRay:
@@ -341,7 +352,7 @@ def test_what_holds_no_prompts_is_not_drawn_as_words(tmp_path, name, text, said)
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_a_killed_run_leaves_whole_pictures_and_no_claim(tiny, tmp_path, capsys):
+def test_a_killed_run_leaves_whole_pictures_and_no_lock(tiny, tmp_path, capsys):
     command = render(tiny, tmp_path, "--each", "5", "--batch", "1", "--json")
     run = subprocess.Popen([sys.executable, "-m", "ssd_core", *command],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

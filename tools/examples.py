@@ -9,8 +9,9 @@ from itertools import count
 
 from PIL import Image
 
-from ssd_core import Finished, Sampling, load_backbone, load_heads, methods
+from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.files import atomic_write
+from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import check, claims
 from ssd_core.runs.request import Request
 from studio.tabs.examples import EXAMPLES, THUMBNAILS
@@ -35,9 +36,7 @@ def first_obedient(backbone, heads, prompt: str) -> tuple[int, Image.Image]:
     for seed in count():
         request = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), prompt,
                           expand=True)
-        *_, last = request.events()
-        assert isinstance(last, Finished)
-        pixels, = (backbone.decode(last.tokens) * 255).round().byte().cpu().numpy()
+        pixels = to_bytes(next(request.run().pictures()))
         if all(check(pixels, claims(request.words[0].prompt))):
             return seed, Image.fromarray(pixels)
     raise AssertionError("unreachable")

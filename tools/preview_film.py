@@ -17,14 +17,15 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 from preview_page import browser, opened, served
 
-from ssd_core import Finished, Rows, Sampling, generate, load_backbone, load_heads
+from ssd_core import Finished, Rows, Sampling, load_backbone, load_heads
 from ssd_core.cli.specs import parse_methods
 from ssd_core.output.preview import Preview
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Request
 from ssd_core.runs.scheduling import race
 
 PROMPT = "a red house on the left, a lake, at sunset"
@@ -53,23 +54,22 @@ def record(args: argparse.Namespace, kind: type[Preview]) -> list[TimedMessage]:
     """Run all methods interleaved and return their previews' messages in order of time."""
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.backbone, backbone)
-    named = [(label, method.resolve(backbone.preset)) for label, method in args.methods]
-    prompts, sampling = [args.prompt] * args.batch, Sampling(seed=args.seed)
-    clock, messages = [0.0] * len(named), []
+    runs = [LiveRun(Request(backbone, heads, method, Sampling(seed=args.seed), args.prompt,
+                            pictures=args.batch, fall_back=False)) for _, method in args.methods]
+    messages: list[TimedMessage] = []
 
-    def sender(panel: int) -> Any:
-        return lambda message: messages.append(TimedMessage(clock[panel], message))
+    def show(run: LiveRun, label: str, panel: int) -> None:
+        run.preview = kind(backbone, run.request.method,
+                           lambda message: messages.append(TimedMessage(run.seconds, message)),
+                           label=label, pictures=args.batch, node="1", panel=panel)
 
-    screens = [kind(backbone, method, sender(panel), label=label, pictures=args.batch,
-                    node="1", panel=panel) for panel, (label, method) in enumerate(named)]
-    runs = [generate(backbone, prompts, method, heads, sampling) for _, method in named]
-    for panel, seconds, event in race(runs):
-        clock[panel] = seconds
-        screens[panel](event, seconds)
+    for panel, (run, (label, _)) in enumerate(zip(runs, args.methods, strict=True)):
+        show(run, label, panel)
+    for run, event in race(runs):
         if isinstance(event, Finished):
-            screens[panel].finish(event.stats, backbone.decode(event.tokens))
+            run.finish(backbone.decode(event.tokens))
         if isinstance(event, Rows) and args.stop_at_row and event.last >= args.stop_at_row:
-            screens[panel].cancel("interrupted")
+            run.cancel("interrupted")
             break
     return sorted(messages, key=lambda timed: timed.seconds)
 

@@ -29,9 +29,9 @@ from ssd_core.train.heads_recipe import (
 )
 from ssd_core.train.self_distill import MOST_AT_ONCE
 from ssd_core.weights.catalogue import CATALOGUE, GB, KnownBackbone
-from ssd_core.weights.figures import figures_of_row
+from ssd_core.weights.figures import ModelSize
 from ssd_core.weights.fit import fit
-from ssd_core.weights.memory import Setting, layer_bytes
+from ssd_core.weights.memory import MemoryEstimate, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, LAUNCHES = ROOT / "docs" / "scale.md", ROOT / "benchmarks" / "results" / "launches.md"
@@ -66,7 +66,7 @@ class Work:
     @property
     def matrices(self) -> int:
         """The number of parameters that each cell is multiplied with: layers and image head."""
-        return figures_of_row(self.row).matrices + self.row.codes * self.row.shape.hidden
+        return ModelSize.of(self.row).matrices + self.row.codes * self.row.shape.hidden
 
     @property
     def head_parameters(self) -> int:
@@ -112,18 +112,18 @@ class Work:
 
     def learning_bytes(self) -> float:
         """Bytes on a card: the backbone, the heads with their optimizer, activations of a part."""
-        figures = figures_of_row(self.row)
+        model = ModelSize.of(self.row)
         slots = self.row.prompt_slots + self.row.grid.slots
         at_once = max(1, CELLS_AT_ONCE // self.row.grid.cells)
-        weights = 2 * (figures.matrices + figures.other_parameters) + 4 * figures.codec_parameters
-        layer = layer_bytes(figures, Setting(at_once, guided=False), slots)
+        weights = 2 * (model.matrices + model.other_parameters) + 4 * model.codec_parameters
+        layer = MemoryEstimate(model, Setting(at_once, guided=False), slots).layer
         states = 4 * STATES * at_once * slots * self.row.shape.hidden
         return weights + LEARNING_BYTES * self.head_parameters + layer + states
 
     def step_seconds(self, batch: int) -> float:
         """One step: the batch, then AdamW."""
         shape, slots = self.row.shape, self.row.prompt_slots + self.row.grid.slots
-        teacher = 2 * figures_of_row(self.row).matrices * slots
+        teacher = 2 * ModelSize.of(self.row).matrices * slots
         teacher += 2 * shape.layers * shape.heads * shape.head_dim * slots**2
         heads = 6 * self.head_parameters * self.row.grid.cells
         return (batch * (teacher + heads) / (REACHED * PRODUCTS)

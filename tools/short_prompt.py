@@ -12,7 +12,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.files import atomic_write
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import INK, PAPER, font_for
-from ssd_core.runs.request import Request, Result
+from ssd_core.runs.request import Request
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "short_prompt.jpg"
 PROMPT, SEEDS = "a red house", range(1, 6)
@@ -38,9 +38,7 @@ def main(arguments: list[str]) -> None:
 
 def drawn(backbone: Backbone, heads: DraftHeads, seed: int, expand: bool) -> Image.Image:
     """A small picture of the prompt by `exact`."""
-    result = Result(Request(backbone, heads, methods.Exact(), Sampling(seed=seed), PROMPT,
-                            expand=expand))
-    for event in result.request.events():
-        result.take(event)
+    result = Request(backbone, heads, methods.Exact(), Sampling(seed=seed), PROMPT,
+                     expand=expand).run()
     picture = to_bytes(next(result.pictures()))
     return Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.LANCZOS)

@@ -1,6 +1,6 @@
 """Backbones: they turn prompts and tokens into logits, and tokens into pixels.
 
-A family is a module with FAMILY (its name), claims(checkpoint) -> bool (decided by tensor names)
+A family is a module with FAMILY (its name), matches(checkpoint) -> bool (decided by tensor names)
 and load(checkpoint, device, dtype) -> Backbone. Each family has one entry in FAMILIES.
 """
 

@@ -17,7 +17,7 @@ from . import presets
 from .codecs.find import draws, read_codec
 from .prompts.text import read_text, require_length
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import claimed, head_key, read_constants
+from .reading.decoder_config import head_key, read_constants, require_names
 from .reading.weights import Concat, Slice, Source, decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
@@ -108,7 +108,7 @@ def target_of(checkpoint: Checkpoint) -> int:
     return int(target[1])
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Only Chameleon has query norms with a bias."""
     norms = {NORM, NORM.replace("weight", "bias")}
     return norms <= set(checkpoint.shapes) and bool(head_key(checkpoint, HEAD, EMBEDDING))
@@ -182,7 +182,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ch
         target = target_of(checkpoint)
         backbone.sizes, backbone.name = sizes_for(target), f"lumina-mgpt-7b-{target}"
     codec = read_codec(checkpoint, device, CODEC, draws(vocabulary.codes))
-    head = claimed(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
+    head = require_names(head_key(checkpoint, HEAD, EMBEDDING), checkpoint, FAMILY)
     sources = vocabulary_sources(vocabulary, shape.layers, PREFIX, head, qk_norm=True)
     norms = {name: key for name, key in sources.items()
              if "_norm_" in name and isinstance(key, str)}

@@ -18,7 +18,7 @@ from .codecs.movq import movq_of
 from .prompts.text import Text, read_text, require_length
 from .prompts.tiktoken_text import read_tiktoken
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import claimed, head_key, number, read_constants
+from .reading.decoder_config import head_key, number, read_constants, require_names
 from .reading.weights import decoder_shape, two_sizes
 from .shared_vocabulary import SharedVocabulary, Vocabulary, code_range, vocabulary_sources
 
@@ -106,7 +106,7 @@ def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
     return next((replace(layout, head=head) for layout, head in heads if head), None)
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Recognise ports by their keys, the original (named like any Llama) by ids or config."""
     layout = layout_of(checkpoint)
     if layout is None or layout.prefix != LAYOUTS[0].prefix:
@@ -146,7 +146,7 @@ def read_vocabulary(checkpoint: Checkpoint, ids: int) -> Vocabulary:
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Emu3:
     """Read a model in any of the layouts; the codec first, as it is often missing."""
-    layout = claimed(layout_of(checkpoint), checkpoint, FAMILY)
+    layout = require_names(layout_of(checkpoint), checkpoint, FAMILY)
     config = checkpoint.config()
     own = config.get("text_config")
     own = own if isinstance(own, dict) else config

@@ -115,7 +115,7 @@ class Aligner(nn.Module):
         return self.second(F.gelu(self.first(self.codes)))
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Whether these are Janus-Pro's tensors, in either layout."""
     return any(names.codes in checkpoint.shapes for names in LAYOUTS)
 

@@ -23,7 +23,7 @@ from .prompts.flan_t5 import SLOTS, FlanT5
 from .prompts.imagenet import class_of, label_of
 from .prompts.kept import PromptCache
 from .reading.checkpoint import Checkpoint
-from .reading.decoder_config import claimed, head_key
+from .reading.decoder_config import head_key, require_names
 from .reading.weights import (
     HF,
     LLAMAGEN,
@@ -154,7 +154,7 @@ class TextLlamaGen(LlamaGen):
         return F.pad(visible, (0, 0, SLOTS - len(visible), 0))
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Whether these are LlamaGen's tensors, in either layout."""
     return layout_of(checkpoint) is not None
 
@@ -173,7 +173,7 @@ def layout_of(checkpoint: Checkpoint) -> TensorNames | None:
 
 def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> LlamaGen:
     """Read a LlamaGen; SSDError names the file and what is wrong with it."""
-    layout = claimed(layout_of(checkpoint), checkpoint, FAMILY)
+    layout = require_names(layout_of(checkpoint), checkpoint, FAMILY)
     codes, hidden = two_sizes(checkpoint, layout.head)
     shape = decoder_shape(checkpoint, layout.prefix, HEADS.get(hidden, max(hidden // 64, 1)),
                           layout.layers, checkpoint.config(), "interleaved", EPS)

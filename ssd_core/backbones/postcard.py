@@ -194,7 +194,7 @@ def file_metadata(backbone: Postcard, format_name: str) -> dict[str, str]:
             "words": json.dumps(backbone.words)}
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Whether `save` or `save_int8` wrote these tensors."""
     return {"word_embedding", "prompt_position", "row_position"} <= set(checkpoint.shapes)
 

@@ -113,7 +113,7 @@ class Tar(Backbone):
         return features
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Whether these are AR-DTok's tensors, of the kind conditioned on TA-Tok's features."""
     return TABLE in checkpoint.shapes and f"{CONDITION}.weight" in checkpoint.shapes
 
@@ -149,7 +149,7 @@ def load(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Ta
 
 def read_reader(checkpoint: Checkpoint, backbone: Tar) -> ta_tok.TaTok:
     """Read the TA-Tok stored beside the weights."""
-    companion = checkpoint.companion(ta_tok.claims)
+    companion = checkpoint.companion(ta_tok.matches)
     if companion is None:
         raise SSDError(f"{checkpoint.root}: TA-Tok is missing, which {backbone.name} "
                        "needs: put csuhan/TA-Tok's ta_tok.pth beside these weights")

@@ -9,9 +9,9 @@ import typer
 
 from ..errors import SSDError
 from ..output.knobs import check_pictures
-from ..runs.batch.open import crew_of
+from ..runs.batch.open import WorkerOptions, crew_of
 from . import score, suite
-from .options import Json, Knobs, Loading, SamplingOptions, Workers, flag, takes_groups
+from .options import Canvas, Json, Knobs, Loading, SamplingOptions, flag, takes_groups
 from .output import Reporter, note
 from .session import conditions, load_for
 from .specs import parse_methods
@@ -49,14 +49,14 @@ class EvaluateOptions:
         return int(self.prompts)
 
 
-def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, knobs: Knobs,
-            drawing: SamplingOptions, workers: Workers, loading: Loading,
+def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, canvas: Canvas,
+            knobs: Knobs, drawing: SamplingOptions, workers: WorkerOptions, loading: Loading,
             json: Json = False) -> None:
     """Measure methods on held-out postcards, or draw a benchmark's prompts for its scorer."""
     if ctx.invoked_subcommand is not None:
         return
     if benchmark.suite is None:
-        require_none({**asdict(benchmark), **asdict(knobs)})
+        require_none({**asdict(benchmark), **asdict(canvas), **asdict(knobs)})
         measure(trial, drawing, workers, loading, Reporter(json))
     elif trial.methods is not None:
         raise SSDError("--methods is for a table; a suite is drawn by one method: give --method")
@@ -64,7 +64,7 @@ def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, 
         raise SSDError("--suite needs --out: the folder for its pictures")
     else:
         place = suite.SuitePaths(Path(trial.prompts).expanduser(), trial.out, trial.batch)
-        suite.draw(benchmark, place, knobs, drawing, workers, loading, Reporter(json))
+        suite.draw(benchmark, canvas, place, knobs, drawing, workers, loading, Reporter(json))
 
 
 def require_none(flags: dict[str, object]) -> None:
@@ -75,15 +75,15 @@ def require_none(flags: dict[str, object]) -> None:
                            "knobs by --methods, as in ssd:rounds=1")
 
 
-def measure(trial: EvaluateOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
-            report: Reporter) -> None:
+def measure(trial: EvaluateOptions, drawing: SamplingOptions, workers: WorkerOptions,
+            loading: Loading, report: Reporter) -> None:
     """Caption accuracy, NLL, entropy and tokens equal to AR's, as a table."""
     from ..evaluate.quality import evaluate
 
     count, sampling = trial.count, drawing.sampling()
     methods = parse_methods(trial.methods or METHODS)
     loaded, models = load_for(workers, loading, [method for _, method in methods])
-    with crew_of(workers.wanted(), loaded, models, note) as crew:
+    with crew_of(workers, loaded, models, note) as crew:
         note(f"{count} pictures by each of {', '.join(label for label, _ in methods)}")
         rows = evaluate(loaded.backbone, loaded.heads, methods, count, trial.batch or BATCH,
                         sampling, trial.out, crew)

@@ -9,12 +9,13 @@ import typer
 
 from ..backbones.base import Backbone
 from ..errors import SSDError
+from ..model.grid import size_of
 from ..weights.catalogue import CATALOGUE, KnownBackbone, known
 from ..weights.fit import fit
 from ..weights.load import load_backbone
 from ..weights.memory import WEIGHT_BYTES
 from ..weights.quantize import ABOUT
-from .options import Json, Knobs, PictureOptions, flag
+from .options import Json, Knobs, flag
 from .output import Reporter
 from .session import shelf
 
@@ -41,7 +42,7 @@ def command(name: Name, estimate: FitOptions, knobs: Knobs, json: Json = False) 
     report = Reporter(json)
     guided = None if estimate.cfg is None else estimate.cfg != 1
     target = described(name, estimate.models_dir)
-    size = PictureOptions(size=estimate.size).pixels()
+    size = size_of(estimate.size)
     if isinstance(target, Backbone):
         target = target.resized(size)
     method = knobs.chosen()

@@ -8,8 +8,8 @@ from pathlib import Path
 from ..engine.methods import AR, SSD
 from ..errors import SSDError
 from ..output.knobs import check_pictures
-from ..runs.batch.open import crew_of
-from .options import Json, Loading, SamplingOptions, Workers, flag
+from ..runs.batch.open import WorkerOptions, crew_of
+from .options import Json, Loading, SamplingOptions, flag
 from .output import Reporter, note
 from .session import conditions, load_for, machine
 from .specs import parse_methods
@@ -33,8 +33,8 @@ class FrontierOptions:
     plots: bool = flag(True, "Draw plots (needs matplotlib).")
 
 
-def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: Workers, loading: Loading,
-            json: Json = False) -> None:
+def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: WorkerOptions,
+            loading: Loading, json: Json = False) -> None:
     """Sweep methods and knobs; resumes an interrupted run."""
     from ..evaluate.frontier import entries, timed, write
     from ..evaluate.machine import OtherWork
@@ -51,7 +51,7 @@ def command(sweep: FrontierOptions, drawing: SamplingOptions, workers: Workers, 
     loaded, models = load_for(workers, loading, [SSD()])
     backbone, heads = loaded.backbone, loaded.heads
     require_postcards(backbone)
-    with crew_of(workers.wanted(), loaded, models, note) as crew:
+    with crew_of(workers, loaded, models, note) as crew:
         trial = Trial(backbone, sweep.prompts, sweep.batch, sampling)
         shards = Shards.of(trial, heads, sweep.out / "batches", crew.place)
         named = parse_methods(sweep.methods) if sweep.methods else []

@@ -15,12 +15,12 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..engine.methods import SSD, Method, default_method
+from ..model.flags import flag
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..output.guarantees import guarantee_list
 from ..output.knobs import Described, all_knobs, check_pictures, sampling_knobs
-from ..runs.batch.open import ADDRESS, WORKERS, WorkerOptions
-from ..weights.quantize import ABOUT
+from ..weights.load import LoadOptions
 from .specs import build_method
 
 NO_NUMERICS = ("--numerics has no effect any more: a picture is AR's own wherever its verdict is "
@@ -33,13 +33,8 @@ Json = Annotated[bool, typer.Option(
     "--json", help="Print one JSON object as the last line; all else goes to stderr.")]
 
 
-def flag(default: Any, text: str, hidden: bool = False) -> Any:
-    """A dataclass field that becomes an option with this help text. hidden: `--help` omits it."""
-    return dataclasses.field(default=default, metadata={"help": text, "hidden": hidden})
-
-
 @dataclass(frozen=True)
-class Loading:
+class Loading(LoadOptions):
     """Model and device."""
 
     backbone: str = flag("postcard", "Bundled name, file, folder, or the folder's parent.")
@@ -47,26 +42,25 @@ class Loading:
                                    "with the backbone, for methods that use them.")
     models_dir: str | None = flag(None, "Folder with ssd_backbones/NAME and ssd_heads/NAME. "
                                         f"Default: {MODELS}.")
-    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = flag("auto", "auto (int8 for postcard, fp32 for other small backbones, else bf16; "
-                              "without bf16 support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
-                              f"int8, int4. {ABOUT}.")
-    offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
-    graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
-                               "which is faster; off runs every operation separately.")
 
 
 @dataclass(frozen=True)
-class CanvasOptions:
+class Canvas:
     """Picture."""
 
     negative: str | None = flag(None, "What should not appear in the picture.")
     size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
-    strict_words: bool = flag(False, "Stop if the backbone does not know a word of the prompt.")
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None without --size."""
         return size_of(self.size)
+
+
+@dataclass(frozen=True)
+class CanvasOptions(Canvas):
+    """Picture."""
+
+    strict_words: bool = flag(False, "Stop if the backbone does not know a word of the prompt.")
 
 
 @dataclass(frozen=True)
@@ -78,17 +72,6 @@ class PictureOptions(CanvasOptions):
 
     def __post_init__(self) -> None:
         check_pictures(self.batch, "batch")
-
-
-@dataclass(frozen=True)
-class Workers:
-    """Workers."""
-
-    workers: int = flag(1, WORKERS)
-    address: str = flag("", ADDRESS)
-
-    def wanted(self) -> WorkerOptions:
-        return WorkerOptions(self.workers, self.address)
 
 
 def as_flag(knob: Described) -> tuple[str, Any, Field]:
@@ -156,7 +139,8 @@ def takes_groups(command: Callable) -> Callable:
 
     own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
            for p in plain.values() if p.name not in groups]
-    flags = [as_parameter(f, group) for group in groups.values() for f in fields(group)]
+    flags = [as_parameter(f, group) for group in groups.values()
+             for f in sorted(fields(group), key=lambda f: bool(f.kw_only))]  # as in its signature
     grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped

@@ -12,9 +12,9 @@ from ..backbones.base import Backbone
 from ..backbones.postcard import Postcard
 from ..engine.decode import plan
 from ..errors import SSDError
-from ..files import ASSETS
 from ..model.grid import Grid
 from ..output.words import FIELDS, Words, expansions, recorded
+from ..weights.find import is_bundled
 from ..weights.load import load_backbone, pick_device
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
@@ -47,7 +47,7 @@ class PlanOptions:
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
     """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
-    return Postcard if path.is_relative_to(ASSETS) else load_backbone(path, "meta")
+    return Postcard if is_bundled(path) else load_backbone(path, "meta")
 
 
 @dataclass(frozen=True)

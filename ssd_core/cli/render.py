@@ -18,12 +18,12 @@ from ..output.labels import label
 from ..output.unknown import require_known, word_notes
 from ..output.words import Words, filled_in
 from ..runs.batch.finished import named_as, require_same, there_already
-from ..runs.batch.open import crew_of
+from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import missing, work
 from ..runs.batch.render import RenderItem, RenderSettings, as_begun, at_once, draw_tasks, quickest
 from ..runs.request import Request
-from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, Workers, flag
+from .options import EXPAND, CanvasOptions, Json, Knobs, Loading, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
 from .session import load_for
@@ -54,7 +54,8 @@ class RenderOptions:
 
 
 def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: SamplingOptions,
-            canvas: CanvasOptions, workers: Workers, loading: Loading, json: Json = False) -> None:
+            canvas: CanvasOptions, workers: WorkerOptions, loading: Loading,
+            json: Json = False) -> None:
     """Draw every prompt of a file as PNGs with recipes; resumes a stopped run."""
     report, out, method = Reporter(json), rendering.out, knobs.chosen()
     check_folder(nearest_folder(out / "picture.png"))
@@ -72,7 +73,7 @@ def command(prompts: File, rendering: RenderOptions, knobs: Knobs, drawing: Samp
     how = as_begun(how, first.asked, existing, out)
     require_same(existing, replace(how, either=knobs.method is None), loaded, out)
     pictures = named_as(existing, pictures)
-    with crew_of(workers.wanted(), loaded, models, note) as crew:
+    with crew_of(workers, loaded, models, note) as crew:
         batch = rendering.batch or at_once(how, max(lines, key=len), loaded, crew.place.free)
         most = min(batch, len(pictures))
         how, batch = quickest(first, how, (batch,) if rendering.batch else (1, most))

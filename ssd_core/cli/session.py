@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +17,16 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
 from ..output.unknown import require_known
-from ..runs.batch.models import ModelSpec, portable
+from ..runs.batch.models import ModelSpec
+from ..runs.batch.open import WorkerOptions
 from ..runs.batch.task import LoadedModels
 from ..runs.batch.workers import Place
 from ..runs.request import Request, Result
 from ..weights.figures import stored_dtype
+from ..weights.find import portable
 from ..weights.load import load_backbone, load_heads
 from ..weights.registry import ModelRegistry
-from .options import MODELS, Loading, Workers
+from .options import MODELS, Loading
 from .output import note
 from .rows import RowsInTerminal
 
@@ -42,23 +43,22 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     """The same, with the names and paths by which other processes load them."""
     local = shelf(loading.models_dir)
     path = local.backbone_path(loading.backbone)
-    backbone = load_backbone(path, loading.device, loading.dtype, loading.offload,
-                             loading.graphs).resized(size)
+    backbone = load_backbone(path, **loading.options).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
         heads = local.heads_for(path, loading.heads, backbone.sha256)
         mismatch = local.heads_mismatch(path, backbone.sha256) if loading.heads is None else None
         if mismatch:
             raise SSDError(mismatch)  # a script must not silently get another speed
-    models = ModelSpec(portable(path), portable(heads) if heads else None, loading.device,
-                    loading.dtype, loading.offload, size)
+    models = ModelSpec(portable(path), portable(heads) if heads else None, size,
+                       **loading.options)
     return LoadedModels(backbone, load_heads(heads, backbone) if heads else None), models
 
 
-def load_for(workers: Workers, loading: Loading, methods: Iterable[Method],
+def load_for(workers: WorkerOptions, loading: Loading, methods: Iterable[Method],
              size: tuple[int, int] | None = None) -> tuple[LoadedModels, ModelSpec]:
     """The arguments of `crew_of`; without weights if only other processes draw."""
-    if not workers.wanted().apart:
+    if not workers.apart:
         return load_with_paths(loading, methods, size)
     loaded, models = load_with_paths(replace(loading, device="meta", offload=False), methods, size)
     return loaded, replace(models, device=loading.device, offload=loading.offload)
@@ -102,12 +102,14 @@ class Bars:
 
 def decode(result: Result, label: str) -> None:
     """Run its request to the end, with a progress bar and, if the terminal can show them, rows."""
-    bars, rows, begin = Bars(), RowsInTerminal(result.request), time.perf_counter()
+    bars, rows = Bars(), RowsInTerminal(result.request)
+
+    def show(event: Event) -> None:
+        bars(label, event)
+        rows(event)
+
     try:
-        for event in result.request.events():
-            bars(label, event)
-            result.take(event, time.perf_counter() - begin)
-            rows(event)
+        result.run(show)
     finally:
         bars.close()
 

@@ -9,10 +9,10 @@ from statistics import mean
 from ..engine.decode import prepare
 from ..errors import SSDError
 from ..output.recipe import read_recipe
-from ..runs.batch.open import crew_of
+from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.render import RenderSettings, at_once
 from ..runs.request import Request
-from .options import CanvasOptions, Knobs, Loading, SamplingOptions, Workers, flag
+from .options import Canvas, Knobs, Loading, SamplingOptions, flag
 from .output import Reporter, note
 from .paths import check_folder, nearest_folder
 from .render import print_warnings
@@ -27,8 +27,6 @@ class Suite:
                                    "for its official scorer.")
     samples: int | None = flag(None, "Pictures of each prompt. Default: the suite's own number, "
                                      "4 for geneval and dpg, 1 for coco.")
-    negative: str | None = flag(None, "What should not appear in the pictures.")
-    size: str | None = flag(None, "WxH in pixels; must be a size that the backbone supports.")
 
 
 @dataclass(frozen=True)
@@ -46,24 +44,24 @@ class SuitePaths:
         check_folder(nearest_folder(self.out / "picture.png"))
 
 
-def draw(benchmark: Suite, place: SuitePaths, knobs: Knobs, drawing: SamplingOptions,
-         workers: Workers, loading: Loading, report: Reporter) -> None:
+def draw(benchmark: Suite, canvas: Canvas, place: SuitePaths, knobs: Knobs,
+         drawing: SamplingOptions, workers: WorkerOptions, loading: Loading,
+         report: Reporter) -> None:
     """Draw the missing pictures of a suite, and report the folder."""
     from ..evaluate.suites import suite_named
     from ..evaluate.suites.run import SuiteRun
 
     layout, method = suite_named(benchmark.suite or ""), knobs.chosen()
-    loaded, models = load_for(workers, loading, [method],
-                              CanvasOptions(benchmark.negative, benchmark.size).pixels())
+    loaded, models = load_for(workers, loading, [method], canvas.pixels())
     first = Request(loaded.backbone, loaded.heads, method, drawing.sampling(), "",
-                    benchmark.negative, fall_back=knobs.method is None)
+                    canvas.negative, fall_back=knobs.method is None)
     # No window is chosen for this machine: a benchmark's pictures are the same on every machine.
     how = RenderSettings(first.asked, first.sampling, first.negative)
     run = SuiteRun.of(layout, place.prompts, place.out, how, loaded, benchmark.samples)
     texts = [item.prompt for item in run.record.items]
     prepare(loaded.backbone, texts[:1], how.method, how.heads(loaded), how.sampling, how.negative)
     print_warnings(first, texts, strict=False)
-    with crew_of(workers.wanted(), loaded, models, note) as crew:
+    with crew_of(workers, loaded, models, note) as crew:
         batch = place.batch or at_once(how, max(texts, key=len), loaded, crew.place.free)
         made = run.draw(crew, batch)
     result = {"suite": layout.name, "method": how.method.name, "backbone": loaded.backbone.name,

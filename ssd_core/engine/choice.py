@@ -85,9 +85,8 @@ class Machine:
         if isinstance(method, AR):
             return 1
         grid = self.backbone.grid
-        if isinstance(method, Paced):
-            return method.usual_width(grid, self.device)
-        return method.widest_pass(grid, self.device)
+        method = method.for_device(grid, self.device)
+        return method.usual_width(grid) if isinstance(method, Paced) else method.widest_pass(grid)
 
     def passes(self, method: Method, pictures: int = 1) -> float | None:
         """The expected number of passes of a run, or None if too little is known."""
@@ -98,7 +97,7 @@ class Machine:
         curve = expected_passes(self.backbone, method, self.heads)
         if not curve:
             return plan.passes_max if isinstance(method, Rolling) else None
-        whole = between(curve, method.width(grid, self.device))
+        whole = between(curve, method.for_device(grid, self.device).width(grid))
         whole *= 1 + SLOWEST * math.log2(pictures)
         return min(whole * (grid.rows - self.keep_rows) / grid.rows, plan.passes_max)
 
@@ -237,6 +236,4 @@ def filled(method: Method, grid: Grid, device: str) -> Method:
     """
     if device == "meta" or method.verdict == "identical":  # meta: another device will draw
         return method
-    if isinstance(method, Paced) and method.size is None:
-        return method.sized(min(method.width(grid, device), grid.slots))
-    return method
+    return method.for_device(grid, device)

@@ -64,7 +64,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
     check_needs(method, backbone, heads)
     with alone(backbone.device):
         branches = prompt_branches(backbone, prompts, negative, sampling.cfg)
-    return PreparedRun(backbone, method, heads, sampling, branches, len(prompts),
+    return PreparedRun(backbone, method.for_device(backbone.grid, backbone.device.type), heads,
+                       sampling, branches, len(prompts),
                        plan(backbone, method, keep_rows, heads is not None), keep, keep_rows,
                        threads)
 
@@ -73,8 +74,8 @@ def prepare(backbone: Backbone, prompts: str | Sequence[str], method: Method,
 class PreparedRun:
     """The resolved input of one run, which `events` starts.
 
-    branches: prompt ids of all sequences, [cond; uncond] with guidance. pictures: B. keep: tokens
-    [B, R, C], None if no rows are kept.
+    method: resolved, with its window. branches: prompt ids of all sequences, [cond; uncond] with
+    guidance. pictures: B. keep: tokens [B, R, C], None if no rows are kept.
     """
 
     backbone: Backbone
@@ -269,7 +270,8 @@ def plan(grid_or_backbone: Grid | Backbone | type[Backbone], method: Method, kee
         usual, method = None, method.resolve(Preset())
     else:
         method = method.resolve(grid_or_backbone.preset)
-        usual = usual_passes(grid_or_backbone, method, heads, device, keep_rows)
+        used = method.for_device(grid, device)
+        usual = usual_passes(grid_or_backbone, used, heads, keep_rows)
     return replace(method.plan(grid, keep_rows), choice=method.choice(grid, device), usual=usual)
 
 

@@ -5,7 +5,7 @@ The browser preview reads the same schema. Fields are only ever added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -94,9 +94,14 @@ Rows = RowsDone  # the public name in docs/contract.md; inside, `Rows` is a meth
 Event = Started | Pass | RowsDone | Finished
 
 
-def finished(events: Iterable[Event]) -> Finished:
-    """Run to the end and return the last event, which has the tokens and statistics."""
+def finished(events: Iterable[Event],
+             on_event: Callable[[Event], None] = lambda event: None) -> Finished:
+    """Run to the end and return the last event, which has the tokens and statistics.
+
+    on_event is called with every event.
+    """
     for event in events:
+        on_event(event)
         if isinstance(event, Finished):
             return event
     raise ValueError("the run ended without its last event")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
@@ -39,8 +40,9 @@ from .threads import drawing, free_now, using_threads
 FILE = "pace.json"
 CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192)
 AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
+WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
-TOO_LONG = 0.1  # s; longer passes are not measured
+TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
 CONTRADICTED = 1.5
 
@@ -178,7 +180,20 @@ def measured(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads
             state.noise.hold()  # once a picture: no single pass may pay for it
             widths = [n for n in (CELLS if device.type == "cpu" else CARD_CELLS)
                       if n <= state.slots]
+            warm_up(lambda cells: pass_ms(state, cells), widths)
             return timed(lambda cells: pass_ms(state, cells), widths, threads, limit)
+
+
+def warm_up(pass_of: Callable[[int], float], widths: Iterable[int]) -> None:
+    """Run passes of growing width until they have taken WARM_UP seconds.
+
+    Until the memory allocator has seen wide passes, it returns their memory to the system after
+    each, and passes take up to 1.5 times as long as in a run.
+    """
+    spent = 0.0
+    for cells in widths:
+        if spent < WARM_UP:
+            spent += pass_of(cells) / 1000
 
 
 def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Iterable[int],
@@ -198,17 +213,19 @@ def timed(pass_of: Callable[[int], float], widths: Iterable[int], threads: Itera
                 continue
             with using_threads(count):
                 each = several(pass_of, cells)
-            pace.ms[count][cells] = sorted(each)[len(each) // 2]
+            pace.ms[count][cells] = statistics.median_low(each)
             spent += sum(each) / 1000
         expected = 2 * max((each[cells] for each in pace.ms.values()), default=0) / 1000
     return pace
 
 
 def several(pass_of: Callable[[int], float], cells: int) -> list[float]:
-    """Milliseconds of up to REPEATS passes; the first pass only warms up if passes are short."""
+    """Milliseconds of up to REPEATS passes; the first only warms up, unless passes are long."""
     first = pass_of(cells)
-    each = [first] if first > EACH * 1000 else []
-    while len(each) < REPEATS and sum(each) < EACH * 1000:
+    if first > TOO_LONG * 1000:
+        return [first]
+    each: list[float] = []
+    while len(each) < 2 or len(each) < REPEATS and sum(each) < EACH * 1000:
         each.append(pass_of(cells))
     return each
 
@@ -288,7 +305,8 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
         return
     decoding = sum(stats["seconds"][stage] for stage in ("draft", "verify", "commit"))
     ar = isinstance(method, AR)
-    cells = 1 if ar else method.widest_pass(backbone.grid, backbone.device.type)
+    cells = 1 if ar else method.for_device(
+        backbone.grid, backbone.device.type).widest_pass(backbone.grid)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
     OWN.note(key_of(backbone, pictures, branches, heads), count, cells,

@@ -72,9 +72,9 @@ def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
     return name, knobs.get("drafter", "none") if heads else "none"
 
 
-def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool, device: str) -> str:
+def key_of(method: Paced, backbone: Backbone | type[Backbone], heads: bool) -> str:
     name, drafter = kind_of(method, heads) or (method.name, "other")
-    return f"{name}/{method.width(backbone.grid, device)}/{drafter}"
+    return f"{name}/{method.width(backbone.grid)}/{drafter}"
 
 
 def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, stats: Mapping,
@@ -85,12 +85,13 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
             backbone.sha256):
-        key = key_of(method, backbone, heads, backbone.device.type)
+        used = method.for_device(backbone.grid, backbone.device.type)
+        key = key_of(used, backbone, heads)
         each = stats["passes_each"]
         OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
 
 
-def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool, device: str,
+def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
                  keep_rows: int = 0) -> int | None:
     """The usual passes of runs with exactly this window, or None if nothing is known.
 
@@ -98,7 +99,7 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     """
     if not isinstance(method, Paced) or kind_of(method, heads) is None:
         return None
-    grid, key = backbone.grid, key_of(method, backbone, heads, device)
+    grid, key = backbone.grid, key_of(method, backbone, heads)
     own, runs = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}", (None, 0))
     shipped = bundled_for(backbone).get(key)
     known = shipped if shipped and runs < ENOUGH else own

@@ -100,9 +100,9 @@ def measure(backbone: Backbone, classifier: FeatureNet, captions: Sequence[str],
         out["features"] += classifier.features_of(pixels).tolist()
         for picture, caption in zip(pixels.numpy(), words, strict=True):
             caption_claims = claims(caption)
-            verdicts = check(picture, caption_claims)
-            out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
-            out["object_accuracy"] += objects(caption_claims, verdicts)
+            held = check(picture, caption_claims)
+            out["caption_accuracy"].append(sum(held) / len(held))
+            out["object_accuracy"] += objects(caption_claims, held)
         out["nll"] += nll(backbone, words, part, sampling).tolist()
         out["entropy"] += [code_entropy(picture) for picture in part]
     return dict(out)
@@ -113,10 +113,10 @@ def identical(tokens: torch.Tensor, baseline: torch.Tensor) -> list[float]:
     return (tokens == baseline.to(tokens.device)).float().flatten(1).mean(1).tolist()
 
 
-def objects(checked: tuple[Claim, ...], verdicts: tuple[bool, ...]) -> list[float]:
+def objects(checked: tuple[Claim, ...], held: tuple[bool, ...]) -> list[float]:
     """Return for every thing in a caption 1.0 if kind, colour and place are right, else 0.0."""
     things: dict[int, bool] = {}
-    for claim, holds in zip(checked, verdicts, strict=True):
+    for claim, holds in zip(checked, held, strict=True):
         if claim.thing is not None:
             things[claim.thing] = things.get(claim.thing, True) and holds
     return [float(holds) for holds in things.values()]

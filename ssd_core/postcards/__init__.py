@@ -8,7 +8,7 @@ from .captions import MAX_TOKENS, WORDS, claims, describe, fresh_prompt
 from .checker import check, read
 from .claims import Claim
 from .painter import paint
-from .verdicts import Reading
+from .reading import Reading
 from .world import SIZE, Scene, Thing, is_valid, sample_scene
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 
 from .claims import Claim
 from .land import ground_rows
+from .reading import UNCLEAR, Reading, which_hold
 from .silhouettes import STEP, coarse, far, find_things, overlap, stroked
 from .sky import sky_rows
-from .verdicts import UNCLEAR, Reading, verdicts
 from .world import (
     CAP,
     CELL,
@@ -256,4 +256,4 @@ def read(picture: np.ndarray) -> Reading:
 
 def check(image: np.ndarray, claims: Iterable[Claim]) -> tuple[bool, ...]:
     """Whether each claim holds, in order, from a picture uint8 [384, 384, 3] alone."""
-    return verdicts(read(image), claims)
+    return which_hold(read(image), claims)

@@ -18,11 +18,12 @@ from ..engine.heads import DraftHeads
 from ..engine.methods import AR, METHODS, Method
 from ..errors import SSDError
 from ..model.sampling import Sampling
+from ..output.guarantees import identical_share
 from ..output.labels import percent
 from ..output.recipe import to_bytes
 from ..output.sheet import Tile, contact_sheet
 from ..weights.figures import stored_dtype
-from .request import Request, Result, compare_with_ar
+from .request import Request, Result
 
 OnEvent = Callable[[str, Event], None]
 HEAD = ("method", "verdict", "passes", "fewer", "seconds", "speed", "same as AR")
@@ -168,6 +169,13 @@ def compare(backbone: Backbone, prompt: str, methods: Mapping[str, Method] | Non
     requests, left_out = checked_requests(methods, request_of)
     return Comparison({label: request.run(partial(on_event, label))
                        for label, request in requests.items()}, left_out)
+
+
+def compare_with_ar(results: Sequence[Result]) -> None:
+    """Set every result's share of tokens equal to AR's; None if AR is not among them."""
+    baseline = next((result.tokens for result in results if is_ar(result)), None)
+    for result in results:
+        result.share = None if baseline is None else identical_share(result.tokens, baseline)
 
 
 def is_ar(result: Result) -> bool:

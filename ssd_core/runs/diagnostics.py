@@ -15,8 +15,8 @@ from .. import openmp
 from ..engine.graphs import VARIABLE, no_graphs_reason
 from ..engine.threads import free_now
 from ..errors import SSDError
-from ..files import ASSETS
 from ..model.processor import has_bf16
+from ..weights.find import is_bundled
 from ..weights.load import pick_device
 from ..weights.registry import LocalModel, ModelRegistry, named, places
 
@@ -117,5 +117,5 @@ def shelf(models: ModelRegistry) -> list[str]:
 
 def backbone_line(backbone: LocalModel) -> str:
     """A backbone's name, whether it is bundled, and whether it has draft heads."""
-    bundled = " (bundled)" if backbone.path.is_relative_to(ASSETS) else ""
+    bundled = " (bundled)" if is_bundled(backbone.path) else ""
     return f"{backbone.name}{bundled}{', with draft heads' if backbone.heads else ''}"

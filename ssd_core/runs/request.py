@@ -14,7 +14,7 @@ from ..engine.choice import Choice, Machine, chosen, filled, sooner_alone
 from ..engine.decode import PreparedRun, check_needs, check_size, plan, prepare
 from ..engine.events import Event, Finished, Pass, Rows
 from ..engine.heads import DraftHeads
-from ..engine.methods import AR, Method
+from ..engine.methods import Method
 from ..engine.pace import note_pace, pace_of
 from ..engine.plan import Plan
 from ..engine.usual import note
@@ -23,7 +23,7 @@ from ..model.grid import Grid
 from ..model.knobs import typed
 from ..model.sampling import Sampling
 from ..output import labels
-from ..output.guarantees import guarantee, guarantee_text, identical_share
+from ..output.guarantees import guarantee, guarantee_text
 from ..output.knobs import check_pictures
 from ..output.pixels import pixels
 from ..output.preview import Preview
@@ -34,6 +34,7 @@ from ..postcards.expanded import Expanded
 from ..weights.figures import stored_dtype
 from ..weights.fit import run_bytes
 from .fallback import resolved_method
+from .scheduling import timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,8 @@ class Request:
             choice = chosen(machine, method, self.pictures, named)
             if self.pictures > 1:
                 self._settle(alone=sooner_alone(machine, method, choice, self.pictures, named))
-        place = (self.device or backbone.device).type
         self._settle(choice=choice, asked=method,
-                     method=filled(choice.method, self.grid, place),
+                     method=filled(choice.method, self.grid, self.device_type),
                      heads=self.heads if choice.method.uses_heads else None,
                      note=self.note or choice.note)
 
@@ -168,11 +168,7 @@ class Request:
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
         """Run to the end. on_event is called with every event."""
-        result = Result(self)
-        for event in self.events():
-            on_event(event)
-            result.take(event)
-        return result
+        return Result(self).run(on_event)
 
     def parts(self) -> list[Request]:
         """The requests that draw these pictures soonest: this one, or one per picture."""
@@ -195,9 +191,15 @@ class Request:
         return 1 if self.sampling.cfg == 1 else 2
 
     @property
+    def device_type(self) -> str:
+        """The type of the device that will draw."""
+        return (self.device or self.backbone.device).type
+
+    @property
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
-        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None)
+        known = plan(self.sized, self.method, self.keep_rows, self.heads is not None,
+                     self.device and self.device.type)
         return replace(known, choice=self.choice_text or known.choice)
 
     @property
@@ -262,10 +264,10 @@ class Request:
     @property
     def bytes_needed(self) -> int:
         """Peak memory beyond the weights: keys, values and the widest pass, or the pixels."""
-        run = self.prepare()
+        run, method = self.prepare(), self.method.for_device(self.grid, self.device_type)
         return run_bytes(run.backbone, self.pictures, self.branches > 1,
-                         self.method.widest_pass(self.grid), self.keep_rows,
-                         max(map(len, run.branches)), self.method.scratch(self.grid), self.device)
+                         method.widest_pass(self.grid), self.keep_rows,
+                         max(map(len, run.branches)), method.scratch(self.grid), self.device)
 
     def preview(self, send: Callable[[dict], None], *, node: str | None = None, panel: int = 0,
                 notes: Sequence[str] = ()) -> Preview:
@@ -305,7 +307,9 @@ class Request:
 
 @dataclass
 class Result:
-    """The outcome of a run so far. Call `take` with every event; read it at any time.
+    """The outcome of a run so far, to be read at any time.
+
+    Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
 
     Passes and pace of a finished run are recorded for later plans.
 
@@ -323,6 +327,13 @@ class Result:
 
     def __post_init__(self) -> None:
         self.rows = self.request.keep_rows  # the first Rows event includes them
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Result:
+        """Run the request to the end. on_event is called with every event that was processed."""
+        for seconds, event in timed(self.request.events()):
+            self.take(event, seconds)
+            on_event(event)
+        return self
 
     def take(self, event: Event, seconds: float | None = None) -> None:
         """Process an event. seconds: the run's own time so far, if known."""
@@ -384,14 +395,6 @@ class Result:
         return guarantee(self.request.method, self.request.sized, self.share)
 
     @property
-    def claim(self) -> str:
+    def guarantee_text(self) -> str:
         """The same as a sentence."""
         return guarantee_text(self.request.method, self.request.sized, self.share)
-
-
-def compare_with_ar(results: Sequence[Result]) -> None:
-    """Set every result's share of tokens equal to AR's; None if AR is not among them."""
-    baseline = next((result.tokens for result in results
-                     if isinstance(result.request.method, AR)), None)
-    for result in results:
-        result.share = None if baseline is None else identical_share(result.tokens, baseline)

@@ -5,62 +5,70 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
+from typing import Protocol, TypeVar
 
 from ..engine.events import Event
 
 Clock = Callable[[], float]
 
 
-def timed(run: Iterator[Event], clock: Clock = time.perf_counter
+def timed(events: Iterator[Event], clock: Clock = time.perf_counter
           ) -> Generator[tuple[float, Event], None, None]:
     """Yield (seconds, event); seconds counts only the time spent inside the run so far."""
     seconds = 0.0
     while True:
         begin = clock()
-        event = next(run, None)
+        event = next(events, None)
         seconds += clock() - begin
         if event is None:
             return
         yield seconds, event
 
 
-def race(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
-         ) -> Generator[tuple[int, float, Event], None, None]:
-    """Yield (panel, seconds, event); the run with the least time on its clock takes the next step.
+class Timed(Iterator[Event], Protocol):
+    """A run that yields its events and knows the time spent inside it, as a `LiveRun` does."""
 
-    Every panel thus shows what it would show at that moment if its run were alone. Closing the
-    generator closes all runs.
+    @property
+    def seconds(self) -> float: ...
+
+    def close(self) -> None: ...
+
+
+RunT = TypeVar("RunT", bound=Timed)
+
+
+def race(runs: Sequence[RunT]) -> Generator[tuple[RunT, Event], None, None]:
+    """Yield (run, event); the run with the least time on its clock takes the next step.
+
+    Every run thus shows what it would show at that moment if it were alone. Closing the generator
+    closes all runs.
     """
-    clocks = dict.fromkeys(range(len(runs)), 0.0)
-    steps = [timed(run, clock) for run in runs]
+    going = list(runs)
     try:
-        while clocks:
-            panel = min(clocks, key=clocks.__getitem__)
-            step = next(steps[panel], None)
-            if step is None:
-                del clocks[panel]
-                continue
-            clocks[panel], event = step
-            yield panel, clocks[panel], event
+        while going:
+            run = min(going, key=lambda run: run.seconds)
+            event = next(run, None)
+            if event is None:
+                going.remove(run)
+            else:
+                yield run, event
     finally:
         for run in runs:
             run.close()
 
 
-def in_turn(runs: Sequence[Generator[Event, None, None]], clock: Clock = time.perf_counter
-            ) -> Generator[tuple[int, float, Event], None, None]:
-    """Yield (panel, seconds, event); each run ends before the next one allocates memory.
+def in_turn(runs: Sequence[RunT]) -> Generator[tuple[RunT, Event], None, None]:
+    """Yield (run, event); each run ends before the next one allocates memory.
 
     The first events of all runs come first; they precede every allocation.
     """
-    steps = [timed(run, clock) for run in runs]
     try:
-        for panel, step in enumerate(steps):
-            for seconds, event in islice(step, 1):
-                yield panel, seconds, event
-        for panel, step in enumerate(steps):
-            for seconds, event in step:
-                yield panel, seconds, event
+        for run in runs:
+            for event in islice(run, 1):
+                yield run, event
+        for run in runs:
+            for event in run:
+                yield run, event
     finally:
         for run in runs:
             run.close()

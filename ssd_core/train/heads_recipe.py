@@ -9,7 +9,7 @@ from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads, HeadFeatures
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..weights.load import HEADS_FILE
+from ..weights.find import HEADS_FILE
 from .common import REQUIRED, gigabytes, option
 
 KINDS = ("heads", "row")

@@ -20,7 +20,8 @@ from ..backbones.codecs.codec import PictureCodec
 from ..backbones.codecs.vqgan import nearest_codes
 from ..backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
 from ..errors import SSDError
-from ..weights.load import SAMPLERS_FILE, load_backbone, located
+from ..weights.find import find_path
+from ..weights.load import SAMPLERS_FILE, load_backbone
 from .checkpoints import Checkpoint, training_steps
 from .common import REQUIRED, Say, cosine, descend, option, remember_rates, set_rate, silent
 from .data import at_size
@@ -104,7 +105,7 @@ def loss_of(sampler: nn.Module, source: torch.Tensor, goal: torch.Tensor, codec:
 def train(recipe: MuloRecipe, say: Say = silent) -> dict:
     """Train both samplers, save them in recipe.out and return held-out metrics."""
     check(recipe)
-    path = located(recipe.drafter)
+    path = find_path(recipe.drafter)
     if recipe.out.resolve() not in (path.resolve().parent, *path.resolve().parent.glob("*")):
         raise SSDError(f"drafter {path}: put it into {recipe.out} or beside that folder, where "
                        "it is looked for")

@@ -28,12 +28,13 @@ from ..files import read_safetensors
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..output.knobs import check_pictures
-from ..runs.batch.models import ModelSpec, portable
-from ..runs.batch.open import ADDRESS, WORKERS, WorkerOptions, crew_of
+from ..runs.batch.models import ModelSpec
+from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import work
 from ..runs.batch.task import Exists, LoadedModels
 from ..runs.batch.workers import Place
+from ..weights.find import portable
 from ..weights.fit import run_bytes
 from .common import REQUIRED, Say, gigabytes, option, silent
 from .data import fresh_caption
@@ -47,7 +48,7 @@ METHODS: dict[str, Method] = {method.name: method for method in (AR(), Exact())}
 
 
 @dataclass(frozen=True)
-class SelfDistillRecipe:
+class SelfDistillRecipe(WorkerOptions):
     """Pictures first .. pictures-1, so that several processes or machines can share the work."""
 
     out: Path = option(REQUIRED, "Folder; the pictures go to its self-distill.")
@@ -66,8 +67,6 @@ class SelfDistillRecipe:
     seed: int = option(0, "Picture i uses seed + i.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
     dtype: str = option("auto", "auto, fp32, bf16, fp16, int8, int4.")
-    workers: int = option(1, WORKERS)
-    address: str = option("", ADDRESS)
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,8 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
         return recipe.batch
     free = place.free or ASSUMED_FREE
     guided, pictures = (recipe.cfg or backbone.preset.cfg) != 1, MOST_AT_ONCE
-    cells = METHODS[recipe.method].widest_pass(backbone.grid, place.device)
+    method = METHODS[recipe.method].for_device(backbone.grid, place.device)
+    cells = method.widest_pass(backbone.grid)
     while pictures > 1 and run_bytes(backbone, pictures, guided, cells) > free:
         pictures //= 2
     return pictures
@@ -185,13 +185,12 @@ def tasks(recipe: SelfDistillRecipe, runs: Sequence[range], prompts: Prompts) ->
 def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
     """Draw the recipe's pictures into recipe.out/self-distill and return counts and seconds."""
     check(recipe)
-    wanted = WorkerOptions(recipe.workers, recipe.address)
     models = models_of(recipe)
-    loaded = (replace(models, device="meta") if wanted.apart else models).load()
+    loaded = (replace(models, device="meta") if recipe.apart else models).load()
     backbone, prompts = loaded.backbone, prompts_for(loaded.backbone, recipe.prompts)
     stop, folder = recipe.pictures or prompts.pictures, recipe.out / "self-distill"
     drawn = drawn_already(folder, backbone)
-    with crew_of(wanted, loaded, models, say) as crew:
+    with crew_of(recipe, loaded, models, say) as crew:
         runs = gaps(range(recipe.first, stop), drawn, at_once(recipe, backbone, crew.place))
         say(cost(backbone, folder, runs, METHODS[recipe.method]))
         started, mine = time.perf_counter(), tasks(recipe, runs, prompts)
@@ -202,8 +201,9 @@ def train(recipe: SelfDistillRecipe, say: Say = silent) -> dict:
 
 
 def models_of(recipe: SelfDistillRecipe) -> ModelSpec:
-    return ModelSpec(portable(recipe.backbone or recipe.out), None, recipe.device, recipe.dtype,
-                  size=size_of(recipe.size), prompts=str((recipe.out / KEPT_PROMPTS).absolute()))
+    return ModelSpec(portable(recipe.backbone or recipe.out), None, size_of(recipe.size),
+                     str((recipe.out / KEPT_PROMPTS).absolute()), device=recipe.device,
+                     dtype=recipe.dtype)
 
 
 def passes_of(path: Path) -> int:

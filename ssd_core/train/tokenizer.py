@@ -162,7 +162,7 @@ def psnr_of(mse_signed: float) -> float:
 def held_out_metrics(model: VQTokenizer, count: int) -> dict:
     """PSNR in dB (of the mean error), share of claims that still hold, number of codes used."""
     errors: list[float] = []
-    verdicts: list[bool] = []
+    held: list[bool] = []
     used: set[int] = set()
     for seed in range(HELD_OUT, HELD_OUT + count):
         picture, caption, _ = postcard(seed)
@@ -171,7 +171,7 @@ def held_out_metrics(model: VQTokenizer, count: int) -> dict:
         rebuilt = model.decode(tokens).clamp(-1, 1)
         errors.append(F.mse_loss(rebuilt, signed).item())
         pixels = ((rebuilt[0].permute(1, 2, 0) + 1) * 127.5).round().byte().numpy()
-        verdicts.extend(check(pixels, claims(caption)))
+        held.extend(check(pixels, claims(caption)))
         used.update(tokens.flatten().tolist())
     return {"stage": "tokenizer", "held_out": count, "psnr_db": psnr_of(sum(errors) / count),
-            "claims_kept": sum(verdicts) / len(verdicts), "codes_used": len(used)}
+            "claims_kept": sum(held) / len(held), "codes_used": len(used)}

@@ -21,7 +21,8 @@ from ..backbones.postcard import Postcard, save_int8
 from ..backbones.reading.checkpoint import INDEX, Checkpoint, group_of, model_name, models_at
 from ..backbones.reading.tensor_files import TORCH
 from ..errors import SSDError
-from .load import BACKBONE_FILE, INT8_FILE, load_backbone, located
+from .find import BACKBONE_FILE, INT8_FILE, find_path
+from .load import load_backbone
 
 SHARD_BYTES = 2 * 2**30
 Progress = Callable[[int, int], None]  # bytes done, total bytes
@@ -57,7 +58,7 @@ def convert_int8(name_or_path: str | Path, out: Path | None = None) -> Path:
 
     Replaces an existing file and returns its path. Raises SSDError for any other backbone.
     """
-    folder = located(name_or_path)
+    folder = find_path(name_or_path)
     backbone = load_backbone(folder / BACKBONE_FILE, "cpu", "int8")
     if not isinstance(backbone, Postcard):
         raise SSDError(f"{folder}: {backbone.name} is no postcard; other backbones become int8 "

@@ -41,6 +41,16 @@ class ModelSize:
     dtype: str = "bf16"
     offload: bool = False
 
+    @classmethod
+    def of(cls, target: ModelSize | Backbone | KnownBackbone,
+           prompt_slots: int | None = None) -> ModelSize:
+        """The sizes of a backbone or catalogue row; prompts have up to `prompt_slots` ids."""
+        if isinstance(target, ModelSize):
+            model = target
+        else:
+            model = of_row(target) if isinstance(target, KnownBackbone) else of_backbone(target)
+        return model if prompt_slots is None else replace(model, prompt_slots=prompt_slots)
+
     @property
     def largest_matrix(self) -> tuple[int, int]:
         """(outputs, inputs) of the largest matrix of a layer."""
@@ -60,7 +70,7 @@ class ModelSize:
         return self.matrices + self.other_parameters + self.codec_parameters
 
     def resized(self, size: tuple[int, int] | None) -> ModelSize:
-        """Return the figures at (width, height) px, without checking that the backbone has it."""
+        """Return the sizes at (width, height) px, without checking that the backbone has it."""
         if size is None:
             return self
         columns, rows = (side // self.patch for side in size)
@@ -70,27 +80,16 @@ class ModelSize:
         return replace(self, grid=Grid(rows, columns, self.grid.row_end))
 
 
-def figures_of(target: ModelSize | Backbone | KnownBackbone,
-               prompt_slots: int | None = None) -> ModelSize:
-    """Return the figures of a backbone or catalogue row; prompts have up to `prompt_slots` ids."""
-    if isinstance(target, ModelSize):
-        figures = target
-    elif isinstance(target, KnownBackbone):
-        figures = figures_of_row(target)
-    else:
-        figures = figures_of_backbone(target)
-    return figures if prompt_slots is None else replace(figures, prompt_slots=prompt_slots)
-
-
-def figures_of_row(row: KnownBackbone) -> ModelSize:
-    """The figures of a catalogue row; embeddings and head are as wide as the decoder."""
+def of_row(row: KnownBackbone) -> ModelSize:
+    """The sizes of a catalogue row; embeddings and head are as wide as the decoder."""
     others = (row.vocabulary + 2 * row.codes + 1) * row.shape.hidden
     return ModelSize(row.name, row.shape, row.grid, row.codes, row.preset, row.patch,
-                   row.prompt_slots, others, row.codec_parameters, row.codec_channels,
-                   row.codes * row.shape.hidden)
+                     row.prompt_slots, others, row.codec_parameters, row.codec_channels,
+                     row.codes * row.shape.hidden)
 
 
-def figures_of_backbone(backbone: Backbone) -> ModelSize:
+def of_backbone(backbone: Backbone) -> ModelSize:
+    """The sizes of a loaded backbone; a prompt limit of MANY or more is no usual length."""
     codec = getattr(backbone, "picture_codec", None) or nn.Identity()
     patch = backbone.size[0] // backbone.grid.columns
     count = sum(weight.numel() for weight in backbone.parameters()) - sum(
@@ -99,11 +98,11 @@ def figures_of_backbone(backbone: Backbone) -> ModelSize:
                if hasattr(backbone, name))
     in_codec = sum(weight.numel() for weight in codec.parameters())
     prompt = backbone.prompt_limit + 2 if backbone.prompt_limit < MANY else LONG_PROMPT
-    figures = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
+    model = ModelSize(backbone.name, backbone.decoder.shape, backbone.grid, backbone.codes,
                       backbone.preset, patch, prompt, 0, in_codec,
                       codec_channels(codec, patch), head, stored_dtype(backbone),
                       backbone.turns is not None)
-    return replace(figures, other_parameters=count - in_codec - figures.matrices)
+    return replace(model, other_parameters=count - in_codec - model.matrices)
 
 
 def stored_dtype(backbone: Backbone) -> str:

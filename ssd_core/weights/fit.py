@@ -19,19 +19,10 @@ from ..engine.methods import Method
 from ..errors import SSDError
 from ..model.products import has_kernel
 from .catalogue import KnownBackbone
-from .figures import ModelSize, figures_of, stored_bytes
+from .figures import ModelSize, stored_bytes
 from .free import free_bytes
 from .load import SMALL, pick_device, pick_dtype
-from .memory import (
-    WEIGHT_BYTES,
-    Memory,
-    Setting,
-    cache_bytes,
-    head_parameters,
-    pixel_bytes,
-    resident_bytes,
-    working_bytes,
-)
+from .memory import WEIGHT_BYTES, MemoryEstimate, Setting
 
 
 @dataclass(frozen=True)
@@ -71,25 +62,25 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
     device. graphs: whether passes are replayed as CUDA graphs; None decides by device and backbone.
     Raises SSDError for impossible settings.
     """
-    figures = figures_of(target, prompt_slots).resized(size)
-    method = method.resolve(figures.preset)
-    dtype = figures.dtype if dtype == "auto" else dtype
+    model = ModelSize.of(target, prompt_slots).resized(size)
+    method = method.resolve(model.preset)
+    dtype = model.dtype if dtype == "auto" else dtype
     if dtype not in WEIGHT_BYTES:
         raise SSDError(f"dtype {dtype!r}: choose auto, {', '.join(WEIGHT_BYTES)}")
     if batch < 1:
         raise SSDError(f"batch {batch}: must be at least 1")
-    guided = figures.preset.cfg != 1 if guided is None else guided
-    offload = figures.offload if offload is None else offload
+    guided = model.preset.cfg != 1 if guided is None else guided
+    offload = model.offload if offload is None else offload
     chosen = pick_device(device)
     if offload and chosen.type == "cpu":
         raise SSDError("offload saves memory on a graphics card, the device is a CPU: leave it out")
     if graphs is None:
         graphs = not no_graphs_reason(chosen, getattr(target, "graphs", "auto"), offload)
     setting = Setting(batch, dtype, guided, offload,
-                      beside_int8(target, figures, dtype, chosen).itemsize, chosen.type,
+                      beside_int8(target, model, dtype, chosen).itemsize, chosen.type,
                       multiplies_integers(chosen))
-    memory = Memory(figures, method, setting, head_parameters(figures, method, heads), keep_rows,
-                    chosen.type != "cpu", graphs)
+    memory = MemoryEstimate.of(model, method, setting, keep_rows=keep_rows, graphs=graphs,
+                               head_parameters=head_parameters(model, method, heads))
     if free is None and (free := free_bytes(chosen)) is not None:
         free += held_bytes(target, chosen) + held_bytes(replaced, chosen)
     fits = None if free is None else memory.needed <= free
@@ -97,12 +88,19 @@ def fit(target: ModelSize | Backbone | KnownBackbone, method: Method, batch: int
                memory.graph_pool, memory.needed, free, fits, advice(memory, free))
 
 
-def beside_int8(target: object, figures: ModelSize, dtype: str,
+def head_parameters(model: ModelSize, method: Method, heads: DraftHeads | None) -> int:
+    """Parameters of the loaded heads, or of those that the method requires."""
+    if heads is not None:
+        return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
+    return sum(method.heads_needed(model.grid) or (0,)) * 8 * model.shape.hidden**2
+
+
+def beside_int8(target: object, model: ModelSize, dtype: str,
                 device: torch.device) -> torch.dtype:
     """Return the dtype of the parts that int8 does not quantise."""
-    if isinstance(target, Backbone) and dtype == figures.dtype:
+    if isinstance(target, Backbone) and dtype == model.dtype:
         return target.dtype
-    return pick_dtype("int8", device, figures.parameters <= SMALL)
+    return pick_dtype("int8", device, model.parameters <= SMALL)
 
 
 def multiplies_integers(device: torch.device) -> bool:
@@ -117,14 +115,13 @@ def run_bytes(backbone: Backbone, pictures: int, guided: bool, cells: int, keep_
 
     device: where the run takes place, if the backbone is elsewhere now.
     """
-    figures, device = figures_of(backbone, prompt_slots), device or backbone.device
-    setting = Setting(pictures, figures.dtype, guided, beside_int8=backbone.dtype.itemsize,
+    model, device = ModelSize.of(backbone, prompt_slots), device or backbone.device
+    setting = Setting(pictures, model.dtype, guided, beside_int8=backbone.dtype.itemsize,
                       device=device.type, kernel=multiplies_integers(device))
-    lasting = cache_bytes(figures, setting, scratch) + resident_bytes(figures, setting)
-    return lasting + max(working_bytes(figures, setting, cells, keep_rows), pixel_bytes(figures))
+    return MemoryEstimate(model, setting, cells, scratch, keep_rows).run
 
 
-def advice(memory: Memory, free: int | None) -> str:
+def advice(memory: MemoryEstimate, free: int | None) -> str:
     """Say in one line that a run fits, or which change of settings would make it fit."""
     if free is None:
         return f"about {gib(memory.needed)} are needed; how much is free here is unknown"
@@ -137,7 +134,7 @@ def advice(memory: Memory, free: int | None) -> str:
     return f"{short}does not fit by any setting; use a smaller backbone"
 
 
-def changes(memory: Memory) -> Iterator[tuple[str, Memory]]:
+def changes(memory: MemoryEstimate) -> Iterator[tuple[str, MemoryEstimate]]:
     """Yield single changes, then combinations of more and more, in order of preference."""
     steps = [step for step in STEPS if helps(step, memory)]
     for step in steps:
@@ -157,7 +154,7 @@ class Step(NamedTuple):
     setting: str
     change: Callable[[Setting], Setting]
 
-    def taken(self, memory: Memory) -> Memory:
+    def taken(self, memory: MemoryEstimate) -> MemoryEstimate:
         return replace(memory, setting=self.change(memory.setting))
 
 
@@ -170,8 +167,8 @@ STEPS = (Step("dtype bf16", "dtype", lambda setting: replace(setting, dtype="bf1
          Step("cfg 1 (no guidance)", "guided", lambda setting: replace(setting, guided=False)))
 
 
-def helps(step: Step, memory: Memory) -> bool:
-    possible = memory.on_card or step.setting != "offload"
+def helps(step: Step, memory: MemoryEstimate) -> bool:
+    possible = memory.setting.on_card or step.setting != "offload"
     return possible and step.taken(memory).needed < memory.needed
 
 

@@ -1,37 +1,55 @@
-"""Find and load backbones and draft heads, by bundled name, file or folder."""
+"""Load backbones and draft heads, by bundled name, file or folder."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 
-from ..backbones import BACKBONES, FAMILIES, postcard
+from ..backbones import postcard
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
 from ..backbones.invariance import rounding
 from ..backbones.offload import DeviceOffloader
-from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
+from ..backbones.reading.checkpoint import Checkpoint
 from ..engine.graphs import checked_mode
 from ..engine.heads import DraftHeads, read_heads
 from ..engine.threads import using_threads
 from ..errors import SSDError, first_line
-from ..files import ASSETS, read_safetensors
+from ..files import read_safetensors
+from ..model.flags import flag
 from ..model.processor import has_bf16
 from .figures import SHORT_NAMES
-from .quantize import KINDS, MATRICES, quantise, quantise_image_head, quantiser
+from .find import HEADS_FILE, IN_INT8, find_backbone, find_path
+from .quantize import ABOUT, KINDS, MATRICES, quantise, quantise_image_head, quantiser
 
-BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
 SAMPLERS_FILE = "samplers.safetensors"
-INT8_FILE = Path("int8", BACKBONE_FILE)  # in a folder: its backbone in int8
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-IN_INT8 = ("auto", "int8")
 NO_CARD = ("cpu", "meta")
 SMALL = 100_000_000  # up to this many parameters auto chooses fp32
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """How a backbone is loaded; see `load_backbone`."""
+
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = flag("auto", "auto (int8 for postcard, fp32 for other small backbones, else bf16; "
+                              "without bf16 support fp16, on a CPU fp32), fp32, bf16, fp16, fp8, "
+                              f"int8, int4. {ABOUT}.")
+    offload: bool = flag(False, "Decoder and picture codec take turns on the card.")
+    graphs: str = flag("auto", "auto or off. On a CUDA card forward passes are replayed as graphs, "
+                               "which is faster; off runs every operation separately.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `load_backbone` behind the name."""
+        return {field.name: getattr(self, field.name) for field in fields(LoadOptions)}
 
 
 def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
@@ -118,49 +136,6 @@ def is_layer_matrix(name: str) -> bool:
     return name.startswith("decoder.layers.") and name.endswith(MATRICES)
 
 
-def find_backbone(name_or_path: str | Path,
-                  dtype: str = "auto") -> tuple[Checkpoint, ModuleType]:
-    """Return the only checkpoint at a name, file or folder that a family claims, and the family.
-
-    dtype: as in `load_backbone`. Raises SSDError if there is none, or more than one.
-    """
-    named = located(name_or_path)
-    root = named if named.is_dir() else named.parent
-    path = stored_for(named, dtype)
-    opened = [attempt(model, root) for model in models_at(path)]
-    checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
-    claimed = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
-               if family.claims(checkpoint)]
-    if len(claimed) == 1:
-        return claimed[0]
-    if claimed:
-        names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
-                          for checkpoint, family in claimed)
-        raise SSDError(f"{path}: holds several backbones: name one of {names}")
-    for failure in opened:
-        if isinstance(failure, SSDError):
-            raise failure
-    raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
-                   f"{', '.join(family.FAMILY for family in FAMILIES)}")
-
-
-def stored_for(path: Path, dtype: str) -> Path:
-    """Return the file for a dtype if a folder holds a backbone twice, else the path itself."""
-    if not is_twofold(path):
-        return path
-    if dtype in IN_INT8:
-        return path / INT8_FILE
-    if not (path / BACKBONE_FILE).is_file():
-        raise SSDError(f"dtype {dtype}: {path / BACKBONE_FILE} is missing, an installed package "
-                       "leaves it out: choose dtype auto or int8, or copy it there from the source")
-    return path / BACKBONE_FILE
-
-
-def is_twofold(path: Path) -> bool:
-    """Whether a folder holds a backbone in int8 and in another dtype."""
-    return (path / INT8_FILE).is_file()
-
-
 def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     """Return the name of the dtype that auto chooses for a backbone."""
     checkpoint = find_backbone(name_or_path)[0]
@@ -169,65 +144,9 @@ def auto_dtype(name_or_path: str | Path, device: torch.device) -> str:
     return SHORT_NAMES[pick_dtype("auto", device, is_small(checkpoint))]
 
 
-def family_of(path: Path) -> tuple[str, str]:
-    """Return (family, error) of a file or folder; one of the two is empty."""
-    try:
-        return find_backbone(path)[1].FAMILY, ""
-    except SSDError as error:
-        return "", str(error)
-
-
-def backbones_in(folder: Path) -> list[tuple[Path, str]]:
-    """Return (a file, family) of each backbone directly in a folder; reads headers only."""
-    try:
-        opened = [attempt(model, folder) for model in models_in(folder)]
-    except SSDError:  # a folder that cannot be read
-        return []
-    return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
-            for family in FAMILIES if family.claims(model)]
-
-
-def located(name_or_path: str | Path) -> Path:
-    """Return the folder of a bundled name, or the path; SSDError if it does not exist."""
-    bundled = ASSETS / str(name_or_path)
-    path = Path(name_or_path).expanduser()
-    if str(name_or_path) in BACKBONES and bundled.is_dir():
-        return bundled
-    if not str(name_or_path) or not path.exists():
-        raise SSDError(f"backbone {str(name_or_path)!r}: neither a bundled name "
-                       f"({', '.join(BACKBONES)}) nor a file or folder")
-    return path
-
-
-def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
-    """Describe files that no family claims, in a few words."""
-    described = []
-    for checkpoint in checkpoints:
-        kind = checkpoint.metadata.get("format", "pt")  # every exporter writes "pt"
-        names = ", ".join(list(checkpoint.shapes)[:2]) or "nothing"
-        content = f"is of format {kind!r}" if kind != "pt" else f"holds tensors such as {names}"
-        described.append(f"{checkpoint.files[0].name} {content}")
-    return ", ".join(described)
-
-
 def load_heads(name_or_path: str | Path, backbone: Backbone) -> DraftHeads:
     """Load draft heads for exactly this backbone; SSDError for any other heads."""
-    return read_heads(resolve(name_or_path, HEADS_FILE, "draft heads"), backbone)
-
-
-def resolve(name_or_path: str | Path, file_name: str, what: str) -> Path:
-    """Return the file that a bundled name, a file or a folder refers to."""
-    bundled = ASSETS / str(name_or_path) / file_name
-    if str(name_or_path) in BACKBONES and bundled.is_file():
-        return bundled
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
-        path = path / file_name
-    if not path.is_file():
-        names = ", ".join(BACKBONES)
-        raise SSDError(f"{what} {str(name_or_path)!r}: neither a bundled name ({names}) nor a file "
-                       f"or folder with {file_name}")
-    return path
+    return read_heads(find_path(name_or_path, HEADS_FILE), backbone)
 
 
 def pick_device(name: str) -> torch.device:

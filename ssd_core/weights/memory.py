@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import torch
 
 from ..engine.graphs import pool_bytes
-from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..model.kv_cache import slots_made
 from ..model.noise import CACHED_NUMBERS, SLAB_NUMBERS
@@ -43,6 +43,11 @@ class Setting:
     kernel: bool = True
 
     @property
+    def on_card(self) -> bool:
+        """Whether the device is a card, which has the widest passes and can offload."""
+        return self.device != "cpu"
+
+    @property
     def sequences(self) -> int:
         return self.batch * (1 + self.guided)
 
@@ -61,151 +66,161 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """The parts of a run's memory, in bytes, for one setting."""
+class MemoryEstimate:
+    """The memory of a run in bytes, part by part.
 
-    figures: ModelSize
-    method: Method
-    setting: Setting
-    head_parameters: int = 0
+    cells: of a sequence in the widest pass. tree_slots: in the cache, behind the picture, for a
+    tree of draft tokens. keep_rows: rows of another picture that the first pass reads.
+    head_parameters: of the draft heads. graphs: whether passes are replayed as CUDA graphs.
+    """
+
+    model: ModelSize
+    setting: Setting = Setting()
+    cells: int = 1
+    tree_slots: int = 0
     keep_rows: int = 0
-    on_card: bool = True  # offload needs a card
-    graphs: bool = False  # whether passes are replayed as CUDA graphs
+    head_parameters: int = 0
+    graphs: bool = False
+
+    @classmethod
+    def of(cls, model: ModelSize, method: Method, setting: Setting, **more: Any) -> MemoryEstimate:
+        """The memory of a run by a resolved method. more: the remaining fields."""
+        method = method.for_device(model.grid, "cuda" if setting.on_card else "cpu")
+        return cls(model, setting, method.widest_pass(model.grid), method.scratch(model.grid), **more)
+
+    # Sums
 
     @property
-    def decoder(self) -> int:
-        figures, s = self.figures, self.setting
-        matrices = figures.matrices
-        plain = figures.other_parameters + self.head_parameters
-        if s.dtype == "int8":  # the image head and the draft heads are integers, too
-            matrices += figures.image_head + self.head_parameters
-            plain -= figures.image_head + self.head_parameters
-        return int(matrices * matrix_bytes(figures, s)) + plain * s.number_bytes
+    def needed(self) -> int:
+        """Peak memory with a margin; with offload, decoder and codec are there in turn."""
+        at_once = self.decoder + self.codec + self.run
+        if self.setting.offload:
+            at_once = max(self.decoder + self.lasting + self.working, self.codec + self.pixels)
+        return int(MARGIN * at_once)
 
     @property
-    def codec(self) -> int:
-        return 4 * self.figures.codec_parameters
+    def run(self) -> int:
+        """Peak memory beside the weights; previews decode pixels during the run."""
+        return self.lasting + max(self.working, self.pixels)
 
     @property
-    def cache(self) -> int:
-        return cache_bytes(self.figures, self.setting, self.method.scratch(self.figures.grid))
+    def lasting(self) -> int:
+        """What stays for the whole run."""
+        return self.cache + self.resident + self.graph_pool
 
     @property
     def activations(self) -> int:
         return self.resident + self.working
 
+    # Weights
+
+    @property
+    def decoder(self) -> int:
+        """Weights of the decoder and of the draft heads."""
+        model, s = self.model, self.setting
+        matrices = model.matrices
+        plain = model.other_parameters + self.head_parameters
+        if s.dtype == "int8":  # the image head and the draft heads are integers, too
+            matrices += model.image_head + self.head_parameters
+            plain -= model.image_head + self.head_parameters
+        return int(matrices * self.matrix_bytes) + plain * s.number_bytes
+
+    @property
+    def matrix_bytes(self) -> float:
+        """Bytes per number of a layer's matrices; without a kernel, small int8 ones are fp32."""
+        small = prod(self.model.largest_matrix) <= STORED_AS_FP32
+        unpacked = self.setting.dtype == "int8" and not self.setting.kernel and small
+        return WEIGHT_BYTES["fp32" if unpacked else self.setting.dtype]
+
+    @property
+    def codec(self) -> int:
+        return 4 * self.model.codec_parameters
+
+    # For the whole run
+
+    @property
+    def cache(self) -> int:
+        """Keys and values of prompt, picture and tree, for all sequences."""
+        s, dtype = self.model.shape, self.setting.cache_dtype
+        slots = slots_made(self.sequence_slots + self.tree_slots, dtype,
+                           torch.device(self.setting.device))
+        return (2 * s.layers * self.setting.sequences * s.kv_heads * slots * s.head_dim
+                * dtype.itemsize)
+
+    @property
+    def sequence_slots(self) -> int:
+        """Slots of prompt and picture."""
+        return self.model.prompt_slots + self.model.grid.slots
+
     @property
     def resident(self) -> int:
-        """Hidden states and noise, which stay for the whole run."""
-        return resident_bytes(self.figures, self.setting)
-
-    @property
-    def working(self) -> int:
-        """Temporary tensors of one pass and its verification."""
-        return working_bytes(self.figures, self.setting, self.cells, self.keep_rows)
-
-    @property
-    def cells(self) -> int:
-        device = "cuda" if self.on_card else "cpu"
-        return self.method.widest_pass(self.figures.grid, device)
-
-    @property
-    def pixels(self) -> int:
-        return pixel_bytes(self.figures)
+        """Hidden states, and a picture's noise if it is small enough to be stored."""
+        slots = self.model.grid.slots + 1
+        states = (self.setting.sequences * slots * self.model.shape.hidden
+                  * self.setting.number_bytes)
+        numbers = slots * self.model.codes
+        return states + 4 * self.setting.batch * numbers * (numbers <= CACHED_NUMBERS)
 
     @property
     def graph_pool(self) -> int:
         """An allowance for the memory that CUDA graphs keep between passes; 0 without graphs."""
         if not self.graphs or self.setting.offload:
             return 0
-        distribution = distribution_bytes(self.figures, self.setting, self.cells)
-        return pool_bytes(self.working, distribution)
+        return pool_bytes(self.working, self.distribution)
+
+    # For a while
 
     @property
-    def needed(self) -> int:
-        """Peak memory with a margin.
+    def working(self) -> int:
+        """Temporary tensors of a pass and its verification, or of a slab of noise if it is more."""
+        layer = self.layer + self.unpacked
+        in_pass = self.mask + max(layer, PASS_COPIES * self.distribution)
+        return int(max(in_pass, NOISE_COPIES * self.noise_slab))
 
-        Previews decode pixels while keys and values are in memory; with offload there are none.
+    @property
+    def fed(self) -> int:
+        """Slots per sequence in the longest pass: the widest one, or prompt and first rows."""
+        return max(self.cells, self.model.prompt_slots + self.keep_rows * self.model.grid.width)
+
+    @property
+    def layer(self) -> int:
+        """One layer's attention or feed-forward network in the longest pass."""
+        s, size = self.model.shape, self.setting.number_bytes
+        rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
+        return self.setting.sequences * self.fed * (
+            4 * s.hidden * size + max(4 * s.ffn * size, rotated))
+
+    @property
+    def unpacked(self) -> int:
+        """A piece of the largest matrix as fp32, where no kernel multiplies integers."""
+        outputs, inputs = self.model.largest_matrix
+        unpacked = (self.setting.dtype == "int8" and not self.setting.kernel
+                    and outputs * inputs > STORED_AS_FP32)
+        return 4 * outputs * min(inputs, EXACT) * unpacked
+
+    @property
+    def mask(self) -> int:
+        """The attention mask: made for one head, then repeated for heads that share keys.
+
+        A prefill of any length needs no mask.
         """
-        lasting = self.cache + self.resident + self.graph_pool
-        at_once = self.decoder + self.codec + lasting + max(self.working, self.pixels)
-        if self.setting.offload:
-            at_once = max(self.decoder + lasting + self.working, self.codec + self.pixels)
-        return int(MARGIN * at_once)
+        s = self.model.shape
+        return (self.setting.sequences * self.cells * self.sequence_slots
+                * (1 + s.heads // s.kv_heads) * self.setting.number_bytes)
 
+    @property
+    def distribution(self) -> int:
+        """p [B, cells, codes], float32."""
+        return 4 * self.setting.batch * self.cells * self.model.codes
 
-def head_parameters(figures: ModelSize, method: Method, heads: DraftHeads | None) -> int:
-    """Parameters of the loaded heads, or of those that the method requires."""
-    if heads is not None:
-        return sum(weight.numel() for weight in heads.parameters()) * method.uses_heads
-    return sum(method.heads_needed(figures.grid) or (0,)) * 8 * figures.shape.hidden**2
+    @property
+    def noise_slab(self) -> int:
+        """Noise that is computed at once, float32."""
+        codes = self.setting.batch * self.model.codes
+        return 4 * min((self.model.grid.slots + 1) * codes, max(SLAB_NUMBERS, codes))
 
-
-def matrix_bytes(figures: ModelSize, setting: Setting) -> float:
-    """Bytes per number of a layer's matrices; without a kernel, small int8 matrices are fp32."""
-    small = prod(figures.largest_matrix) <= STORED_AS_FP32
-    if setting.dtype == "int8" and not setting.kernel and small:
-        return WEIGHT_BYTES["fp32"]
-    return WEIGHT_BYTES[setting.dtype]
-
-
-def cache_bytes(figures: ModelSize, setting: Setting, scratch: int = 0) -> int:
-    """Bytes of keys and values for prompt, picture and `scratch` slots of all sequences."""
-    s, dtype = figures.shape, setting.cache_dtype
-    slots = slots_made(figures.prompt_slots + figures.grid.slots + scratch, dtype,
-                       torch.device(setting.device))
-    return 2 * s.layers * setting.sequences * s.kv_heads * slots * s.head_dim * dtype.itemsize
-
-
-def resident_bytes(figures: ModelSize, setting: Setting) -> int:
-    """Bytes of hidden states, and of a picture's noise if it is small enough to be stored."""
-    slots = figures.grid.slots + 1
-    states = setting.sequences * slots * figures.shape.hidden * setting.number_bytes
-    numbers = slots * figures.codes
-    return states + 4 * setting.batch * numbers * (numbers <= CACHED_NUMBERS)
-
-
-def working_bytes(figures: ModelSize, setting: Setting, cells: int, keep_rows: int = 0) -> int:
-    """Bytes of a pass over `cells` cells, or of a slab of noise if that is more."""
-    fed = max(cells, figures.prompt_slots + keep_rows * figures.grid.width)
-    slab = min(setting.batch * (figures.grid.slots + 1) * figures.codes,
-               max(SLAB_NUMBERS, setting.batch * figures.codes))
-    distributions = PASS_COPIES * distribution_bytes(figures, setting, cells)
-    layer = layer_bytes(figures, setting, fed) + unpacked_bytes(figures, setting)
-    return int(max(mask_bytes(figures, setting, cells) + max(layer, distributions),
-                   4 * NOISE_COPIES * slab))
-
-
-def distribution_bytes(figures: ModelSize, setting: Setting, cells: int) -> int:
-    """Bytes of p [B, cells, codes], float32."""
-    return 4 * setting.batch * cells * figures.codes
-
-
-def unpacked_bytes(figures: ModelSize, setting: Setting) -> int:
-    """Bytes of a piece of the largest matrix as fp32, where no kernel multiplies integers."""
-    outputs, inputs = figures.largest_matrix
-    unpacked = setting.dtype == "int8" and not setting.kernel and outputs * inputs > STORED_AS_FP32
-    return 4 * outputs * min(inputs, EXACT) * unpacked
-
-
-def layer_bytes(figures: ModelSize, setting: Setting, fed: int) -> int:
-    """Bytes of one layer's attention or feed-forward network with `fed` slots per sequence."""
-    s, size = figures.shape, setting.number_bytes
-    rotated = 3 * 4 * (s.heads + s.kv_heads) * s.head_dim  # computed in float32
-    return setting.sequences * fed * (4 * s.hidden * size + max(4 * s.ffn * size, rotated))
-
-
-def mask_bytes(figures: ModelSize, setting: Setting, cells: int) -> int:
-    """Bytes of the attention mask: made for one head, then repeated for heads that share keys.
-
-    A prefill of any length needs no mask.
-    """
-    s = figures.shape
-    slots = figures.prompt_slots + figures.grid.slots
-    return setting.sequences * cells * slots * (1 + s.heads // s.kv_heads) * setting.number_bytes
-
-
-def pixel_bytes(figures: ModelSize) -> int:
-    """Bytes to decode one picture in float32; pictures are decoded one after the other."""
-    pixels = figures.grid.cells * figures.patch**2
-    return int(CODEC_COPIES * 4 * figures.codec_channels * pixels)
+    @property
+    def pixels(self) -> int:
+        """Decoding one picture in float32; pictures are decoded one after the other."""
+        pixels = self.model.grid.cells * self.model.patch**2
+        return int(CODEC_COPIES * 4 * self.model.codec_channels * pixels)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..backbones import postcard
 from ..engine.heads import FORMAT as HEADS_FORMAT
-from .load import BACKBONE_FILE, HEADS_FILE, backbones_in
+from .find import HEADS_FILE, backbones_in
 
 
 def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
@@ -19,10 +18,7 @@ def backbones_below(root: Path) -> Iterator[tuple[str, Path, str]]:
     for folder in folders_below(root):
         backbones = _backbones_in(folder, stamp(folder))
         for path, family in backbones:
-            alone = folder != root and len(backbones) == 1
-            # postcard files with a name of their own are listed by it
-            own_name = family == postcard.FAMILY and path.name != BACKBONE_FILE
-            shown = path.parent if alone and not own_name else path
+            shown = path.parent if folder != root and len(backbones) == 1 else path
             yield shown.relative_to(root).as_posix(), path, family
 
 

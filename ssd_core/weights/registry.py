@@ -14,10 +14,8 @@ from pathlib import Path
 from ..backbones import BACKBONES, postcard
 from ..backbones.reading.checkpoint import ENDINGS
 from ..errors import SSDError
-from ..files import ASSETS
-from .catalogue import BACKBONES_FOLDER, CATALOGUE
-from .load import HEADS_FILE, family_of, find_backbone, is_twofold
-from .missing import how_to_get, missing_files
+from .catalogue import BACKBONES_FOLDER, CATALOGUE, GB, LICENCE, KnownBackbone, Source
+from .find import HEADS_FILE, bundled, family_of, find_backbone, is_twofold
 from .model_folders import backbones_below, heads_files_below, is_heads, metadata_of, visible
 
 HEADS_FOLDER = "ssd_heads"
@@ -79,7 +77,7 @@ class ModelRegistry:
 
     @classmethod
     def below(cls, models_dir: str | Path) -> ModelRegistry:
-        """The shelf of a single models folder, without ComfyUI."""
+        """The models of a single folder, without ComfyUI."""
         folder = Path(models_dir).expanduser()
         return cls([folder / BACKBONES_FOLDER], [folder / HEADS_FOLDER],
                    lambda name: (f"python -m ssd_core download {name} --models-dir "
@@ -93,7 +91,7 @@ class ModelRegistry:
         for root in self.backbone_folders:
             for name, path, family in backbones_below(root):
                 result.setdefault(name, self._found(name, family, path))
-        return {**bundled(), **result}
+        return {**bundled_models(), **result}
 
     def unread(self) -> list[LocalModel]:
         """All other entries of the backbone folders, with the reason why each cannot be read."""
@@ -107,16 +105,27 @@ class ModelRegistry:
         """Names to choose from: local backbones, then known ones that can be downloaded."""
         return list(dict.fromkeys([*self.backbones(), *CATALOGUE]))
 
+    def listed(self, name: str) -> LocalModel | None:
+        """The listed backbone of a name, or of its file's path below the folder; None if absent.
+
+        Saved workflows may name the file of a backbone that is alone in its folder.
+        """
+        backbones = self.backbones()
+        files = {backbone.path.relative_to(root).as_posix(): backbone
+                 for root in reversed(self.backbone_folders) for backbone in backbones.values()
+                 if backbone.path.is_relative_to(root)}
+        return {**files, **backbones}.get(name)
+
     def named(self, name: str) -> LocalModel:
         """The backbone with this name, or at this path to a file or folder.
 
         Raises SSDError with the way to get it, or the names to choose from.
         """
-        if name in (backbones := self.backbones()):
-            return backbones[name]
+        if model := self.listed(name):
+            return model
         folder = self.folder_of(name)
-        lacking = name in CATALOGUE and missing_files(CATALOGUE[name], folder)
-        path = folder if folder.exists() and not lacking else Path(name).expanduser()
+        whole = folder.exists() and not lacks_files(name, folder)
+        path = folder if whole else Path(name).expanduser()
         if not name or not path.exists():
             raise SSDError(self.how_to_get(name))
         family, why_not = family_of(path)
@@ -136,7 +145,7 @@ class ModelRegistry:
         if damage := self.damage(name):
             return damage
         if name in CATALOGUE:
-            return how_to_get(CATALOGUE[name], self.folder_of(name), self.command(name))
+            return download_hint(CATALOGUE[name], self.folder_of(name), self.command(name))
         return (f"backbone {name!r} is not here: put it into {places(self.backbone_folders)}, or "
                 f"choose one of {', '.join(self.choices())}")
 
@@ -144,8 +153,7 @@ class ModelRegistry:
         """A line if a local backbone cannot be read; None if it is absent or lacks files."""
         path = self.folder_of(name)
         below = not Path(name).is_absolute() and not {"..", "."} & set(Path(name).parts)
-        if not name or not below or not path.exists() or (
-                name in CATALOGUE and missing_files(CATALOGUE[name], path)):
+        if not name or not below or not path.exists() or lacks_files(name, path):
             return None
         why_not = family_of(path)[1]
         return f"backbone {name!r} is here but cannot be read: {why_not}" if why_not else None
@@ -224,8 +232,8 @@ class ModelRegistry:
     def _heads_named(self, selection: str) -> Path:
         named = [heads.path for label, heads in self.heads().items()
                  if selection in (label, heads.name)]
-        other = [ASSETS / selection] if selection in BACKBONES else [Path(selection).expanduser()]
-        for path in (*named, *(root / selection for root in self.heads_folders), *other):
+        below = [root / selection for root in self.heads_folders]
+        for path in (*named, *below, bundled(selection) or Path(selection).expanduser()):
             file = path / HEADS_FILE if path.is_dir() else path
             if selection and file.is_file():
                 return file
@@ -247,11 +255,10 @@ def named(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def bundled() -> dict[str, LocalModel]:
+def bundled_models() -> dict[str, LocalModel]:
     """The backbones that come with the program, by name; a folder may hold two dtypes of one."""
-    folders = {name: ASSETS / name for name in BACKBONES}
     return {name: LocalModel(name, postcard.FAMILY, path, path / HEADS_FILE, "Apache-2.0")
-            for name, path in folders.items() if path.is_dir()}
+            for name in BACKBONES if (path := bundled(name))}
 
 
 def stem(path: Path) -> Path:
@@ -268,3 +275,36 @@ def beside(backbone: Path) -> list[Path]:
     except SSDError:
         inner = backbone
     return [folder / HEADS_FILE for folder in dict.fromkeys((backbone, inner))]
+
+
+# Known backbones whose files are missing
+
+
+def patterns(source: Source) -> list[str]:
+    """Required files of a source, as patterns below the backbone's folder; without licences."""
+    wanted = (pattern for pattern in (*source.files, *source.extras) if pattern != LICENCE)
+    return [f"{source.folder}/{pattern}" if source.folder else pattern for pattern in wanted]
+
+
+def lacks_files(name: str, folder: Path) -> bool:
+    """Whether a folder lacks files of a known backbone."""
+    return name in CATALOGUE and bool(missing_files(CATALOGUE[name], folder))
+
+
+def missing_files(row: KnownBackbone, folder: Path) -> dict[Source, list[str]]:
+    """Patterns of each source that match no file in the folder; empty if nothing is missing."""
+    absent = {source: [pattern for pattern in patterns(source)
+                       if not any(folder.glob(pattern))] for source in row.sources}
+    return {source: names for source, names in absent.items() if names}
+
+
+def download_hint(row: KnownBackbone, folder: Path, command: str) -> str:
+    """One line: the missing files, the command that downloads them, and where to put them."""
+    size = f"about {row.about_bytes / GB:.1f} GB, " if row.about_bytes else ""
+    absent = missing_files(row, folder)
+    files = "; ".join(f"{', '.join(names)} of https://huggingface.co/{source.repo}"
+                      for source, names in absent.items())
+    state = "lacks files" if folder.is_dir() else "is not here"
+    return (f"backbone {row.name} {state} ({size}licence: {row.licence.name}): run {command} "
+            f"in a terminal, or put all of these into {folder}: {files}; postcard needs no "
+            "download")

@@ -23,7 +23,7 @@ spec = importlib.util.spec_from_file_location(PACK, ROOT / "__init__.py",
                                               submodule_search_locations=[str(ROOT)])
 sys.modules[PACK] = importlib.util.module_from_spec(spec)
 weights = importlib.import_module(f"{PACK}.nodes.weights")
-find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.load").find_backbone
+find_backbone = importlib.import_module(f"{PACK}.ssd_core.weights.find").find_backbone
 
 
 def stayed(folder: Path) -> list[str]:

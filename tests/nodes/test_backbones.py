@@ -88,7 +88,7 @@ def test_known_backbones_are_listed_before_they_are_there(pack):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_what_is_not_here_says_how_to_get_it(pack, name, tmp_path):
     row = CATALOGUE[name]
-    line = pack.module("ssd_core.weights.missing").how_to_get(row, tmp_path / name, "it")
+    line = pack.module("ssd_core.weights.registry").download_hint(row, tmp_path / name, "it")
     assert "\n" not in line and row.licence.name in line and "is not here" in line
     for source in row.sources:
         wanted = {*source.files, *source.extras} - {"LICENSE*"}
@@ -139,9 +139,9 @@ def test_several_in_a_folder_go_by_their_files(pack, models):
         shutil.rmtree(models / "many")
 
 
-def test_files_under_a_name_of_their_own_keep_the_name_that_workflows_saved(pack, models, root):
+def test_a_folder_names_its_only_file_and_workflows_may_name_the_file(pack, models, root):
     bundled = root / "ssd_core" / "assets" / "postcard" / "backbone.safetensors"
-    names = {"old/mine.safetensors": "old/mine.safetensors", "loose.safetensors":
+    names = {"old/mine.safetensors": "old", "loose.safetensors":
              "loose.safetensors", "deep/er/backbone.safetensors": "deep/er"}
     for place in names:
         (models / place).parent.mkdir(parents=True, exist_ok=True)
@@ -150,6 +150,9 @@ def test_files_under_a_name_of_their_own_keep_the_name_that_workflows_saved(pack
         there = found(pack)
         assert {name: there[name] for name in names.values()} == {
             name: models / place for place, name in names.items()}
+        for place in names:
+            assert pack.nodes["SSD_LoadBackbone"].validate_inputs(place) is True
+            assert pack.module("nodes.folders").backbone_path(place) == models / place
     finally:
         for place in names:
             (models / place).unlink()

@@ -251,6 +251,24 @@ def test_a_preview_without_memory_goes_dark_and_the_run_goes_on(pack, backbone, 
     assert pack.preview()[-1]["reason"] == "failed"
 
 
+def test_a_run_is_checked_for_the_device_that_will_draw(pack, backbone, heads, monkeypatch):
+    """The weights rest on the CPU until the run; windows are 48 there and 96 on a card."""
+    rolling = pack.run("SSD_BaselineMethod", method="rolling")[0]
+    monkeypatch.setattr(pack.module("nodes.requests").mm, "get_torch_device",
+                        lambda: torch.device("cuda"))
+    checked = []
+    monkeypatch.setattr(pack.module("ssd_core.runs.request").Request, "check",
+                        lambda request: checked.append(request.method.window))
+
+    def resident(weights, room, remedy):
+        raise pack.error("the run begins")
+
+    monkeypatch.setattr(pack.module("nodes.running"), "resident", resident)
+    with pytest.raises(pack.error, match="the run begins"):
+        sample(pack, backbone, heads, method=rolling)
+    assert backbone.module.device.type == "cpu" and checked == [96]
+
+
 def test_doctor_tells_refusals_too(pack, backbone, heads):
     with pytest.raises(pack.error, match="preset 'gone'"):
         sample(pack, backbone, heads, quality="gone")

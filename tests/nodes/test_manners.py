@@ -11,7 +11,7 @@ FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
 LAYERS = (("newer", "language"), ("errors", "telling", "previews", "filenames"),
-          ("widgets", "folders", "types", "frames"), ("schedules", "screens", "unfinished"),
+          ("widgets", "folders", "types", "frames"), ("schedules", "unfinished"),
           ("inputs", "weights"), ("requests", "finished"), ("running",), ("report", "schedule"),
           ("outcome", "drawing"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}

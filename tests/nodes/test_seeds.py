@@ -48,7 +48,7 @@ def test_a_finished_seed_is_the_picture_that_the_sampler_draws(pack, backbone, s
 
 def test_one_more_picked_leaves_the_finished_ones_alone(pack, backbone, started, monkeypatch):
     drawn = []
-    request = pack.module("nodes.running").Request
+    request = pack.module("ssd_core.runs.request").Request
     events = request.events
     monkeypatch.setattr(request, "events", lambda self: drawn.append(self.seeds) or events(self))
 

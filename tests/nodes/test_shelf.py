@@ -27,7 +27,7 @@ BACKBONES = {  # each a backbone of its own, and where it lies
     "many/b.safetensors": "many/b.safetensors",
     "mine": f"mine/{BACKBONE}",
     "named": f"named/{BACKBONE}",
-    "old/own.safetensors": "old/own.safetensors",
+    "own": "own/mine.safetensors",
     "sets/mine": f"sets/mine/{BACKBONE}",
 }
 DRAFTS = {  # heads: of which backbone, and where they lie below the models folder

@@ -15,8 +15,10 @@ from support.tiny_checkpoints import lumina
 
 from ssd_core import SSDError
 from ssd_core.output.pixels import tops
+from ssd_core.output.preview import Preview
 from ssd_core.output.recipe import read_recipe, recipe_tokens, to_bytes
 from ssd_core.output.words import Words
+from ssd_core.runs.request import Result
 from ssd_core.weights.fit import fit
 from studio import running, runs
 from studio.history import History, restore
@@ -115,20 +117,20 @@ def test_a_preview_without_memory_does_not_end_the_run(library, history, setting
         tries.append(args)
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(running.Preview, "decoded", short)
+    monkeypatch.setattr(Preview, "decoded", short)
     job = ended(runs.draw(library, history, settings))
     assert len(tries) == 1 and job.result.entries and kinds(job)[-1] == "finished"
 
 
 def test_what_was_saved_before_the_memory_ended_is_kept(library, history, settings, worker,
                                                         monkeypatch):
-    decoded = running.Result.pictures
+    decoded = Result.pictures
 
     def second_fails(result):
         yield next(decoded(result))
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(running.Result, "pictures", second_fails)
+    monkeypatch.setattr(Result, "pictures", second_fails)
     job = worker.submit("draw", runs.draw(library, history, replace(settings, pictures=2)))
     assert job.wait(30) and job.state == "failed" and job.result.entries == history.entries()
     assert len(job.result.entries) == 1 and len(job.result.tokens) == 2

@@ -14,12 +14,12 @@ from ssd_core.engine import heads as heads_file
 from ssd_core.files import ASSETS, read_safetensors, sha256_of, write_safetensors
 from ssd_core.postcards.checker import SIZE, check
 from ssd_core.postcards.claims import Claim
-from ssd_core.weights.load import BACKBONE_FILE, HEADS_FILE
+from ssd_core.weights.find import BACKBONE_FILE, HEADS_FILE
 
 SIDE = 12  # cells
 PIXELS = SIDE * 16
 # Where the bundle is looked for.
-READERS = ("weights.load", "weights.registry", "runs.diagnostics")
+READERS = ("weights.find",)
 
 
 def write_small_bundle(folder: Path) -> Path:

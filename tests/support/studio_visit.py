@@ -23,13 +23,13 @@ from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import Method
 from ssd_core.output.recipe import read_recipe, recipe_tokens
-from ssd_core.weights import load
+from ssd_core.runs.live import LiveRun
+from ssd_core.weights import find
 from studio import running
 from studio.downloads import Downloads
 from studio.history import History
 from studio.jobs import Job, Worker
 from studio.library import Library, trim
-from studio.running import Run
 from studio.seeds import ParkedSeeds
 from studio.services import Services
 
@@ -72,7 +72,7 @@ class App:
         """Within the block runs wait at row HELD, unless they are stopped."""
         estimate, over = running.estimate, Event()
 
-        def wait(job: Job, runs: Sequence[Run]) -> None:
+        def wait(job: Job, runs: Sequence[LiveRun]) -> None:
             estimate(job, runs)
             while not over.wait(0.02) and any(run.result.rows >= HELD for run in runs):
                 job.check()
@@ -133,7 +133,7 @@ def bundle(assets: Path) -> tuple[Backbone, DraftHeads]:
 
 def solo(method: Method, seed: int, **sampling: Any) -> torch.Tensor:
     """The tokens that a run of this prompt, method and seed draws without the app."""
-    backbone, heads = bundle(load.ASSETS)
+    backbone, heads = bundle(find.ASSETS)
     *_, finished = generate(backbone, PROMPT, method, heads, Sampling(seed=seed, **sampling))
     return finished.tokens[0]
 

@@ -10,9 +10,10 @@ import torch
 from support.every_method import one_of_each
 from support.mock_backbone import MockBackbone, random_heads
 
-from ssd_core import Grid, Rows, generate, methods
+from ssd_core import Grid, Rows, Sampling, methods
 from ssd_core.output import preview as preview_module
-from ssd_core.output.preview import Preview
+from ssd_core.runs.live import LiveRun
+from ssd_core.runs.request import Request
 from ssd_core.runs.scheduling import race
 
 VALIDATE = Path(__file__).parent / "validate.mjs"
@@ -28,22 +29,20 @@ class Painter(MockBackbone):
         return (tokens.float() / (self.codes - 1))[..., None].expand(-1, -1, -1, 3)
 
 
-def record(chosen, prompts=("sun", "a boat"), stop_at_row=None, **keep):
+def record(chosen, stop_at_row=None, **keep):
     """Messages of methods that run beside each other."""
     backbone = Painter(Grid(4, 5, row_end=True))
     heads, messages = random_heads(backbone), []
-    chosen = [method.resolve(backbone.preset) for method in chosen]
-    screens = [Preview(backbone, method, messages.append, label=method.name, node="12:5",
-                       pictures=len(prompts), panel=panel, **keep)
-               for panel, method in enumerate(chosen)]
-    runs = [generate(backbone, prompts, method, heads, **keep) for method in chosen]
-    for panel, seconds, event in race(runs):
-        screens[panel](event, seconds)
+    runs = [LiveRun(Request(backbone, heads, method, Sampling(), "sun", pictures=2,
+                            fall_back=False, **keep)) for method in chosen]
+    for panel, run in enumerate(runs):
+        run.show(messages.append, panel, node="12:5")
+    for run, event in race(runs):
         if isinstance(event, Rows) and stop_at_row and event.last >= stop_at_row:
-            screens[panel].cancel("interrupted")
+            run.cancel("interrupted")
             break
-        if event.to_json()["kind"] == "finished":
-            screens[panel].finish(event.stats)
+        if run.result.finished:
+            run.finish(None)
     return json.loads(json.dumps(messages))
 
 

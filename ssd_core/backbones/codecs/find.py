@@ -22,24 +22,24 @@ def holds_codec(checkpoint: Checkpoint) -> bool:
 
 def draws(codes: int) -> Callable[[Checkpoint], bool]:
     """Return a function that tests for a codec of `codes` codes, with its decoder."""
-    def claims(checkpoint: Checkpoint) -> bool:
+    def matches(checkpoint: Checkpoint) -> bool:
         shapes = checkpoint.shapes
         return any(f"{key.removesuffix(CODEBOOK_KEY)}decoder.conv_in.weight" in shapes
                    for key, shape in shapes.items()
                    if key.endswith(CODEBOOK_KEY) and shape[:1] == (codes,))
-    return claims
+    return matches
 
 
 def read_codec(checkpoint: Checkpoint, device: torch.device, advice: str,
-               claims: Callable[[Checkpoint], bool] = holds_codec,
+               matches: Callable[[Checkpoint], bool] = holds_codec,
                build: Build = vqgan_of) -> PublishedCodec:
     """Load the float32 codec from a backbone's files, or from files beside them.
 
-    claims: accepts a checkpoint that holds the codec. build: `vqgan_of`, or another function from
+    matches: accepts a checkpoint that holds the codec. build: `vqgan_of`, or another function from
     shapes to a codec and its keys. Raises SSDError with `advice` (what to put where) if there is
     no codec, and an SSDError that names the file for a damaged one.
     """
-    holder = checkpoint if claims(checkpoint) else checkpoint.companion(claims)
+    holder = checkpoint if matches(checkpoint) else checkpoint.companion(matches)
     if holder is None:
         raise SSDError(f"{checkpoint.root}: the picture codec is missing: {advice}")
     try:

@@ -98,7 +98,7 @@ class TaTok(nn.Module):
         return square[0].flatten(1).T
 
 
-def claims(checkpoint: Checkpoint) -> bool:
+def matches(checkpoint: Checkpoint) -> bool:
     """Whether this is a TA-Tok that includes its decoder."""
     return CODEBOOK in checkpoint.shapes and POSITIONS in checkpoint.shapes
 

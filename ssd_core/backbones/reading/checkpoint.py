@@ -108,15 +108,15 @@ class Checkpoint:
             raise SSDError(f"{path}: missing; put the model's {name} into this folder")
         return path
 
-    def companion(self, claims: Callable[[Checkpoint], bool]) -> Checkpoint | None:
-        """Return the first other model that `claims` accepts, or None.
+    def companion(self, matches: Callable[[Checkpoint], bool]) -> Checkpoint | None:
+        """Return the first other model that `matches` accepts, or None.
 
         Searches this folder, its root and one level below. Skips models that cannot be opened; if
         no model matches, raises the first such error.
         """
         opened = [attempt(path, self.root) for path in companions(self)]
         for other in opened:
-            if isinstance(other, Checkpoint) and claims(other):
+            if isinstance(other, Checkpoint) and matches(other):
                 return other
         for failure in opened:
             if isinstance(failure, SSDError):

@@ -94,7 +94,7 @@ def head_key(checkpoint: Checkpoint, head: str, embedding: str) -> str | None:
     return embedding if any(part.get("tie_word_embeddings") is True for part in parts) else None
 
 
-def claimed(names: Names | None, checkpoint: Checkpoint, family: str) -> Names:
+def require_names(names: Names | None, checkpoint: Checkpoint, family: str) -> Names:
     """Return a family's tensor names. Raises SSDError if the files belong to another model."""
     if names is None:
         raise SSDError(f"{checkpoint.files[0]}: these are not {family}'s tensors")

@@ -24,7 +24,7 @@ class AR(Method):
         passes = (grid.rows - first_row) * grid.columns
         return make_plan(grid, first_row, passes, passes, PAPER_AR_PASSES.get(grid))
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return group_slots(grid, 0)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:

@@ -83,10 +83,14 @@ class Method:
         """The passes, excluding rows before first_row; by default unknown, at most one per slot."""
         return make_plan(grid, first_row, None, (grid.rows - first_row) * grid.width, None)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def for_device(self, grid: Grid, device: str) -> Self:
+        """The method with its window, or cells per row, set: the default on this type of device."""
+        return self
+
+    def widest_pass(self, grid: Grid) -> int:
         """The most slots per sequence that one pass feeds.
 
-        device: its type; the default "cuda" has the widest windows.
+        A window that is not set counts with a graphics card's default, the widest.
         """
         raise NotImplementedError
 

@@ -40,7 +40,7 @@ class Exact(Windowed):
     verdict: ClassVar[str] = "identical"
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        most, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess = FirstGuess(state, by_row)
         for window in sliding_windows(state, first_row * state.grid.width, most):
             guess.fill(window)

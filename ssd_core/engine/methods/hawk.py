@@ -67,7 +67,7 @@ class Hawk(Method):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, self.vertical_depth if self.vertical_width else 0
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return len(self.tree)
 
     def scratch(self, grid: Grid) -> int:

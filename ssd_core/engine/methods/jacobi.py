@@ -28,13 +28,13 @@ class Jacobi(Windowed):
     name: ClassVar[str] = "jacobi"
     verdict: ClassVar[str] = "identical"
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        window = self.width(grid, device)
+    def widest_pass(self, grid: Grid) -> int:
+        window = self.width(grid)
         row_ends = -(-window // grid.columns) * grid.row_end
         return min(window + row_ends, grid.slots)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        drafted = self.width(state.grid, state.tokens.device.type) - 1
+        drafted = self.width(state.grid) - 1
         yield from groups(state, first_row * state.grid.width, state.slots, drafted, drafted,
                           repeated, "coupled", last_commit=False)
 

@@ -58,7 +58,7 @@ class MTP(Method):
         branches = PAPER_AR_PASSES.get(grid, grid.slots) // grid.slots
         return branches * rows * each
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return group_slots(grid, self.k_h)
 
     def draft(self, state: DecodeState, begin: int, end: int) -> torch.Tensor:

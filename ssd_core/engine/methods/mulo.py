@@ -44,7 +44,7 @@ class MuLo(Method):
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         return make_plan(grid, first_row, None, 1 + (grid.rows - first_row) * grid.columns, None)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return min(8 * grid.width, grid.slots)  # four new rows behind four that have changed
 
     def check_backbone(self, backbone: Backbone) -> None:

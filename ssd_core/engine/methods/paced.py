@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...model.grid import Grid
 from .base import Method
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Paced(Method):
@@ -25,7 +28,7 @@ class Paced(Method):
         value: int | None = getattr(self, self.paced)
         return value
 
-    def sized(self, size: int | None) -> Paced:
+    def sized(self, size: int | None) -> Self:
         """A copy of the method with this value of the knob."""
         return replace(self, **{self.paced: size})
 
@@ -38,13 +41,22 @@ class Paced(Method):
         """The values to choose from, in ascending order."""
         raise NotImplementedError
 
-    def width(self, grid: Grid, device: str) -> int:
-        """The knob's value, or the default on this type of device while it is open."""
+    def default_size(self, grid: Grid, device: str) -> int:
+        """The knob's default on this type of device."""
         raise NotImplementedError
 
-    def usual_width(self, grid: Grid, device: str) -> int:
+    def for_device(self, grid: Grid, device: str) -> Self:
+        if self.size is not None:
+            return self
+        return self.sized(min(self.default_size(grid, device), grid.slots))
+
+    def width(self, grid: Grid) -> int:
+        """The knob's value; while it is open, a graphics card's default."""
+        return self.size or self.default_size(grid, "cuda")
+
+    def usual_width(self, grid: Grid) -> int:
         """The cells of a typical pass."""
-        return self.widest_pass(grid, device)
+        return self.widest_pass(grid)
 
     def longest(self, grid: Grid) -> int:
         """The passes of a whole picture if each made only one cell final, or one cell of each row.

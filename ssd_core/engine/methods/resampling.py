@@ -44,7 +44,7 @@ class Resampling(Windowed):
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
         """Verify the last pass's tokens with p; sample those after the first rejection again."""
-        drafts, most = Drafts(self.init), self.width(state.grid, state.tokens.device.type)
+        drafts, most = Drafts(self.init), self.width(state.grid)
         for window in sliding_windows(state, first_row * state.grid.width, most):
             q = drafts.guess(state, window.slots, window.frontier)  # [B, n - 1, V]
             window.feed()

@@ -56,9 +56,8 @@ class Rolling(Windowed):
         """
         return min(3 * self.reach(grid), grid.slots)
 
-    def width(self, grid: Grid, device: str) -> int:
-        default = max(cheapest_window(grid, device), 2 * self.reach(grid))
-        return min(self.window or default, grid.slots)
+    def default_size(self, grid: Grid, device: str) -> int:
+        return min(max(cheapest_window(grid, device), 2 * self.reach(grid)), grid.slots)
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:
         reach = self.reach(grid)
@@ -71,7 +70,7 @@ class Rolling(Windowed):
         return make_plan(grid, first_row, None, 1 + -(-(cells - 1) // self.least(grid)), None)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        most, by_row = self.width(state.grid, state.tokens.device.type), self.needs_row_drafter()
+        most, by_row = self.width(state.grid), self.needs_row_drafter()
         guess, least = FirstGuess(state, by_row), self.least(state.grid)
         for window in sliding_windows(state, first_row * state.grid.width, most):
             guess.fill(window)

@@ -52,18 +52,18 @@ class SJD(Resampling):
                   f"tree_width {self.tree_width} and tree_depth {self.tree_depth}: make "
                   f"{self.tree_width**self.tree_depth} branches, at most {MOST_LEAVES}"),))
 
-    def tree(self, grid: Grid, device: str) -> Tree:
-        window = min(self.width(grid, device), grid.slots)
+    def tree(self, grid: Grid) -> Tree:
+        window = min(self.width(grid), grid.slots)
         return Tree.bushy_chain(window, self.tree_width, self.tree_depth)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        return len(self.tree(grid, device))
+    def widest_pass(self, grid: Grid) -> int:
+        return len(self.tree(grid))
 
     def scratch(self, grid: Grid) -> int:
-        return len(self.tree(grid, "cuda")) - 1 if self.tree_width > 1 else 0
+        return len(self.tree(grid)) - 1 if self.tree_width > 1 else 0
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:
-        tree = self.tree(state.grid, state.tokens.device.type)
+        tree = self.tree(state.grid)
         if tree.most_siblings == 1:
             return super().steps(state, first_row)
         return self.tree_steps(state, first_row * state.grid.width, tree)

@@ -111,7 +111,7 @@ class RowSchedule(Method):
         return make_plan(grid, first_row, None if self.tolerance else passes, passes,
                          self._paper_passes(grid))
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         block = self.k_v * (1 + self.fused_commit) * grid.width
         return max(min(block, grid.slots), group_slots(grid, self.k_h))
 

@@ -36,7 +36,7 @@ class Strict(Method):
     def heads_needed(self, grid: Grid) -> tuple[int, int]:
         return self.k_h, int(self.drafts == "vertical")
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         return group_slots(grid, self.k_h)
 
     def steps(self, state: DecodeState, first_row: int) -> Iterator[Pass]:

@@ -69,13 +69,13 @@ class Wave(Paced):
     def sizes(self, grid: Grid) -> Sequence[int]:
         return [size for size in CELLS if size <= grid.columns]
 
-    def width(self, grid: Grid, device: str) -> int:
-        return self.each
+    def default_size(self, grid: Grid, device: str) -> int:
+        return OPEN
 
     def longest(self, grid: Grid) -> int:
         return passes_at_once(grid, grid.rows, min(self.delay, grid.columns), 1)
 
-    def usual_width(self, grid: Grid, device: str) -> int:
+    def usual_width(self, grid: Grid) -> int:
         """The cells of a typical pass, from the rows in flight and the open cells of each.
 
         The end of a row, or of the final cells above, cuts off a part of many cells: on postcard a
@@ -98,7 +98,7 @@ class Wave(Paced):
         known = not waiting and (self.verification == "none" or self.cells == 1)
         return make_plan(grid, first_row, most if known else None, most, None)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
+    def widest_pass(self, grid: Grid) -> int:
         in_flight = min(-(-grid.columns // min(self.delay, grid.columns)) + 1, grid.rows)
         each = self.each * (2 if self.verification == "none" else 1) + 1
         return min(in_flight * min(each, grid.width), grid.slots)

@@ -57,17 +57,16 @@ class Windowed(Paced):
         sizes = {low, *WINDOWS} if low > 1 else WINDOWS
         return [size for size in sorted(sizes) if low <= size <= grid.slots]
 
-    def width(self, grid: Grid, device: str) -> int:
-        """Cells per pass on this type of device."""
-        return self.window or cheapest_window(grid, device)
+    def default_size(self, grid: Grid, device: str) -> int:
+        return cheapest_window(grid, device)
 
-    def widest_pass(self, grid: Grid, device: str = "cuda") -> int:
-        return min(self.width(grid, device), grid.slots)
+    def widest_pass(self, grid: Grid) -> int:
+        return min(self.width(grid), grid.slots)
 
     def choice(self, grid: Grid, device: str) -> str:
         if self.window is not None:
             return ""
-        window = self.width(grid, device)
+        window = self.for_device(grid, device).width(grid)
         rows = window // grid.width
         place = "a CPU" if device == "cpu" else "a graphics card"
         return f"window {window}: {rows} {'row' if rows == 1 else 'rows'}, cheapest on {place}"

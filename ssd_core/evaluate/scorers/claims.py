@@ -32,9 +32,9 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
         features.append(classifier.features_of(torch.from_numpy(pixels)))
         for picture_pixels, prompt in zip(pixels, prompts, strict=True):
             if claimed := claims(in_own_words(prompt)):
-                verdicts = check(picture_pixels, claimed)
-                out["caption_accuracy"].append(sum(verdicts) / len(verdicts))
-                out["object_accuracy"] += objects(claimed, verdicts)
+                held = check(picture_pixels, claimed)
+                out["caption_accuracy"].append(sum(held) / len(held))
+                out["object_accuracy"] += objects(claimed, held)
     measured = {name: values for name, values in out.items() if values}
     return {**with_errors(measured), "unjudged": float(tell_unjudged(gallery, scoring)),
             **classifier.distance(torch.cat(features))}

@@ -56,21 +56,22 @@ class SuiteRun:
 
         Raises SSDError if the folder holds pictures of another run.
         """
-        drawn_by = conditions(self.how, self.loaded, crew.place.dtype)
+        how = self.how.on(self.loaded.backbone.grid, crew.place.device)
+        drawn_by = conditions(how, self.loaded, crew.place.dtype)
         record = replace(self.record, drawn_by=drawn_by)
-        self.require_same(record)
+        self.require_same(record, how)
         record.write(self.folder)
         for name, text in record.layout.texts(record.items).items():
             write_text(self.folder / name, text)
-        tasks = draw_tasks(self.pictures, self.how, batch)
+        tasks = draw_tasks(self.pictures, how, batch)
         count = work(tasks, self.folder, crew, record.layout.name)
         for item in record.items:
             self.write_grid(item)
         return count
 
-    def require_same(self, record: Record) -> None:
+    def require_same(self, record: Record, how: RenderSettings) -> None:
         if not (self.folder / FILE).exists():
-            return require_same(self.pictures, self.how, self.loaded, self.folder)
+            return require_same(self.pictures, how, self.loaded, self.folder)
         if difference := read_record(self.folder).difference(record):
             raise SSDError(f"{self.folder}: its pictures were drawn with {difference}: choose "
                            "another --out, or draw with the same settings")

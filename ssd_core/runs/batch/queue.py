@@ -1,4 +1,4 @@
-"""The loop over tasks: claim one, hand it to a worker, write its files.
+"""The loop over tasks: lock one, hand it to a worker, write its files.
 
 It is the same for one process and for many workers. An interrupted run continues with the files
 that are missing.
@@ -45,7 +45,7 @@ def work(tasks: Sequence[Task], folder: Path, crew: WorkerPool, label: str,
 
 
 class TaskQueue:
-    """The tasks of a run: waiting, or claimed by other processes."""
+    """The tasks of a run: waiting, or locked by other processes."""
 
     def __init__(self, folder: Path, crew: WorkerPool) -> None:
         self.folder, self.crew, self.locks = folder, crew, TaskLocks(folder)
@@ -68,7 +68,7 @@ class TaskQueue:
         return seen
 
     def begin(self, task: Task, wait: bool = False) -> int:
-        """Claim a task and hand out what is missing; return how many pictures already exist."""
+        """Lock a task and hand out what is missing; return how many pictures already exist."""
         if not self.locks.take(task.name, wait):
             self.elsewhere.append(task)
             return 0

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...engine.choice import Machine
+from ...engine.choice import Machine, filled
 from ...engine.choice import at_once as cheapest_batch
 from ...engine.decode import generate
 from ...engine.events import finished
 from ...engine.heads import DraftHeads
 from ...engine.methods import AR, Exact, Method
 from ...engine.methods.paced import Paced
+from ...model.grid import Grid
 from ...model.sampling import Sampling
 from ...output.pixels import pixels
 from ...output.recipe import make_recipe, png_bytes, read_recipe
@@ -60,6 +61,10 @@ class RenderSettings:
         if isinstance(self.method, Exact) and self.method.window is None:
             return replace(self.method, window=self.window)
         return self.method
+
+    def on(self, grid: Grid, device: str) -> RenderSettings:
+        """The settings with a window on which pictures depend: the default of a type of device."""
+        return replace(self, method=filled(self.method, grid, device))
 
     def words(self, picture: RenderItem) -> Words:
         """The words a picture is drawn from."""
@@ -116,6 +121,7 @@ def draw(pictures: Sequence[RenderItem], how: RenderSettings,
          loaded: LoadedModels) -> Iterator[tuple[str, bytes]]:
     """File name and PNG of each picture, drawn as a batch."""
     backbone, heads = loaded.backbone, how.heads(loaded)
+    how = how.on(backbone.grid, backbone.device.type)
     sampling = how.sampling.offset_seed(pictures[0].number)
     drawn_from = [how.words(picture) for picture in pictures]
     done = finished(generate(backbone, [words.prompt for words in drawn_from], how.drawn_by, heads,

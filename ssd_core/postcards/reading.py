@@ -27,7 +27,7 @@ class Reading:
     path: str
 
 
-def _thing_verdict(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:
+def _holds_of_thing(reading: Reading, claim: Claim, about: dict[str, str]) -> bool:
     """Whether a claim on a thing holds. about: all that the caption says of it, by attribute.
 
     If the caption states a place, the thing there is checked, otherwise all things; a colour is
@@ -45,13 +45,13 @@ def _thing_verdict(reading: Reading, claim: Claim, about: dict[str, str]) -> boo
     return bool(same)
 
 
-def _scene_verdict(reading: Reading, claim: Claim) -> bool:
+def _holds_of_scene(reading: Reading, claim: Claim) -> bool:
     if claim.attribute == "count":
         return COUNTS[: len(reading.things)][-1:] == (claim.value,)
     return getattr(reading, claim.attribute) == claim.value
 
 
-def verdicts(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
+def which_hold(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
     """Whether each claim holds in a picture's reading, in order."""
     listed = tuple(claims)
     about: dict[int, dict[str, str]] = {}
@@ -59,8 +59,8 @@ def verdicts(reading: Reading, claims: Iterable[Claim]) -> tuple[bool, ...]:
         if claim.thing is not None:
             about.setdefault(claim.thing, {})[claim.attribute] = claim.value
     return tuple(
-        _scene_verdict(reading, claim)
+        _holds_of_scene(reading, claim)
         if claim.thing is None
-        else _thing_verdict(reading, claim, about[claim.thing])
+        else _holds_of_thing(reading, claim, about[claim.thing])
         for claim in listed
     )

@@ -1,0 +1,15 @@
+"""Fields of dataclasses that become options of the command line, with their help."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+def flag(default: Any, text: str, *names: str, hidden: bool = False) -> Any:
+    """Declare a field that becomes an option with this help text.
+
+    names: of the option, instead of the field's own. hidden: `--help` omits it.
+    """
+    return dataclasses.field(default=default,
+                             metadata={"help": text, "names": names, "hidden": hidden})

@@ -1,0 +1,132 @@
+"""Find backbones and draft heads by bundled name, file or folder. Only headers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from ..backbones import BACKBONES, FAMILIES
+from ..backbones.reading.checkpoint import Checkpoint, attempt, models_at, models_in
+from ..errors import SSDError
+from ..files import ASSETS
+
+BACKBONE_FILE, HEADS_FILE = "backbone.safetensors", "heads.safetensors"
+INT8_FILE = Path("int8", BACKBONE_FILE)  # in a folder: its backbone in int8
+IN_INT8 = ("auto", "int8")  # dtypes that are loaded from it
+
+
+# Names and paths
+
+
+def bundled(name: str) -> Path | None:
+    """Return the folder of a backbone that comes with the program; None for any other name."""
+    folder = ASSETS / name
+    return folder if name in BACKBONES and folder.is_dir() else None
+
+
+def is_bundled(path: Path) -> bool:
+    """Whether a file or folder comes with the program."""
+    return path.is_relative_to(ASSETS)
+
+
+def find_path(name_or_path: str | Path, file: str = "") -> Path:
+    """Return the folder of a bundled name, or an existing file or folder.
+
+    file: return the file of this name, if the name or path leads to a folder. Raises SSDError if
+    there is none.
+    """
+    name = str(name_or_path)
+    path = bundled(name) or Path(name).expanduser()
+    if file and path.is_dir():
+        path = path / file
+    if name and (path.is_file() if file else path.exists()):
+        return path
+    what, content = ("draft heads", f" with {file}") if file else ("backbone", "")
+    raise SSDError(f"{what} {name!r}: neither a bundled name ({', '.join(BACKBONES)}) nor a file "
+                   f"or folder{content}")
+
+
+def portable(name_or_path: str | Path) -> str:
+    """Return the name of a bundled model, which is valid on every machine, else the absolute path.
+
+    The file of a bundled backbone has no such name, because its folder has files of two dtypes.
+    """
+    path = Path(name_or_path).expanduser().absolute()
+    folder = bundled(str(name_or_path)) or (path.parent if path.name == HEADS_FILE else path)
+    return folder.name if folder.parent == ASSETS else str(path)
+
+
+# Backbones
+
+
+def find_backbone(name_or_path: str | Path,
+                  dtype: str = "auto") -> tuple[Checkpoint, ModuleType]:
+    """Return the only checkpoint at a name, file or folder that a family matches, and the family.
+
+    dtype: as in `load_backbone`. Raises SSDError if there is none, or more than one.
+    """
+    named = find_path(name_or_path)
+    root = named if named.is_dir() else named.parent
+    path = stored_for(named, dtype)
+    opened = [attempt(model, root) for model in models_at(path)]
+    checkpoints = [model for model in opened if isinstance(model, Checkpoint)]
+    matching = [(checkpoint, family) for checkpoint in checkpoints for family in FAMILIES
+               if family.matches(checkpoint)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(f"{checkpoint.files[0]} ({family.FAMILY})"
+                          for checkpoint, family in matching)
+        raise SSDError(f"{path}: holds several backbones: name one of {names}")
+    for failure in opened:
+        if isinstance(failure, SSDError):
+            raise failure
+    raise SSDError(f"{path}: no backbone known here, {what_is_in(checkpoints)}; families: "
+                   f"{', '.join(family.FAMILY for family in FAMILIES)}")
+
+
+def stored_for(path: Path, dtype: str) -> Path:
+    """Return the file for a dtype if a folder holds a backbone twice, else the path itself."""
+    if not is_twofold(path):
+        return path
+    if dtype in IN_INT8:
+        return path / INT8_FILE
+    if not (path / BACKBONE_FILE).is_file():
+        raise SSDError(f"dtype {dtype}: {path / BACKBONE_FILE} is missing, an installed package "
+                       "leaves it out: choose dtype auto or int8, or copy it there from the source")
+    return path / BACKBONE_FILE
+
+
+def is_twofold(path: Path) -> bool:
+    """Whether a folder holds a backbone in int8 and in another dtype."""
+    return (path / INT8_FILE).is_file()
+
+
+def family_of(path: Path) -> tuple[str, str]:
+    """Return (family, error) of a file or folder; one of the two is empty."""
+    try:
+        return find_backbone(path)[1].FAMILY, ""
+    except SSDError as error:
+        return "", str(error)
+
+
+def backbones_in(folder: Path) -> list[tuple[Path, str]]:
+    """Return (a file, family) of each backbone directly in a folder; reads headers only."""
+    try:
+        opened = [attempt(model, folder) for model in models_in(folder)]
+    except SSDError:  # a folder that cannot be read
+        return []
+    return [(model.files[0], family.FAMILY) for model in opened if isinstance(model, Checkpoint)
+            for family in FAMILIES if family.matches(model)]
+
+
+def what_is_in(checkpoints: Sequence[Checkpoint]) -> str:
+    """Describe files that no family matches, in a few words."""
+    described = []
+    for checkpoint in checkpoints:
+        kind = checkpoint.metadata.get("format", "pt")  # every exporter writes "pt"
+        names = ", ".join(list(checkpoint.shapes)[:2]) or "nothing"
+        content = f"is of format {kind!r}" if kind != "pt" else f"holds tensors such as {names}"
+        described.append(f"{checkpoint.files[0].name} {content}")
+    return ", ".join(described)
