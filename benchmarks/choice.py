@@ -29,7 +29,6 @@ from threads import other_work
 
 from ssd_core import Sampling, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine import pace
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.methods.paced import Paced
@@ -158,7 +157,6 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        pace.OWN.keep_in(os.environ[VARIABLE])
         print(json.dumps(rows(args.child, args.batches, args.methods, args.repeats)))
         return
     lines = []

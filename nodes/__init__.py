@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import ComfyExtension, io
 
-from ..ssd_core.engine import pace, usual
 from . import language, plans, previews, sizes, words
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
@@ -16,7 +15,7 @@ from .decode_tokens import DecodeTokens
 from .doctor import Doctor
 from .encode_image import EncodeImage
 from .finish import Finish
-from .folders import own_folder, register_folders
+from .folders import estimates, register_folders
 from .kept_rows import KeptRows
 from .load_backbone import LoadBackbone
 from .load_heads import LoadHeads
@@ -46,6 +45,5 @@ class SSDExtension(ComfyExtension):
         plans.register_route()
         language.register_route()
         words.register_route()
-        for record in (usual.OWN, pace.OWN):
-            record.keep_in(own_folder())
+        estimates()  # read here, before threads ask for them
         return NODES

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import folder_paths
 
+from ..ssd_core.backbones.estimates import Estimates
 from ..ssd_core.backbones.reading.checkpoint import ENDINGS
 from ..ssd_core.errors import SSDError
 from ..ssd_core.weights.catalogue import BACKBONES_FOLDER
@@ -28,6 +30,12 @@ def register_folders() -> None:
 def own_folder() -> Path:
     """The folder of the nodes' own files; ComfyUI serves no folder whose name begins with "__"."""
     return Path(folder_paths.get_user_directory()) / "__ssd"
+
+
+@cache
+def estimates() -> Estimates:
+    """What runs of the nodes took, for the plans and choices of later ones."""
+    return Estimates.stored_in(own_folder())
 
 
 def shelf() -> ModelRegistry:

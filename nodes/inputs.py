@@ -16,7 +16,7 @@ from ..ssd_core.backbones.postcard import Postcard
 from ..ssd_core.engine.methods import SSD
 from ..ssd_core.model.grid import LONGEST_SIDE
 from ..ssd_core.model.sampling import NUMERICS
-from ..ssd_core.output.knobs import MOST_PICTURES, described, sampling_knobs
+from ..ssd_core.output.knobs import MOST_PICTURES, sampling_knobs, visible_knobs
 from ..ssd_core.weights.catalogue import CATALOGUE
 from .language import localized_for_all
 from .newer import ADVANCED
@@ -26,8 +26,8 @@ from .widgets import added_widgets, original_widgets
 
 AUTO_SIZE = "auto"
 SCHEDULE = ("k_h", "k_v", "rounds", "incremental")  # SSD's knobs on the sampler itself
-PRESETS_OWN = {"own": f"the preset's own ({', '.join(FASTER)} do not use it)"}
-CUSTOMS_OWN = {"own": f"the backbone's own; only quality {CUSTOM} uses it"}
+PRESETS_OWN = {"none_means": f"the preset's own ({', '.join(FASTER)} do not use it)"}
+CUSTOMS_OWN = {"none_means": f"the backbone's own; only quality {CUSTOM} uses it"}
 
 
 def backbone(optional: bool = False, tooltip: str = "From Load Backbone.") -> io.Input:
@@ -57,7 +57,7 @@ def quality() -> io.Input:
 
 def schedule() -> list[io.Input]:
     """k_h, k_v, r, i for the quality `custom`."""
-    known = [knob for knob in described(SSD) if knob.name in SCHEDULE]
+    known = [knob for knob in visible_knobs(SSD) if knob.name in SCHEDULE]
     return original_widgets(known, **{name: {**CUSTOMS_OWN, **ADVANCED} for name in SCHEDULE})
 
 
@@ -72,8 +72,8 @@ def preset() -> io.Input:
 
 def ssd() -> list[io.Input]:
     """preset, then every knob of SSD."""
-    return [preset(), *original_widgets(described(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
-            *added_widgets(described(SSD))]
+    return [preset(), *original_widgets(visible_knobs(SSD), **dict.fromkeys(SCHEDULE, PRESETS_OWN)),
+            *added_widgets(visible_knobs(SSD))]
 
 
 def prompts() -> list[io.Input]:

@@ -45,7 +45,7 @@ def described(name: str) -> Backbone | None:
 @lru_cache(maxsize=4)
 def _described(path: Path, fingerprint: str) -> Backbone:
     """Load a description; the fingerprint, a cache key, changes when the file does."""
-    return load_backbone(path, "meta")
+    return load_backbone(path, "meta", estimates=folders.estimates())
 
 
 def register_route() -> None:

@@ -18,7 +18,7 @@ from ..ssd_core.engine.methods import AR, METHODS, PAPER_PRESETS, SSD, Exact, Me
 from ..ssd_core.engine.plan import Plan
 from ..ssd_core.errors import SSDError
 from ..ssd_core.output.comfyui_workflow import WIDGETS
-from ..ssd_core.output.knobs import all_knobs, described
+from ..ssd_core.output.knobs import all_knobs, visible_knobs
 from ..ssd_core.output.labels import plan_text
 from ..ssd_core.output.quality_presets import DEFAULT, SPEEDS
 from .widgets import name_of, values_of
@@ -43,16 +43,16 @@ def method_of(preset: str, widgets: Mapping[str, Any] = MappingProxyType({})) ->
         raise SSDError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
     if preset in FASTER:
         return FASTER[preset].method
-    knobs = values_of(described(SSD), widgets, zero_is_own=preset != CUSTOM)
+    knobs = values_of(visible_knobs(SSD), widgets, zero_is_own=preset != CUSTOM)
     own = {f.name: getattr(NAMED.get(preset), f.name, None) for f in fields(Preset)}
-    return SSD(**{**{knob.name: own[knob.name] for knob in described(SSD) if knob.name in own},
+    return SSD(**{**{knob.name: own[knob.name] for knob in visible_knobs(SSD) if knob.name in own},
                   **{name: value for name, value in knobs.items() if value is not None}})
 
 
 def touched(quality: str, widgets: Mapping[str, Any]) -> list[str]:
     """The sampler's own method settings that differ from those of a new node."""
-    values = values_of(described(SSD), widgets, zero_is_own=True)
-    usual = {knob.name: knob.default for knob in described(SSD)}
+    values = values_of(visible_knobs(SSD), widgets, zero_is_own=True)
+    usual = {knob.name: knob.default for knob in visible_knobs(SSD)}
     return [f"quality {quality}"] * (quality != FAITHFUL) + [
         f"{WIDGETS.get(name, name)} {value}" for name, value in values.items()
         if value != usual[name]]

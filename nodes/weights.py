@@ -26,6 +26,7 @@ from ..ssd_core.weights.fit import fit
 from ..ssd_core.weights.load import auto_dtype
 from ..ssd_core.weights.out_of_memory import is_out_of_memory
 from ..ssd_core.weights.quantize import KINDS
+from .folders import estimates
 
 CPU = torch.device("cpu")
 # One copy for all nodes; an entry lives as long as a node's output refers to it.
@@ -195,7 +196,7 @@ def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Ba
     place = device if dtype in KINDS else idle_device
     if place.type != "cpu":
         mm.free_memory(size, place)
-    module = load_backbone(path, str(place), dtype)
+    module = load_backbone(path, str(place), dtype, estimates=estimates())
     if place != idle_device:
         SSDWeights(module).to(idle_device)
     return module

@@ -7,9 +7,10 @@ from typing import Any
 
 from comfy_api.v0_0_2 import io
 
+from ..ssd_core.model.knobs import KnobSpec
 from ..ssd_core.output.comfyui_workflow import WIDGETS
 from ..ssd_core.output.knob_words import KNOB_WORDS
-from ..ssd_core.output.knobs import UNSET_NUMBER, Described, from_number
+from ..ssd_core.output.knobs import UNSET_NUMBER, from_number
 from .newer import ADVANCED
 
 # Saved values are positional. The original widgets come in this order on every node that has them.
@@ -20,47 +21,50 @@ FIRST = ("k_h", "k_v", "rounds", "incremental", "acceptance", "window", "drafts"
 ORDER = {name: place for place, name in enumerate(KNOB_WORDS)}
 
 
-def name_of(knob: Described) -> str:
+def name_of(knob: KnobSpec) -> str:
     """The widget's name."""
     return WIDGETS.get(knob.name, knob.name)
 
 
-def original_widgets(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
+def original_widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
     """Widgets of the knobs in FIRST; extra: further arguments by the knob's name."""
     originals = sorted((knob for knob in knobs if knob.name in FIRST),
                        key=lambda knob: FIRST.index(knob.name))
     return [widget(knob, **extra.get(knob.name, {})) for knob in originals]
 
 
-def added_widgets(knobs: Iterable[Described], **extra: Mapping[str, Any]) -> list[io.Input]:
+def added_widgets(knobs: Iterable[KnobSpec], **extra: Mapping[str, Any]) -> list[io.Input]:
     """Widgets of all other knobs; they are optional, because older workflows lack them."""
     others = sorted((knob for knob in knobs if knob.name not in FIRST),
                     key=lambda knob: ORDER.get(knob.name, len(ORDER)))
     return [widget(knob, optional=True, **extra.get(knob.name, {})) for knob in others]
 
 
-def widget(knob: Described, about: str = "", own: str = "", **extra: Any) -> io.Input:
-    """The widget of a knob; about: text before its help; own: what -1 means on this node."""
-    own_number = f"{UNSET_NUMBER} = {own or knob.knob.own}." if knob.optional else ""
-    options: dict[str, Any] = {"default": UNSET_NUMBER if knob.default is None else knob.default,
-                               "tooltip": " ".join(filter(None, (about, knob.knob.help,
-                                                                 own_number))), **extra}
-    if knob.knob.shown == "expert":
+def widget(knob: KnobSpec, about: str = "", none_means: str = "", **extra: Any) -> io.Input:
+    """The widget of a knob.
+
+    about: text before its help. none_means: what -1 means, if this node differs from the knob.
+    """
+    unset = f"{UNSET_NUMBER} = {none_means or knob.none_means}." if knob.optional else ""
+    tooltip = " ".join(filter(None, (about, knob.help, unset)))
+    default = UNSET_NUMBER if knob.default is None else knob.default
+    options: dict[str, Any] = {"default": default, "tooltip": tooltip, **extra}
+    if knob.visibility == "expert":
         options |= ADVANCED
     if knob.kind is bool:
         return io.Boolean.Input(name_of(knob), **options)
     if knob.kind is str:
-        return io.Combo.Input(name_of(knob), options=list(knob.knob.choices), **options)
-    least = UNSET_NUMBER if knob.optional else knob.low
+        return io.Combo.Input(name_of(knob), options=list(knob.choices), **options)
+    least = UNSET_NUMBER if knob.optional else knob.least
     if knob.kind is int:
-        return io.Int.Input(name_of(knob), min=least, max=knob.high, **options)
-    limits = {name: float(limit) for name, limit in (("min", least), ("max", knob.high))
+        return io.Int.Input(name_of(knob), min=least, max=knob.most, **options)
+    limits = {name: float(limit) for name, limit in (("min", least), ("max", knob.most))
               if limit is not None}
     options["default"] = float(options["default"])
-    return io.Float.Input(name_of(knob), step=knob.knob.step, **limits, **options)
+    return io.Float.Input(name_of(knob), step=knob.step, **limits, **options)
 
 
-def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],
+def values_of(knobs: Iterable[KnobSpec], widgets: Mapping[str, Any],
               zero_is_own: bool = False) -> dict[str, Any]:
     """Knob values by knob name, from widget values by widget name; None is the method's own value.
 
@@ -68,5 +72,5 @@ def values_of(knobs: Iterable[Described], widgets: Mapping[str, Any],
     not allow it, or if `zero_is_own`.
     """
     return {knob.name: from_number(knob, widgets[name_of(knob)],
-                                   zero_is_own or not knob.knob.allows(0))
+                                   zero_is_own or not knob.allows(0))
             for knob in knobs if name_of(knob) in widgets}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ssd_core import SSDError, load_backbone, load_heads
 from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.estimates import Estimates
 from ssd_core.engine.graphs import no_graphs_reason
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.runs import diagnostics as doctor
@@ -47,18 +48,19 @@ class Library:
     """Backbones by name; one is loaded at a time, the first when it is first needed.
 
     heads: choice of heads for the first backbone, see `ModelRegistry.heads_for`; None finds
-    matching heads. offload, graphs: see `load_backbone`.
+    matching heads. offload, graphs, estimates: see `load_backbone`.
     """
 
     def __init__(self, models_dir: Path | None = None, backbone: str = "postcard",
                  heads: str | None = None, device: str = AUTO, dtype: str = AUTO,
-                 offload: bool = False, graphs: str = AUTO) -> None:
+                 offload: bool = False, graphs: str = AUTO,
+                 estimates: Estimates | None = None) -> None:
         self.models_dir = Path(models_dir or "models").expanduser()
         self.shelf = ModelRegistry.below(self.models_dir)
         self.device = pick_device(device)
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
-        self._offload, self._graphs = offload, graphs
+        self._offload, self._graphs, self._estimates = offload, graphs, estimates
         self._choice = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._lock = threading.Lock()
@@ -119,8 +121,8 @@ class Library:
 
     def _load(self, name: str, dtype: str) -> Loaded:
         path = self.shelf.backbone_path(name)
-        backbone = load_backbone(path, str(self.device), dtype, self._offload,
-                                 self._graphs)
+        backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
+                                 self._estimates)
         choice = self._heads if name == self._first else None
         heads = self.shelf.heads_for(path, choice, backbone.sha256)
         try:

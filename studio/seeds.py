@@ -78,8 +78,8 @@ class ParkedSeeds:
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        each = [replace(settings, seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(own.seed, partial(self._draw_top, loaded, own, top, part, start, nbytes))
+        each = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
+        return [(own.knobs["seed"], partial(self._draw_top, loaded, own, top, part, start, nbytes))
                 for own in each]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -19,10 +19,9 @@ from ssd_core.backbones.presets import resolve_sampling
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, METHODS, Method, default_method
 from ssd_core.model.grid import size_of
-from ssd_core.model.knobs import require_legal, typed
+from ssd_core.model.knobs import KnobSpec, coerce
 from ssd_core.output.knobs import (
     UNSET_NUMBER,
-    Described,
     all_knobs,
     check_pictures,
     from_number,
@@ -39,15 +38,22 @@ from .typed import fixed_of, fixed_text, open_of, open_text
 LONGEST_TEXT = 4000
 
 
-KNOBS = {**all_knobs(), **{one.name: one for one in sampling_knobs()}}
+KNOBS = {**all_knobs(), **{knob.name: knob for knob in sampling_knobs()}}
+
+
+def first_value(knob: KnobSpec) -> Any:
+    """Schedule knobs start at the preset's numbers, others at their default."""
+    schedule = knob.methods and knob.default is None
+    return getattr(Preset(), knob.name, None) if schedule else knob.default
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The settings besides the knobs.
+class Settings:
+    """All settings. A method uses the knobs it has.
 
     size is "WIDTHxHEIGHT", None for the backbone's own. expand, open, fixed: as in `Request`; the
-    last two hold only for the prompt that they were set for.
+    last two hold only for the prompt that they were set for. knobs: the values of all KNOBS by
+    name; None is the method's or the backbone's own value.
     """
 
     prompt: str = ""
@@ -58,6 +64,23 @@ class Wish:
     expand: bool = True
     open: tuple[str, ...] = ()
     fixed: Words | None = None
+    knobs: Mapping[str, Any] = field(
+        default_factory=lambda: {name: first_value(knob) for name, knob in KNOBS.items()})
+
+    @classmethod
+    def of(cls, **values: Any) -> Settings:
+        """These settings, knobs or not; all others have their default."""
+        return cls().changed(**values)
+
+    def values(self) -> dict[str, Any]:
+        """Every setting by name, knobs last."""
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "knobs"}
+        return {**others, **self.knobs}
+
+    def changed(self, **values: Any) -> Settings:
+        """The same with other values of some settings, knobs or not."""
+        knobs = {name: values.pop(name) for name in KNOBS if name in values}
+        return replace(self, **values, knobs={**self.knobs, **knobs})
 
     def request(self, backbone: Backbone, heads: DraftHeads | None,
                 keep: torch.Tensor | None = None, keep_rows: int = 0,
@@ -90,32 +113,21 @@ class Wish:
         kind = METHODS.get(self.method)
         if kind is None:
             raise SSDError(f"method {self.method!r}: choose one of {', '.join(METHODS)}")
-        known = {f.name: getattr(self, f.name) for f in fields(kind)}
+        known = {f.name: self.knobs[f.name] for f in fields(kind)}
         return kind(**{name: value for name, value in known.items() if value is not None})
 
     def sampling(self) -> Sampling:
-        return Sampling(**{f.name: getattr(self, f.name) for f in fields(Sampling)
-                           if hasattr(self, f.name)})
+        return Sampling(**{knob.name: self.knobs[knob.name] for knob in sampling_knobs()})
 
     def pixels(self) -> tuple[int, int] | None:
         """(width, height); None for the backbone's own."""
         return size_of(self.size)
 
     def guided(self, preset: Preset) -> bool:
-        return resolve_sampling(Sampling(cfg=self.cfg), preset).cfg != 1
+        return resolve_sampling(Sampling(cfg=self.knobs["cfg"]), preset).cfg != 1
 
 
-def knob_field(one: Described) -> tuple[str, Any, Any]:
-    """A knob as a field; schedule knobs start at the preset's numbers, others at their default."""
-    schedule = one.methods and one.default is None
-    default = getattr(Preset(), one.name, None) if schedule else one.default
-    return one.name, one.kind | None if one.optional else one.kind, field(default=default)
-
-
-Settings = make_dataclass(
-    "Settings", map(knob_field, KNOBS.values()), bases=(Wish,), frozen=True, namespace={
-        "__doc__": "All settings. A method uses the knobs it has; None is the method's or the "
-                   "backbone's own value."})
+NAMES = tuple(Settings().values())
 
 
 # Speed
@@ -143,15 +155,15 @@ STOPS = tuple(stop(name, speed.method) for name, speed in SPEEDS.items())
 
 def stop_of(settings: Settings) -> int | None:
     """The index of the stop that matches these settings, or None."""
+    values = settings.values()
     return next((i for i, stop in enumerate(STOPS)
-                 if all(getattr(settings, knob) == value for knob, value in stop.knobs.items())),
-                None)
+                 if all(values[name] == value for name, value in stop.knobs.items())), None)
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:
     """The settings with a backbone's own schedule and guidance."""
     own = {name: getattr(preset, name) for name in ("k_h", "k_v", "rounds", "incremental")}
-    return replace(settings, **own, cfg=None)
+    return settings.changed(**own, cfg=None)
 
 
 # To and from JSON values
@@ -166,7 +178,7 @@ def to_dict(settings: Settings) -> dict[str, Any]:
 
     `open` and `fixed` are stored together with the words that they were set for.
     """
-    raw = {**asdict(settings), "seed": str(settings.seed),
+    raw = {**settings.values(), "seed": str(settings.knobs["seed"]),
            "open": open_text(settings.prompt, settings.open),
            "fixed": fixed_text(typed_words(vars(settings)), settings.fixed)}
     return {name: ("" if name == "size" else UNSET_NUMBER) if value is None else value
@@ -178,9 +190,8 @@ def from_dict(raw: Mapping[str, Any]) -> Settings:
 
     Raises SSDError naming the first value of a wrong type or out of range.
     """
-    known = {f.name for f in fields(Settings)}
-    settings = Settings(**{name: value_of(name, value) for name, value in raw.items()
-                           if name in known and name not in BOUND})
+    settings = Settings.of(**{name: value_of(name, value) for name, value in raw.items()
+                              if name in NAMES and name not in BOUND})
     settings = replace(settings, open=open_of(raw.get("open"), settings.prompt),
                        fixed=fixed_of(raw.get("fixed"), settings.prompt, settings.negative))
     check(settings)
@@ -194,22 +205,19 @@ def value_of(name: str, value: Any) -> Any:
     if name == "pictures":
         return whole(name, value)
     if name == "expand":
-        return typed(name, value, bool)
+        return coerce(name, value, bool)
     if name == "size" and not value:
         return None
-    text = typed(name, value, str)
+    text = coerce(name, value, str)
     return text.strip() if name in TEXTS else text
 
 
-def knob_value(one: Described, value: Any) -> Any:
+def knob_value(knob: KnobSpec, value: Any) -> Any:
     """A knob's value; SSDError with the legal range if it is illegal."""
-    given = whole(one.name, value) if one.kind is int else typed(one.name, value, one.kind)
-    if one.kind is float:
-        given = float(given)  # browsers send 12 for 12.0, and labels tell the two apart
-    given = from_number(one, given, zero_is_own=False)
-    if given is not None:
-        require_legal(one.name, given, one.knob)
-    return given
+    value = whole(knob.name, value) if knob.kind is int else coerce(knob.name, value, knob.kind)
+    if knob.kind is float:
+        value = float(value)  # browsers send 12 for 12.0, and labels tell the two apart
+    return knob.checked(from_number(knob, value, zero_is_own=False))
 
 
 def whole(name: str, value: Any) -> int:
@@ -240,7 +248,7 @@ def from_recipe(recipe: Mapping[str, Any]) -> Settings:
     The words are those that the picture was drawn from.
     """
     width, height = recipe["size"]
-    drawn = (one.name for one in sampling_knobs())
+    drawn = (knob.name for knob in sampling_knobs())
     own = {name: recipe[name] for name in ("prompt", "method", *drawn) if name in recipe}
     knobs = {name: value for name, value in asdict(method_of(recipe)).items() if value is not None}
     return from_dict({**knobs, **own, "negative": recipe["negative"] or "",

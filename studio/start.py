@@ -20,7 +20,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from ssd_core import SSDError
-from ssd_core.engine import pace, usual
+from ssd_core.backbones.estimates import Estimates, Paces, PassCounts
 from ssd_core.kept_files import cache_folder
 from ssd_core.weights.memory import WEIGHT_BYTES
 from ssd_core.weights.quantize import ABOUT
@@ -66,9 +66,8 @@ def main(
         raise SSDError(f"language {language!r}: choose auto, en or zh")
     users = read_users(auth) if auth else {}
     require_address(host, port)
-    usual.OWN.keep_in(output_dir)  # what runs took, for the plans of later ones
-    pace.OWN.keep_in(cache_folder())
-    library = Library(models_dir, backbone, heads, device, dtype, offload, graphs)
+    estimates = Estimates(PassCounts(output_dir), Paces(cache_folder()))
+    library = Library(models_dir, backbone, heads, device, dtype, offload, graphs, estimates)
     library.use(backbone, dtype)  # report errors here, before a page opens
     history = History(output_dir)
     history.require_writable()

@@ -24,8 +24,8 @@ sys.path.append(str(ROOT))
 
 from support.small_bundle import write_small_bundle  # noqa: E402
 
-from ssd_core.engine import pace  # noqa: E402
-from ssd_core.engine.usual import OWN  # noqa: E402
+from ssd_core.backbones.base import Backbone  # noqa: E402
+from ssd_core.backbones.estimates import Estimates  # noqa: E402
 
 settings.register_profile("engine", derandomize=True, deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow])
@@ -86,7 +86,6 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def no_figures_of_other_tests(monkeypatch):
     """Plans tell what this process has seen runs take; no test tells another."""
-    monkeypatch.setattr(OWN, "means", {})
-    monkeypatch.setattr(pace.OWN, "known", {})
-    for record in (OWN, pace.OWN):
-        monkeypatch.setattr(record, "path", None)
+    monkeypatch.setattr(Backbone, "estimates", Estimates())
+    if commands := sys.modules.get("ssd_core.cli.session"):
+        commands.estimates.cache_clear()

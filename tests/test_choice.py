@@ -8,9 +8,9 @@ import torch
 from support.mock_backbone import MockBackbone, random_heads
 
 from ssd_core import Grid, Sampling, SSDError, compare, kept_files, methods
+from ssd_core.backbones.estimates import Pace
 from ssd_core.engine import choice, pace, usual
 from ssd_core.engine.choice import Choice, Cost, Machine, at_once, chosen, filled, sooner_alone
-from ssd_core.engine.pace import Pace
 from ssd_core.engine.usual import expected_passes
 from ssd_core.output.guarantees import identical_share
 from ssd_core.runs.batch.finished import require_same
@@ -167,11 +167,11 @@ def test_passes_of_another_backbone_follow_postcard_until_it_has_run():
     prior, own = expected_passes(large, methods.Exact(), False), 2 * 84 * 4
     assert prior[48] == 4 * usual.bundled()["passes"]["exact/48/none"]
     key = f"{large.sha256[:16]}/{large.grid}/exact/48/none"
-    usual.OWN.add(key, own)
+    large.estimates.passes.add(key, own)
     after = expected_passes(large, methods.Exact(), False)
     assert prior[48] < after[48] < own and prior[96] < after[96]
     for _ in range(99):
-        usual.OWN.add(key, own)
+        large.estimates.passes.add(key, own)
     after = expected_passes(large, methods.Exact(), False)
     assert after[48] == pytest.approx(own, rel=0.03)
     assert after[96] == pytest.approx(2 * prior[96], rel=0.1)

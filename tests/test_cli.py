@@ -12,11 +12,14 @@ import pytest
 import torch
 from PIL import Image
 
+from ssd_core import kept_files
 from ssd_core.backbones import postcard
+from ssd_core.backbones.estimates import Paces, PassCounts
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.cli import main, session
 from ssd_core.cli.options import NO_NUMERICS
 from ssd_core.cli.specs import parse_method, parse_methods
+from ssd_core.engine import pace
 from ssd_core.engine.events import RowsDone
 from ssd_core.engine.heads import DraftHeads, save_heads
 from ssd_core.engine.methods import METHODS, SSD, Exact
@@ -210,6 +213,18 @@ def test_plan_needs_no_weights(ssd):
     assert 1 < bundled.json["usual"] < 576  # kept with the bundled weights, and with no others
     assert ssd("plan", "--json").json == {**bundled.json, "usual": None}
     assert ssd("plan", "--method", "ssd", "--json", backbone=None).json["paper_passes"] == 80
+
+
+def test_what_a_run_took_is_stored_for_the_plans_of_later_commands(ssd, tmp_path, monkeypatch):
+    monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(pace, "measured", lambda *_: None)
+    passes = ssd("generate", "a red house", "--json").json["passes"]
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {PassCounts.file, Paces.file}
+    session.estimates.cache_clear()  # as in the next process
+    assert ssd("plan", "--json").json["usual"] == passes
+    monkeypatch.setenv(kept_files.VARIABLE, kept_files.OFF)
+    session.estimates.cache_clear()
+    assert ssd("plan", "--json").json["usual"] is None
 
 
 def test_heads_none_and_heads_of_their_own(ssd, saved):

@@ -10,9 +10,9 @@ from ssd_core.backbones.base import Preset
 from ssd_core.backbones.emu3 import AREA, PATCH, RATIOS, size_for
 from ssd_core.engine.methods import METHODS
 from ssd_core.model.grid import LONGEST_SIDE
-from ssd_core.model.knobs import LARGEST, check_knobs, knob
+from ssd_core.model.knobs import LARGEST, check_knobs, knob, specs
 from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
-from ssd_core.output.knobs import all_knobs, described, sampling_knobs
+from ssd_core.output.knobs import all_knobs, sampling_knobs
 from ssd_core.weights.catalogue import CATALOGUE
 
 RECORDS = {**METHODS, "sampling": Sampling}
@@ -20,7 +20,7 @@ RECORDS = {**METHODS, "sampling": Sampling}
 
 @dataclass(frozen=True)
 class Record:
-    count: int | None = knob(None, "A count.", low=1, own="its own")
+    count: int | None = knob(None, "A count.", low=1, none_means="its own")
     share: float = knob(1.0, "A share.", above=0, high=1, step=0.1)
     choice: str = knob("a", "A choice.", choices=("a", "b"))
     switch: bool = knob(False, "A switch.")
@@ -31,11 +31,10 @@ class Record:
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
 def test_every_field_is_described_and_its_default_is_legal(record):
-    for field in fields(record):
-        entry = field.metadata["knob"]
+    for entry in specs(record):
         assert entry.help.endswith(".") and "\n" not in entry.help
-        assert entry.shown in ("basic", "expert", "never")
-        assert entry.own if field.default is None else entry.allows(field.default), field.name
+        assert entry.visibility in ("basic", "expert", "never")
+        assert entry.none_means if entry.optional else entry.allows(entry.default), entry.name
 
 
 @pytest.mark.parametrize("values, line", [
@@ -60,17 +59,17 @@ def test_legal_values_and_none_pass():
 def test_a_name_means_the_same_knob_in_every_method():
     for entry in all_knobs().values():
         for method in entry.methods:
-            other = next(o for o in described(METHODS[method]) if o.name == entry.name)
+            other = next(o for o in specs(METHODS[method]) if o.name == entry.name)
             assert other.kind is entry.kind
-            assert (other.knob.help, other.low, other.high, other.knob.choices) == (
-                entry.knob.help, entry.low, entry.high, entry.knob.choices)
+            assert (other.help, other.low, other.high, other.choices) == (
+                entry.help, entry.low, entry.high, entry.choices)
 
 
 def test_knobs_are_gathered_once_with_the_methods_that_have_them():
     knobs = all_knobs()
     assert set(knobs) == {f.name for method in METHODS.values() for f in fields(method)}
     assert knobs["k_h"].methods == ("mtp", "ssd", "strict", "rows", "hawk", "lantern")
-    assert knobs["rounds"].default is None and knobs["rounds"].usual == "the method's own"
+    assert knobs["rounds"].default is None and knobs["rounds"].default_text == "the method's own"
 
 
 def test_every_knob_has_words_in_english_and_chinese():
@@ -79,7 +78,7 @@ def test_every_knob_has_words_in_english_and_chinese():
     for words in KNOB_WORDS.values():
         assert re.search("[\u4e00-\u9fff]", words.help) and words.help.endswith("。")
         assert words.label and words.chinese.startswith(words.name)
-    assert {entry.knob.own for entry in knobs.values() if entry.knob.own} <= set(OWN_CHINESE)
+    assert {entry.none_means for entry in knobs.values() if entry.optional} <= set(OWN_CHINESE)
 
 
 def test_a_chinese_label_begins_with_the_name_of_the_widget():

@@ -7,8 +7,10 @@ import torch
 from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling, kept_files, methods, openmp
+from ssd_core.backbones.base import Backbone
+from ssd_core.backbones.estimates import Estimates, Pace, Paces
 from ssd_core.engine import pace, threads
-from ssd_core.engine.pace import Pace, Paces, timed
+from ssd_core.engine.pace import timed
 from ssd_core.runs.request import Request, Result
 
 KNOWN = Pace({1: {1: 1.0, 8: 4.0, 24: 12.0}, 4: {1: 2.0, 8: 2.0, 24: 6.0}})
@@ -16,11 +18,11 @@ KNOWN = Pace({1: {1: 1.0, 8: 4.0, 24: 12.0}, 4: {1: 2.0, 8: 2.0, 24: 6.0}})
 
 @pytest.fixture
 def record(monkeypatch, tmp_path):
-    """The process's own record, kept in a folder, as if nothing was switched off."""
+    """The paces of this process, kept in a folder, as if nothing was switched off."""
     monkeypatch.setenv(kept_files.VARIABLE, str(tmp_path))
     monkeypatch.setattr(pace, "free_now", lambda most: most)
-    pace.OWN.keep_in(tmp_path)
-    return pace.OWN
+    monkeypatch.setattr(Backbone, "estimates", Estimates(paces=Paces(tmp_path)))
+    return Backbone.estimates.paces
 
 
 @pytest.mark.parametrize(("cells", "count", "ms"), [
@@ -80,30 +82,26 @@ def test_all_threads_are_not_timed_while_others_compute(monkeypatch):
 
 def test_a_record_survives_the_process(tmp_path, record):
     record.put("a", KNOWN)
-    again = Paces()
-    again.keep_in(tmp_path)
-    assert again.known == {"a": KNOWN}
+    assert Paces(tmp_path).entries == {"a": KNOWN}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 3}', '{"a": {"x": {"1": 2}}}',
                                   '{"a": {"1": {"1": -2}}}', '{"a": {"1": {"1": NaN}}}'])
 def test_an_unreadable_record_counts_as_empty(tmp_path, text):
-    (tmp_path / pace.FILE).write_text(text)
-    record = Paces()
-    record.keep_in(tmp_path)
-    assert record.known == {}
+    (tmp_path / Paces.file).write_text(text)
+    assert Paces(tmp_path).entries == {}
 
 
 def test_runs_fill_gaps_and_what_contradicts_makes_figures_forgotten(record):
     record.note("a", 1, 24, 100.0)
-    assert record.known["a"].of(24, 1) == 100.0
+    assert record.entries["a"].of(24, 1) == 100.0
     record.note("a", 1, 24, 140.0)
     record.note("a", 1, 24, 70.0)
-    assert record.known["a"].of(24, 1) == 100.0, "within half: as it was"
+    assert record.entries["a"].of(24, 1) == 100.0, "within half: as it was"
     for ms in (151.0, 66.0):
         record.put("a", Pace({1: {24: 100.0}}))
         record.note("a", 1, 24, ms)
-        assert record.known == {}
+        assert record.entries == {}
 
 
 def backbone():
@@ -114,7 +112,7 @@ def test_a_small_backbone_is_measured_once_and_kept(record, tmp_path):
     told = pace.pace_of(backbone(), 1, 1)
     assert told.ms.keys() == {1} and sorted(told.ms[1]) == [1, 8, 16, 24, 48]
     assert pace.pace_of(backbone(), 1, 1) is told
-    assert list(json.loads((tmp_path / pace.FILE).read_text())) == [
+    assert list(json.loads((tmp_path / Paces.file).read_text())) == [
         pace.key_of(backbone(), 1, 1, False)]
     assert pace.pace_of(backbone(), 2, 1) is not told, "another batch has another pace"
 
@@ -155,15 +153,15 @@ def test_all_threads_are_measured_later_if_others_computed_at_first(
 
 def test_a_finished_run_tells_what_its_passes_took(record):
     request = Request(backbone(), None, methods.Exact(12), Sampling(cfg=1.0), "a sun")
-    record.known.clear()
+    record.entries.clear()
     result = Result(request)
     for event in request.events():
         result.take(event)
-    (key, told), = record.known.items()
+    (key, told), = record.entries.items()
     assert key == pace.key_of(backbone(), 1, 1, False) and told.ms.keys() == {1}
     assert told.of(12, 1) > 0
     stats = {**result.stats, "threads": [1, 2]}
-    record.known.clear()
+    record.entries.clear()
     pace.note_pace(backbone(), methods.AR(), False, Sampling(), 1, stats)
     pace.note_pace(backbone(), methods.SSD(), False, Sampling(), 1, result.stats)
-    assert record.known == {}, "with two numbers of threads, or for other work, it tells nothing"
+    assert record.entries == {}, "with two numbers of threads, or for other work, it tells nothing"

@@ -6,20 +6,16 @@ import pytest
 from support.mock_backbone import MockBackbone
 
 from ssd_core import Grid, Sampling, methods, plan
+from ssd_core.backbones.estimates import MOST_KEYS, Estimates, PassCounts
 from ssd_core.backbones.postcard import Postcard
 from ssd_core.engine import usual
-
-
-@pytest.fixture(autouse=True)
-def record(monkeypatch):
-    monkeypatch.setattr(usual, "OWN", usual.Record())
-    return usual.OWN
 
 
 @pytest.fixture
 def backbone():
     backbone = MockBackbone(Grid(4, 6))
     backbone.sha256 = "f" * 64
+    backbone.estimates = Estimates()
     return backbone
 
 
@@ -41,31 +37,40 @@ def test_own_runs_are_told_by_the_next_plan_of_the_same_kind_alone(backbone):
     assert plan(backbone, methods.SSD()).usual is None
 
 
-def test_runs_unlike_the_plans_are_not_remembered(backbone, record):
+def test_runs_unlike_the_plans_are_not_remembered(backbone):
     note(backbone, [9], sampling=Sampling(temperature=2.0))
     note(backbone, [9], keep_rows=2)
     note(backbone, [9], method=methods.SSD())
-    assert not record.means
+    assert not backbone.estimates.passes.entries
 
 
-def test_a_file_remembers_and_stays_small(tmp_path, backbone, record):
-    record.keep_in(tmp_path / "new")
+def test_a_file_remembers_and_stays_small(tmp_path, backbone):
+    backbone.estimates = Estimates.stored_in(tmp_path / "new")
     note(backbone, [12])
-    again = usual.Record()
-    again.keep_in(tmp_path / "new")
-    assert again.means == record.means and len(again.means) == 1
-    for n in range(2 * usual.MOST_KEYS):
-        record.add(str(n), n + 1)
-    assert len(json.loads(record.path.read_text())) == usual.MOST_KEYS
+    again = PassCounts(tmp_path / "new")
+    assert again.entries == backbone.estimates.passes.entries and len(again.entries) == 1
+    for n in range(2 * MOST_KEYS):
+        again.add(str(n), n + 1)
+    assert len(json.loads(again.path.read_text())) == MOST_KEYS
+
+
+def test_backbones_share_the_figures_of_their_process_unless_they_have_others(tmp_path, backbone):
+    other, stored = (MockBackbone(Grid(4, 6)) for _ in range(2))
+    other.sha256 = stored.sha256 = "f" * 64
+    stored.estimates = Estimates.stored_in(tmp_path)
+    backbone = other.resized(other.size)
+    note(backbone, [12])
+    assert plan(other, methods.Exact()).usual == 12
+    assert plan(stored, methods.Exact()).usual is None and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[1]", '{"a": 1}', '{"a": [NaN, 1]}', '{"a": [1, {}]}'])
-def test_a_bad_file_and_one_that_cannot_be_written_are_no_errors(tmp_path, backbone, record, text):
-    path = tmp_path / usual.FILE
+def test_a_bad_file_and_one_that_cannot_be_written_are_no_errors(tmp_path, backbone, text):
+    path = tmp_path / PassCounts.file
     path.write_text(text)
-    record.keep_in(tmp_path)
-    assert not record.means
-    record.path = path / "below a file"
+    backbone.estimates = Estimates.stored_in(tmp_path)
+    assert not backbone.estimates.passes.entries
+    backbone.estimates.passes.path = path / "below a file"
     note(backbone, [12])
     assert plan(backbone, methods.Exact()).usual == 12
 

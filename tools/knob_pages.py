@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from ssd_core.engine.methods import METHODS, SSD
+from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.comfyui_workflow import WIDGETS
 from ssd_core.output.guarantees import method_help
 from ssd_core.output.knob_words import KNOB_WORDS, OWN_CHINESE
-from ssd_core.output.knobs import UNSET_NUMBER, Described, all_knobs, sampling_knobs
+from ssd_core.output.knobs import UNSET_NUMBER, all_knobs, sampling_knobs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -77,7 +78,7 @@ def promised(known: dict[str, str], tooltip: str) -> dict[str, str]:
     return {**known, "tooltip": PROMISES.get(tooltip, known["tooltip"])}
 
 
-def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
+def chinese_knob(knob: KnobSpec, tooltip: str) -> dict[str, str]:
     """The Chinese name and tooltip of a widget, with the parts of its English tooltip.
 
     These are, if present, the owning methods, the help, and the meaning of -1.
@@ -85,7 +86,7 @@ def chinese_knob(knob: Described, tooltip: str) -> dict[str, str]:
     words = KNOB_WORDS.get(knob.name)
     if words is None:
         return {"name": knob.name, "tooltip": tooltip}
-    owners, _, own = tooltip.partition(knob.knob.help)
+    owners, _, own = tooltip.partition(knob.help)
     owners = owners.strip().replace(", ", "、").replace(":", "：")
     own = own.removeprefix(f" {UNSET_NUMBER} = ").removesuffix(".")
     own = f"{UNSET_NUMBER} = {OWN_CHINESE.get(own, own)}。" if own else ""
@@ -108,10 +109,10 @@ def page(language: str, node: str, texts: dict) -> str:
     return before + "\n".join([inputs.partition("\n")[0], *lines, "", after])
 
 
-def line(language: str, widget: str, knob: Described, texts: dict) -> str:
+def line(language: str, widget: str, knob: KnobSpec, texts: dict) -> str:
     if language == "en":
-        return f"- **{widget}**: {texts['tooltip']} Legal values: {knob.range}."
-    legal = knob.range
+        return f"- **{widget}**: {texts['tooltip']} Legal values: {knob.range_text}."
+    legal = knob.range_text
     for english, chinese in CHINESE_RANGE.items():
         legal = legal.replace(english, chinese)
     return f"- **{texts['name']}**（`{widget}`）：{texts['tooltip']}取值：{legal}。"

@@ -11,8 +11,9 @@ from pathlib import Path
 from ssd_core import Grid
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import METHODS
+from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.guarantees import GUARANTEES, by_guarantee, heads_use
-from ssd_core.output.knobs import Described, all_knobs, sampling_knobs
+from ssd_core.output.knobs import all_knobs, sampling_knobs
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GRID = Grid(24, 24)
@@ -78,9 +79,9 @@ def with_knobs(text: str) -> str:
     return before + "".join(map(knob_row, every)) + after
 
 
-def knob_row(knob: Described) -> str:
+def knob_row(knob: KnobSpec) -> str:
     owners = ", ".join(knob.methods) or "sampling"
-    cells = (f"`{knob.name}`", owners, knob.knob.help, knob.range, knob.usual)
+    cells = (f"`{knob.name}`", owners, knob.help, knob.range_text, knob.default_text)
     return f"| {' | '.join(cells)} |\n"
 
 

@@ -21,6 +21,7 @@ from ..model.kv_cache import KVCache
 from ..model.products import Int8Matrix, product
 from ..model.transformer import Decoder
 from .codecs.codec import PictureCodec
+from .estimates import Estimates
 from .offload import Offloader
 from .presets import Preset
 from .prompt_guide import PromptGuide
@@ -69,6 +70,8 @@ class Backbone(PromptGuide, nn.Module):
     picture_codec: PictureCodec
     find_drafter: Callable[[Backbone], nn.Module] | None = None  # loads a Drafter (drafter.py)
     files: tuple[Path, ...] = ()  # the weights were read from these
+    estimates: Estimates = Estimates()
+    """What runs took on this machine: of this process, unless a host loads with stored ones."""
 
     @property
     def size(self) -> tuple[int, int]:

@@ -11,9 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from .. import __version__
-from ..engine import pace, usual
 from ..errors import SSDError
-from ..kept_files import cache_folder
 from ..train.processes import is_first
 from . import (
     backbones,
@@ -73,8 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a console may lack a prompt's characters
             stream.reconfigure(errors="backslashreplace")
-    for record in (usual.OWN, pace.OWN):  # measurements of this machine
-        record.keep_in(cache_folder())
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = typer.main.get_command(app).main(arguments, "ssd", standalone_mode=False) or 0

@@ -56,7 +56,8 @@ def command(ctx: typer.Context, trial: EvaluateOptions, benchmark: suite.Suite, 
     if ctx.invoked_subcommand is not None:
         return
     if benchmark.suite is None:
-        require_none({**asdict(benchmark), **asdict(canvas), **asdict(knobs)})
+        require_none({**asdict(benchmark), **asdict(canvas), "method": knobs.method,
+                      **knobs.knobs})
         measure(trial, drawing, workers, loading, Reporter(json))
     elif trial.methods is not None:
         raise SSDError("--methods is for a table; a suite is drawn by one method: give --method")

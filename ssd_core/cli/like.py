@@ -78,8 +78,7 @@ class Source:
         if self.recipe is None or flags.method not in (None, self.recipe["method"]):
             return flags.chosen()
         own = method_of(self.recipe)
-        knobs = {name: value for name, value in asdict(flags).items()
-                 if value is not None and name != "method"}
+        knobs = {name: value for name, value in flags.knobs.items() if value is not None}
         return build_method(own.name, {**asdict(own), **knobs})
 
     @property

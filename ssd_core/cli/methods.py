@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..engine.methods import METHODS
 from ..output.guarantees import GUARANTEES, heads_use
-from ..output.knobs import described
+from ..output.knobs import visible_knobs
 from .options import Json
 from .output import Reporter
 
@@ -16,7 +16,7 @@ def command(json: Json = False) -> None:
     """List the methods, what their pictures promise, and their knobs."""
     report = Reporter(json)
     rows = [{"method": name, "promise": METHODS[name].verdict, "heads": heads_use(name),
-             "knobs": [knob.name for knob in described(METHODS[name])]} for name in METHODS]
+             "knobs": [knob.name for knob in visible_knobs(METHODS[name])]} for name in METHODS]
     report.table(COLUMNS, [{**row, "knobs": ", ".join(row["knobs"]) or "-"} for row in rows])
     for verdict, meaning in GUARANTEES.items():
         if any(row["promise"] == verdict for row in rows):

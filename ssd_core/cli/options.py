@@ -8,18 +8,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import Field, asdict, dataclass, fields, is_dataclass
-from typing import Annotated, Any, TypeVar, get_type_hints
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from ..engine.methods import SSD, Method, default_method
 from ..model.flags import flag
 from ..model.grid import size_of
+from ..model.knobs import KnobSpec
 from ..model.sampling import Sampling
 from ..output.guarantees import guarantee_list
-from ..output.knobs import Described, all_knobs, check_pictures, sampling_knobs
+from ..output.knobs import all_knobs, check_pictures, sampling_knobs
 from ..weights.load import LoadOptions
 from .specs import build_method
 
@@ -74,55 +75,38 @@ class PictureOptions(CanvasOptions):
         check_pictures(self.batch, "batch")
 
 
-def as_flag(knob: Described) -> tuple[str, Any, Field]:
-    """A knob as the field of a group; unset, it takes the method's or backbone's value."""
-    owners = f" ({', '.join(knob.methods)})" if knob.methods else ""
-    legal = "" if knob.kind is bool else f" Legal: {knob.range}."
-    default = knob.default if not knob.methods else None
-    usual = f" Default: {knob.usual}." if default is None else ""  # otherwise typer shows it
-    kind = knob.kind | None if default is None else knob.kind
-    return knob.name, kind, flag(default, f"{knob.knob.help}{legal}{usual}{owners}")
+def knob_flags(knobs: Iterable[KnobSpec]) -> Any:
+    """A dataclass field with the values of these knobs by name; each knob becomes an option."""
+    return dataclasses.field(default_factory=dict, metadata={"knobs": tuple(knobs)})
 
 
-Group = TypeVar("Group")
-
-
-def with_flags(knobs: Iterable[Described]) -> Callable[[type[Group]], type[Group]]:
-    """Add one field per knob to a group."""
-    def extended(group: type[Group]) -> type[Group]:
-        return dataclasses.make_dataclass(group.__name__, map(as_flag, knobs), bases=(group,),
-                                          namespace={"__doc__": group.__doc__}, frozen=True)
-    return extended
-
-
-@with_flags(all_knobs().values())
 @dataclass(frozen=True)
 class Knobs:
     """The method and its knobs."""
 
     method: str | None = flag(None, f"{guarantee_list()}. Default: {default_method().name}, AR's "
                                     "picture in fewer passes; ssd if knobs of ssd are set.")
+    knobs: Mapping[str, Any] = knob_flags(all_knobs().values())
 
     def chosen(self) -> Method:
         """The named method; without a name the default, or SSD if it lacks a knob that is set."""
-        named = {name: value for name, value in asdict(self).items() if value is not None}
+        knobs = {name: value for name, value in self.knobs.items() if value is not None}
         usual = default_method()
-        foreign = set(named) - {"method", *(f.name for f in fields(usual))}
-        return build_method(named.pop("method", SSD.name if foreign else usual.name), named)
+        foreign = set(knobs) - {f.name for f in fields(usual)}
+        return build_method(self.method or (SSD.name if foreign else usual.name), knobs)
 
 
-@with_flags(sampling_knobs())
 @dataclass(frozen=True)
 class SamplingOptions:
     """Sampling."""
 
     numerics: str | None = flag(None, "Has no effect any more.", hidden=True)
+    knobs: Mapping[str, Any] = knob_flags(sampling_knobs())
 
     def sampling(self) -> Sampling:
-        values = asdict(self)
-        if values.pop("numerics") is not None:
+        if self.numerics is not None:
             typer.echo(NO_NUMERICS, err=True)
-        return Sampling(**values)
+        return Sampling(**self.knobs)
 
 
 def takes_groups(command: Callable) -> Callable:
@@ -134,24 +118,52 @@ def takes_groups(command: Callable) -> Callable:
     @functools.wraps(command)
     def grouped(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{f.name: values.pop(f.name) for f in fields(group)})
+            values[name] = group(**{f.name: value_of(f, values) for f in fields(group)})
         command(**values)
 
     own = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name])
            for p in plain.values() if p.name not in groups]
-    flags = [as_parameter(f, group) for group in groups.values()
-             for f in sorted(fields(group), key=lambda f: bool(f.kw_only))]  # as in its signature
+    flags = [each for group in groups.values() for each in parameters(group)]
     grouped.__dict__["__signature__"] = inspect.Signature([*own, *flags])
     grouped.__annotations__ = {p.name: p.annotation for p in (*own, *flags)}
     return grouped
 
 
-def as_parameter(f: Field, group: type) -> inspect.Parameter:
-    said = group.__doc__ or ""
+def value_of(f: Field, values: dict[str, Any]) -> Any:
+    """The value of a group's field; takes it, or the values of the field's knobs, out of `values`.
+    """
+    if knobs := f.metadata.get("knobs"):
+        return {knob.name: values.pop(knob.name) for knob in knobs}
+    return values.pop(f.name)
+
+
+def parameters(group: type) -> Iterator[inspect.Parameter]:
+    """The options of a group's fields, in a panel that its docstring names."""
+    said, hints = group.__doc__ or "", get_type_hints(group)
     written = said and not said.startswith(f"{group.__name__}(")  # dataclasses generates one
     panel = said.splitlines()[0].rstrip(".") if written else None
-    option = typer.Option(*f.metadata.get("names", ()), help=f.metadata.get("help"),
-                          rich_help_panel=panel, hidden=f.metadata.get("hidden", False))
-    default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
-    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default,
-                             annotation=Annotated[get_type_hints(group)[f.name], option])
+    for f in sorted(fields(group), key=lambda f: bool(f.kw_only)):  # as in its signature
+        if knobs := f.metadata.get("knobs"):
+            yield from (knob_option(knob, panel) for knob in knobs)
+        else:
+            default = inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default
+            yield option(f.name, hints[f.name], default, panel, **f.metadata)
+
+
+def knob_option(knob: KnobSpec, panel: str | None) -> inspect.Parameter:
+    """The option of a knob; without it, the method's or backbone's value applies."""
+    owners = f" ({', '.join(knob.methods)})" if knob.methods else ""
+    legal = "" if knob.kind is bool else f" Legal: {knob.range_text}."
+    default = knob.default if not knob.methods else None
+    usual = f" Default: {knob.default_text}." if default is None else ""  # otherwise typer shows it
+    kind = knob.kind | None if default is None else knob.kind
+    return option(knob.name, kind, default, panel, f"{knob.help}{legal}{usual}{owners}")
+
+
+def option(name: str, kind: Any, default: Any, panel: str | None,
+           help: str | None = None,  # noqa: A002
+           names: tuple[str, ...] = (), hidden: bool = False) -> inspect.Parameter:
+    """A parameter that typer makes an option of; names: instead of the name's own."""
+    about = typer.Option(*names, help=help, rich_help_panel=panel, hidden=hidden)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
+                             annotation=Annotated[kind, about])

@@ -18,7 +18,7 @@ from ..weights.find import is_bundled
 from ..weights.load import load_backbone, pick_device
 from .options import EXPAND, Json, Knobs, flag
 from .output import Reporter, note
-from .session import shelf
+from .session import estimates, shelf
 
 Prompt = Annotated[str | None, typer.Argument(help="Show what would be drawn for this prompt.",
                                               show_default=False)]
@@ -47,7 +47,7 @@ class PlanOptions:
 
 def unloaded(path: Path) -> type[Backbone] | Backbone:
     """A backbone without weights, for its grid and preset: its class, or loaded on meta."""
-    return Postcard if is_bundled(path) else load_backbone(path, "meta")
+    return Postcard if is_bundled(path) else load_backbone(path, "meta", estimates=estimates())
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
 from ..backbones.base import Backbone
+from ..backbones.estimates import Estimates
 from ..engine.events import Event, Finished, Pass, Started
 from ..engine.heads import DraftHeads
 from ..engine.methods import Method
 from ..errors import SSDError
 from ..evaluate.machine import OtherWork, processor, waiting
+from ..kept_files import cache_folder
 from ..output.unknown import require_known
 from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions
@@ -31,6 +34,12 @@ from .output import note
 from .rows import RowsInTerminal
 
 
+@cache
+def estimates() -> Estimates:
+    """What runs of all commands took, stored in the user's cache."""
+    return Estimates.stored_in(cache_folder())
+
+
 def load(loading: Loading, methods: Iterable[Method],
          size: tuple[int, int] | None = None) -> tuple[Backbone, DraftHeads | None]:
     """The backbone at `size`, and draft heads if one of the methods uses them."""
@@ -43,7 +52,7 @@ def load_with_paths(loading: Loading, methods: Iterable[Method],
     """The same, with the names and paths by which other processes load them."""
     local = shelf(loading.models_dir)
     path = local.backbone_path(loading.backbone)
-    backbone = load_backbone(path, **loading.options).resized(size)
+    backbone = load_backbone(path, estimates=estimates(), **loading.options).resized(size)
     heads = None
     if any(method.uses_heads for method in methods):
         heads = local.heads_for(path, loading.heads, backbone.sha256)

@@ -15,11 +15,12 @@ from functools import cache
 import torch
 
 from ..backbones.base import Backbone
+from ..backbones.estimates import Pace
 from ..model.grid import Grid
 from .heads import DraftHeads
 from .methods import AR, Exact, Method, Rolling
 from .methods.paced import Paced
-from .pace import Pace, pace_of
+from .pace import pace_of
 from .threads import free_now
 from .usual import between, expected_passes
 

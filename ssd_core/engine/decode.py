@@ -15,7 +15,7 @@ from ..backbones.base import Backbone, Preset
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..model.knobs import typed
+from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..unicode import require_unicode
 from .close_calls import margin
@@ -191,7 +191,7 @@ def prompt_branches(backbone: Backbone, prompts: list[str], negative: str | None
     """Prompt ids of all sequences: the prompts, then with guidance the unconditional ones."""
     texts = (*(("prompt", prompt) for prompt in prompts), ("negative", negative or ""))
     for name, text in texts:
-        require_unicode(name, typed(name, text, str))
+        require_unicode(name, coerce(name, text, str))
     if not prompts or any(not prompt.strip() for prompt in prompts):
         raise SSDError("the prompt is empty: say what the picture should show")
     cond = [backbone.tokenize(prompt) for prompt in prompts]
@@ -225,12 +225,12 @@ def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
         return None
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise SSDError(f"size {str(size)[:40]!r}: give (width, height) in pixels")
-    return tuple(typed("size", side, int) for side in size)
+    return tuple(coerce("size", side, int) for side in size)
 
 
 def check_keep_rows(grid: Grid, keep_rows: int) -> int:
     """The number of rows to keep; raises SSDError if it is no number or leaves no row to decode."""
-    keep_rows = typed("keep_rows", keep_rows, int)
+    keep_rows = coerce("keep_rows", keep_rows, int)
     if not 0 <= keep_rows < grid.rows:
         raise SSDError(f"keep_rows {keep_rows}: must lie in 0 .. {grid.rows - 1}")
     return keep_rows

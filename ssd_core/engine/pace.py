@@ -3,7 +3,8 @@
 The time of a pass includes feeding the cells, computing probabilities and choosing tokens. Short
 passes are measured in less than a second, before anything is drawn; for long passes only the times
 of finished runs are known. If a run takes more than 1.5 times as long as the figures say, or less
-than two thirds, they are deleted and measured again. Knows no host.
+than two thirds, they are deleted and measured again. The figures are in the backbone's `estimates`.
+Knows no host.
 """
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ from __future__ import annotations
 import json
 import os
 import statistics
-from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from .. import openmp
 from ..backbones.base import Backbone
+from ..backbones.estimates import Pace
 from ..backbones.presets import resolve_sampling
 from ..errors import SSDError
 from ..files import atomic_write
@@ -30,112 +29,18 @@ from ..model.sampling import Sampling
 from .clock import Stopwatch
 from .graphs import runner
 from .heads import DraftHeads
-from .kept import MOST_KEYS, StoredFigures, drop_oldest
 from .methods import AR, Exact, Method, Rolling
 from .methods.exact import FirstGuess, rechoose
 from .methods.window import Window
 from .state import DecodeState
 from .threads import drawing, free_now, using_threads
 
-FILE = "pace.json"
 CELLS, CARD_CELLS = (1, 8, 16, 24, 48, 96), (1, 8, 16, 24, 48, 96, 192)
 AT_MOST, EACH, REPEATS = 0.9, 0.03, 5  # s per measurement; s and passes per width
 WARM_UP = 0.1  # s
 READS = 8e9  # bytes of weights per second that a CPU reads, to estimate a pass before measuring
 TOO_LONG = 0.1  # s; decoders with longer passes are not measured, no width gets a second pass
 PROMPT = 32  # tokens
-CONTRADICTED = 1.5
-
-
-@dataclass
-class Pace:
-    """ms: milliseconds by number of threads and by cells."""
-
-    ms: dict[int, dict[int, float]] = field(default_factory=dict)
-
-    def of(self, cells: int, threads: int) -> float | None:
-        """Milliseconds of a pass over `cells` cells; None if too little is known.
-
-        Interpolates linearly between known widths, and extrapolates beyond the widest. Between the
-        known numbers of threads the time is linear in 1 / threads.
-        """
-        if threads in self.ms:
-            return on_line(self.ms[threads], cells)
-        fewest, most = min(self.ms, default=1), max(self.ms, default=1)
-        if not fewest < threads < most:
-            return None
-        slow, fast = self.of(cells, fewest), self.of(cells, most)
-        share = (1 / fewest - 1 / threads) / (1 / fewest - 1 / most)
-        return None if slow is None or fast is None else slow + share * (fast - slow)
-
-    def best(self, cells: int, most: int) -> tuple[float, int] | None:
-        """The faster of one and `most` threads, as (milliseconds, number of threads)."""
-        options = [(ms, count) for count in {1, most} if (ms := self.of(cells, count)) is not None]
-        return min(options, default=None)
-
-    @property
-    def widest(self) -> int:
-        """The cells of the widest pass with a known time."""
-        return max((cells for each in self.ms.values() for cells in each), default=0)
-
-
-def on_line(known: dict[int, float], cells: int) -> float | None:
-    """The value at `cells` on the line through the nearest known points."""
-    widths = sorted(known)
-    if cells in known or len(widths) < 2 or cells < widths[0]:
-        return known.get(cells)
-    right = min(max(bisect(widths, cells), 1), len(widths) - 1)
-    a, b = widths[right - 1], widths[right]
-    return known[a] + max(0.0, known[b] - known[a]) * (cells - a) / (b - a)
-
-
-class Paces(StoredFigures):
-    """The paces of all backbones that were measured or ran, by `key_of`."""
-
-    file = FILE
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: dict[str, Pace] = {}
-
-    def load(self, raw: dict) -> None:
-        for key, ms in list(raw.items())[-MOST_KEYS:]:
-            self.known[str(key)] = Pace({int(count): {int(cells): positive(value)
-                                                      for cells, value in each.items()}
-                                         for count, each in ms.items()})
-
-    def to_json(self) -> dict:
-        return {key: pace.ms for key, pace in self.known.items()}
-
-    def put(self, key: str, pace: Pace) -> None:
-        self.known.pop(key, None)
-        self.known[key] = pace
-        drop_oldest(self.known)
-        self.save()
-
-    def forget(self, key: str) -> None:
-        del self.known[key]
-        self.save()
-
-    def note(self, key: str, threads: int, cells: int, ms: float) -> None:
-        """Add the time of a run's passes if it is unknown; delete figures that contradict it."""
-        pace = self.known.get(key, Pace())
-        expected = pace.of(cells, threads)
-        if expected is None:
-            pace.ms.setdefault(threads, {})[cells] = ms
-            self.put(key, pace)
-        elif not expected / CONTRADICTED <= ms <= expected * CONTRADICTED:
-            self.forget(key)
-
-
-def positive(value: Any) -> float:
-    """Convert to milliseconds; raises ValueError for impossible values."""
-    if not 0 < (ms := float(value)) < 1e7:
-        raise ValueError(value)
-    return ms
-
-
-OWN = Paces()
 
 
 def key_of(backbone: Backbone, pictures: int, branches: int, heads: bool,
@@ -275,8 +180,9 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
 
     Nothing is measured while a picture is drawn or while the backbone is on another device.
     """
+    paces = backbone.estimates.paces
     key = key_of(backbone, pictures, branches, heads is not None, device)
-    pace = OWN.known.get(key)
+    pace = paces.entries.get(key)
     here = device in (None, backbone.device) and backbone.sha256
     most = torch.get_num_threads() if backbone.device.type == "cpu" else 1
     if pace is not None and most in pace.ms or switched_off() or not here or drawing():
@@ -286,7 +192,7 @@ def pace_of(backbone: Backbone, pictures: int, branches: int, heads: DraftHeads 
     new = measured(backbone, pictures, branches, heads, (1, most) if most > 1 else (1,))
     if new is None:
         return pace
-    OWN.put(key, new)
+    paces.put(key, new)
     if len(new.ms) > 1:
         keep_waiting(new, most)
     return new
@@ -309,8 +215,8 @@ def note_pace(backbone: Backbone, method: Method, heads: bool, sampling: Samplin
         backbone.grid, backbone.device.type).widest_pass(backbone.grid)
     count = threads[0] if backbone.device.type == "cpu" else 1
     branches = 1 if resolve_sampling(sampling, backbone.preset).cfg == 1 else 2
-    OWN.note(key_of(backbone, pictures, branches, heads), count, cells,
-             1000 * decoding / max(1, stats["passes"] - 1))
+    backbone.estimates.paces.note(key_of(backbone, pictures, branches, heads), count, cells,
+                                  1000 * decoding / max(1, stats["passes"] - 1))
 
 
 def keep_waiting(pace: Pace, most: int) -> None:

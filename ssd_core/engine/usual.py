@@ -1,7 +1,6 @@
 """The usual number of passes by window, from figures shipped with postcard and the user's own runs.
 
-Figures of own runs stay in memory unless a host names a folder for them (`keep_in`). Only hashes
-and counts are stored. Knows no host.
+Figures of own runs are in the backbone's `estimates`. Knows no host.
 """
 
 from __future__ import annotations
@@ -17,44 +16,13 @@ from ..backbones.presets import resolve_sampling
 from ..files import ASSETS
 from ..model.grid import Grid
 from ..model.sampling import Sampling
-from .kept import MOST_KEYS, StoredFigures, drop_oldest
 from .methods import Method
 from .methods.paced import Paced
 
 BUNDLED = ASSETS / "postcard" / "usual.json"
-FILE = "usual_passes.json"
 CURVE_GRID = Grid(24, 24)  # the grid of the shipped figures, postcard's
-MEMORY = 32  # largest weight of a mean, in runs
 PRIOR = 4  # weight of the shipped curve, in runs, because pictures differ
 ENOUGH = 10  # own runs after which their mean replaces a shipped figure
-
-
-class Record(StoredFigures):
-    """Mean passes and number of runs by key; when full, the least recently updated key goes."""
-
-    file = FILE
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.means: dict[str, tuple[float, int]] = {}
-
-    def load(self, raw: dict) -> None:
-        self.means |= {str(key): (float(mean), int(runs))
-                       for key, (mean, runs) in list(raw.items())[:MOST_KEYS]
-                       if 0 < mean < 1e6 and runs > 0}
-
-    def to_json(self) -> dict:
-        return self.means
-
-    def add(self, key: str, passes: float) -> None:
-        mean, runs = self.means.pop(key, (passes, 0))
-        runs = min(runs + 1, MEMORY)
-        self.means[key] = mean + (passes - mean) / runs, runs
-        drop_oldest(self.means)
-        self.save()
-
-
-OWN = Record()
 
 
 def kind_of(method: Method, heads: bool) -> tuple[str, str] | None:
@@ -85,10 +53,10 @@ def note(backbone: Backbone, method: Method, heads: bool, sampling: Sampling, st
                 for name in ("temperature", "top_k", "top_p", "min_p"))
     if isinstance(method, Paced) and kind_of(method, heads) and plain and not keep_rows and (
             backbone.sha256):
-        used = method.for_device(backbone.grid, backbone.device.type)
-        key = key_of(used, backbone, heads)
+        key = key_of(method.for_device(backbone.grid, backbone.device.type), backbone, heads)
         each = stats["passes_each"]
-        OWN.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}", sum(each) / len(each))
+        backbone.estimates.passes.add(f"{backbone.sha256[:16]}/{backbone.grid}/{key}",
+                                      sum(each) / len(each))
 
 
 def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: bool,
@@ -100,7 +68,8 @@ def usual_passes(backbone: Backbone | type[Backbone], method: Method, heads: boo
     if not isinstance(method, Paced) or kind_of(method, heads) is None:
         return None
     grid, key = backbone.grid, key_of(method, backbone, heads)
-    own, runs = OWN.means.get(f"{backbone.sha256[:16]}/{grid}/{key}", (None, 0))
+    own, runs = backbone.estimates.passes.entries.get(f"{backbone.sha256[:16]}/{grid}/{key}",
+                                                       (None, 0))
     shipped = bundled_for(backbone).get(key)
     known = shipped if shipped and runs < ENOUGH else own
     if known is None:
@@ -117,11 +86,11 @@ def expected_passes(backbone: Backbone, method: Paced, heads: bool) -> dict[int,
     kind = kind_of(method, heads)
     if kind is None:
         return {}
-    grid = backbone.grid
+    grid, means = backbone.grid, backbone.estimates.passes.entries
     share = method.longest(grid) / method.longest(CURVE_GRID)
     curve = {window: share * passes for window, passes in windows(bundled()["passes"], *kind)}
     prefix = f"{backbone.sha256[:16]}/{grid}/"
-    own = {key.removeprefix(prefix): record for key, record in OWN.means.items()
+    own = {key.removeprefix(prefix): record for key, record in means.items()
            if key.startswith(prefix)}
     passes = dict(windows({key: mean for key, (mean, _) in own.items()}, *kind))
     runs = dict(windows({key: count for key, (_, count) in own.items()}, *kind))

@@ -1,7 +1,6 @@
 """Knobs: every value that a user can set, described once on the dataclass field that holds it.
 
-Checks read these descriptions and the field types. Flags, widgets, controls and help pages are
-generated from them (see output/knobs.py).
+Checks, flags, widgets, controls, tables and translations all read the `specs` of a dataclass.
 """
 
 from __future__ import annotations
@@ -22,24 +21,53 @@ WANTED = {int: "a whole number", float: "a number", str: "text",
 
 
 @dataclass(frozen=True)
-class Knob:
-    """Legal values, help and visibility of a knob.
+class KnobSpec:
+    """A knob: its type, default, legal values and help.
 
-    help: one line for the user. above: an exclusive lower limit. shown: "basic", "expert", or
-    "never" if no host offers it. own: the meaning of None, in words.
+    kind: the type of all values but None, which is legal if the default is None. none_means: what
+    None means, in words. help: one line for the user. above: an exclusive lower limit. visibility:
+    "basic", "expert", or "never" if no host offers it. methods: those that have it, in a table of
+    several methods.
     """
 
-    help: str
+    name: str
+    kind: type
+    default: Any
+    help: str = ""
     low: float | None = None
     above: float | None = None
     high: float | None = None
     step: float | None = None
     choices: tuple[str, ...] = ()
-    shown: str = "expert"
-    own: str = ""
+    visibility: str = "expert"
+    none_means: str = ""
+    methods: tuple[str, ...] = ()
+
+    @property
+    def optional(self) -> bool:
+        """Whether the method or backbone can supply the value."""
+        return self.default is None
+
+    # Checks
+
+    def checked(self, value: Any) -> Any:
+        """The value, converted to the knob's type; raises SSDError if it is illegal."""
+        if value is None and self.optional:
+            return None
+        value = coerce(self.name, value, self.kind)
+        self.require_legal(value)
+        return value
+
+    def require_legal(self, value: Any) -> None:
+        """Raise SSDError that states the legal range if a value of the right type is outside it."""
+        if not self.allows(value):
+            shown = repr(value[:40]) if isinstance(value, str) else value
+            raise SSDError(f"{self.name} {shown}: {self.allowed_text or 'must be text'}")
+        if type(value) is int and self.high is None and value > LARGEST:
+            raise SSDError(f"{self.name} {str(value)[:20]}: must be at most {LARGEST:,}")
 
     def allows(self, value: Any) -> bool:
-        """Whether a value of the right type is legal."""
+        """Whether a value of the right type is within the limits."""
         if self.choices:
             return value in self.choices
         if isinstance(value, str):
@@ -48,8 +76,20 @@ class Knob:
                 and (self.above is None or value > self.above)
                 and (self.high is None or value <= self.high))
 
+    # Limits and words for hosts
+
     @property
-    def legal(self) -> str:
+    def least(self) -> float | None:
+        """The smallest legal number, for hosts that accept only closed ranges."""
+        return self.step if self.above is not None else self.low
+
+    @property
+    def most(self) -> float | None:
+        """The largest legal number."""
+        return LARGEST if self.high is None and self.kind is int else self.high
+
+    @property
+    def allowed_text(self) -> str:
         """The legal values, phrased for error messages; empty if every value is legal."""
         if self.choices:
             return f"choose one of {', '.join(self.choices)}"
@@ -60,17 +100,47 @@ class Knob:
             return f"must lie in {self.low} .. {high}" if high else f"must be at least {self.low}"
         return f"must be at most {high}" if high else ""
 
+    @property
+    def range_text(self) -> str:
+        """The legal values in a few words, for tables: "1 or more", "0 to 100", "a, b"."""
+        if self.kind is bool:
+            return "on, off"
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.above is not None:
+            return f"above {self.above:g} to {self.high:g}"
+        if self.high is None:
+            return f"{self.low:g} or more"
+        return f"{self.low:g} to {self.high:g}" if self.high < 1 << 53 else "0 to 2^64 - 1"
 
-def knob(default: Any, help: str, *, low: float | None = None, above: float | None = None,  # noqa: A002
-         high: float | None = None, step: float | None = None, choices: tuple[str, ...] = (),
-         shown: str = "expert", own: str = "") -> Any:
-    """A dataclass field that carries its Knob.
+    @property
+    def default_text(self) -> str:
+        """The default, in words."""
+        if self.default is None:
+            return self.none_means
+        return ("on" if self.default else "off") if self.kind is bool else str(self.default)
 
-    If the default is None, None is allowed and `own` says what it means; the annotation is the type
-    of all other values.
+
+def knob(default: Any, help: str, **spec: Any) -> Any:  # noqa: A002
+    """A dataclass field that is a knob; spec: further fields of its KnobSpec.
+
+    The annotation is the type of all values but None.
     """
-    described = Knob(help, low, above, high, step, choices, shown, own)
-    return dataclasses.field(default=default, metadata={"knob": described})
+    return dataclasses.field(default=default, metadata={"help": help, **spec})
+
+
+@cache
+def specs(record: type) -> tuple[KnobSpec, ...]:
+    """The fields of a dataclass, in order."""
+    hints = get_type_hints(record)
+    return tuple(KnobSpec(f.name, _not_none(hints[f.name]), f.default, **f.metadata)
+                 for f in fields(record))
+
+
+def _not_none(hint: Any) -> type:
+    """`int` for the hint `int | None`, which knobs have that may stay None during a run."""
+    kind, *_ = (kind for kind in get_args(hint) or (hint,) if kind is not type(None))
+    return kind
 
 
 def check_knobs(record: object) -> None:
@@ -79,24 +149,11 @@ def check_knobs(record: object) -> None:
     Converts numbers of other libraries, such as numpy's, to Python's.
     """
     owner: type = type(record)
-    for name, kind, optional, described in declared(owner):
-        value = getattr(record, name)
-        if value is not None or not optional:
-            value = typed(name, value, kind)
-            require_legal(name, value, described)
-            object.__setattr__(record, name, value)
+    for spec in specs(owner):
+        object.__setattr__(record, spec.name, spec.checked(getattr(record, spec.name)))
 
 
-def require_legal(name: str, value: Any, described: Knob | None) -> None:
-    """Raise SSDError that states the legal range if a value of the right type is outside it."""
-    if described is not None and not described.allows(value):
-        shown = repr(value[:40]) if isinstance(value, str) else value
-        raise SSDError(f"{name} {shown}: {described.legal or 'must be text'}")
-    if type(value) is int and (described is None or described.high is None) and value > LARGEST:
-        raise SSDError(f"{name} {str(value)[:20]}: must be at most {LARGEST:,}")
-
-
-def typed(name: str, value: Any, kind: type) -> Any:
+def coerce(name: str, value: Any, kind: type) -> Any:
     """Return `value` as an int, float, str or bool; raise SSDError naming it if it is not one."""
     converted = _as(value, kind)
     if converted is None:
@@ -115,17 +172,3 @@ def _as(value: Any, kind: type) -> Any:
     if isinstance(value, int | float):
         return value if math.isfinite(value) else None
     return float(value) if isinstance(value, Real) and math.isfinite(value) else None
-
-
-@cache
-def declared(record: type) -> tuple[tuple[str, type, bool, Knob | None], ...]:
-    """(name, type, whether None is allowed, description) of every field of a dataclass."""
-    hints = get_type_hints(record)
-    return tuple((f.name, _not_none(hints[f.name]), f.default is None, f.metadata.get("knob"))
-                 for f in fields(record))
-
-
-def _not_none(hint: Any) -> type:
-    """`int` for the hint `int | None`, which knobs have that may stay None during a run."""
-    kind, *_ = (kind for kind in get_args(hint) or (hint,) if kind is not type(None))
-    return kind

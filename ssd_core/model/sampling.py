@@ -28,10 +28,11 @@ class Sampling:
     """
 
     seed: int = knob(0, "Random seed. Picture n of a batch uses seed + n.",
-                     low=0, high=(1 << 64) - 1, shown="basic")
+                     low=0, high=(1 << 64) - 1, visibility="basic")
     cfg: float = knob(None, "Guidance scale: higher values follow the prompt more closely; 1 "
                             "switches guidance off and halves the work.",
-                      low=1, high=100, step=0.5, shown="basic", own="the backbone's own")
+                      low=1, high=100, step=0.5, visibility="basic",
+                      none_means="the backbone's own")
     temperature: float = knob(1.0, "Randomness of sampling: 0 always takes the likeliest token, 1 "
                                    "samples as the backbone was trained.",
                               low=0, high=100, step=0.05)
@@ -40,8 +41,9 @@ class Sampling:
                              "probability; 1 keeps all.", above=0, high=1, step=0.01)
     min_p: float = knob(None, "Leave out tokens less likely than this share of the likeliest one; "
                               "0 keeps all.",
-                        low=0, high=1, step=0.01, own="the backbone's own")
-    numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS, shown="never")
+                        low=0, high=1, step=0.01, none_means="the backbone's own")
+    numerics: str = knob(NUMERICS[0], "Has no effect any more.", choices=NUMERICS,
+                         visibility="never")
 
     def __post_init__(self) -> None:
         check_knobs(self)

@@ -20,7 +20,7 @@ from ..engine.plan import Plan
 from ..engine.usual import note
 from ..errors import SSDError
 from ..model.grid import Grid
-from ..model.knobs import typed
+from ..model.knobs import coerce
 from ..model.sampling import Sampling
 from ..output import labels
 from ..output.guarantees import guarantee, guarantee_text
@@ -89,7 +89,8 @@ class Request:
         check_needs(method, backbone, heads)
         self._settle(size=backbone.size, grid=backbone.grid, method=method, note=note, heads=heads,
                      sampling=resolve_sampling(self.sampling, backbone.preset),
-                     negative=self.negative or None, pictures=typed("pictures", self.pictures, int))
+                     negative=self.negative or None,
+                     pictures=coerce("pictures", self.pictures, int))
         self._choose(backbone, method)
 
     def _choose(self, backbone: Backbone, method: Method) -> None:
@@ -199,7 +200,7 @@ class Request:
     def plan(self) -> Plan:
         """The plan; its `choice` says what was chosen for this machine, and its cost."""
         known = plan(self.sized, self.method, self.keep_rows, self.heads is not None,
-                     self.device and self.device.type)
+                     self.device_type)
         return replace(known, choice=self.choice_text or known.choice)
 
     @property
@@ -310,7 +311,6 @@ class Result:
     """The outcome of a run so far, to be read at any time.
 
     Call `run`, or `take` with every event. An interrupted `run` leaves the rows that were final.
-
     Passes and pace of a finished run are recorded for later plans.
 
     rows: number of final rows. seconds: the run's own time. stats: None until it has finished.

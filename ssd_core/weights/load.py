@@ -14,6 +14,7 @@ from ..backbones import postcard
 from ..backbones.base import Backbone
 from ..backbones.drafter import FORMAT as SAMPLERS_FORMAT
 from ..backbones.drafter import Drafter, read_drafter
+from ..backbones.estimates import Estimates
 from ..backbones.invariance import rounding
 from ..backbones.offload import DeviceOffloader
 from ..backbones.reading.checkpoint import Checkpoint
@@ -53,7 +54,8 @@ class LoadOptions:
 
 
 def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "auto",
-                  offload: bool = False, graphs: str = "auto") -> Backbone:
+                  offload: bool = False, graphs: str = "auto",
+                  estimates: Estimates | None = None) -> Backbone:
     """Load a backbone by its bundled name, or from a file, its folder or that folder's parent.
 
     device: auto, cpu, cuda, cuda:1, mps, xpu ..., or meta to load everything except the values.
@@ -62,7 +64,8 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     on a CPU. int8, fp8 and int4 quantise the decoder's matrices (weights/quantize.py); for the
     rest, int8 and int4 choose like auto and fp8 takes bf16. offload: decoder and picture codec take
     turns on the device; the other waits on the CPU. graphs: auto or off; off never replays passes
-    as CUDA graphs (engine/graphs.py). Raises an SSDError that names the file and what to do.
+    as CUDA graphs (engine/graphs.py). estimates: what earlier runs took, for choices and plans;
+    None: those of this process. Raises an SSDError that names the file and what to do.
     """
     place, graphs = pick_device(device), checked_mode(graphs)
     if offload and place.type in NO_CARD:
@@ -71,6 +74,8 @@ def load_backbone(name_or_path: str | Path, device: str = "auto", dtype: str = "
     checkpoint, family = find_backbone(name_or_path, dtype)
     backbone = load_as(checkpoint, family, place, dtype, is_small(checkpoint))
     backbone.graphs, backbone.files = graphs, checkpoint.files
+    if estimates is not None:
+        backbone.estimates = estimates
     if place.type == "cpu":
         with using_threads(1):  # a second thread may wait for a core that another program uses
             backbone.rounding = rounding(backbone)

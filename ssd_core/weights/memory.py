@@ -86,7 +86,8 @@ class MemoryEstimate:
     def of(cls, model: ModelSize, method: Method, setting: Setting, **more: Any) -> MemoryEstimate:
         """The memory of a run by a resolved method. more: the remaining fields."""
         method = method.for_device(model.grid, "cuda" if setting.on_card else "cpu")
-        return cls(model, setting, method.widest_pass(model.grid), method.scratch(model.grid), **more)
+        return cls(model, setting, method.widest_pass(model.grid),
+                   method.scratch(model.grid), **more)
 
     # Sums
 

@@ -116,7 +116,8 @@ class Resumable:
             yield self.controls.refused(error, language)
             return
         self.controls.submitted(request, locked, settings)
-        yield {self.controls.parts["seed"]: str(settings.seed), self.stage: stage(job, language)}
+        yield {self.controls.parts["seed"]: str(settings.knobs["seed"]),
+               self.stage: stage(job, language)}
         async for update in self.followed(job, language):
             yield update
 

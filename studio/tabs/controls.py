@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from html import escape
 from typing import Any
 
@@ -15,8 +14,9 @@ from ssd_core import SSDError
 from ssd_core.backbones.base import Preset
 from ssd_core.engine.methods import AR
 from ssd_core.engine.methods.paced import Paced
+from ssd_core.model.knobs import KnobSpec
 from ssd_core.output.guarantees import guarantee_holds
-from ssd_core.output.knobs import UNSET_NUMBER, Described, all_knobs, sampling_knobs
+from ssd_core.output.knobs import UNSET_NUMBER, all_knobs, sampling_knobs
 from ssd_core.output.words import Words, typed_words
 from ssd_core.runs.fallback import FALLBACK_NOTE
 from ssd_core.runs.request import Request
@@ -25,6 +25,7 @@ from ssd_core.weights.figures import stored_dtype
 from ..errors import in_language
 from ..services import Services
 from ..settings import (
+    NAMES,
     STOPS,
     TEXTS,
     Settings,
@@ -40,7 +41,6 @@ from .examples import EXAMPLES, example_prompts, examples
 from .filled import WORD_SETTINGS, Filled, moved
 from .payloads import at
 
-KNOBS = [f.name for f in fields(Settings)]
 METHOD_KNOBS = ("method", *all_knobs())
 
 
@@ -49,7 +49,7 @@ def takes_knobs(handler: Any) -> Any:
     signature = inspect.signature(handler)
     own = [parameter for parameter in signature.parameters.values()
            if parameter.kind is not parameter.VAR_POSITIONAL]
-    knobs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in KNOBS]
+    knobs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in NAMES]
     handler.__signature__ = signature.replace(parameters=own + knobs)
     return handler
 
@@ -121,7 +121,7 @@ class Controls:
     def _seed(self, t: gr.I18n, start: Settings) -> None:
         with gr.Row(elem_id="seed-row"):
             # Text, because browsers' numbers end at 2^53 and seeds at 2^64.
-            self._add("seed", gr.Textbox(str(start.seed), label=t("seed"), max_lines=1,
+            self._add("seed", gr.Textbox(str(start.knobs["seed"]), label=t("seed"), max_lines=1,
                                          elem_id="seed", scale=2, min_width=120))
             self.dice = gr.Button(t("dice"), size="md", elem_id="dice", min_width=60, scale=0)
             self.lock = gr.Checkbox(False, label=t("lock"), elem_id="lock", container=False,
@@ -147,14 +147,14 @@ class Controls:
                 if knob.name != "seed":
                     self._add(knob.name, self._knob(t, knob, start))
 
-    def _knob(self, t: gr.I18n, knob: Described, start: Settings) -> gr.components.Component:
+    def _knob(self, t: gr.I18n, knob: KnobSpec, start: Settings) -> gr.components.Component:
         """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
-        value = getattr(start, knob.name)
+        value = start.knobs[knob.name]
         own = {"label": t(knob.name), "elem_id": knob.name, "visible": applies(knob, start.method)}
         if knob.kind is bool:
             return gr.Checkbox(value, **own)
-        if knob.knob.choices:
-            return gr.Dropdown(list(knob.knob.choices), value=value, **own)
+        if knob.choices:
+            return gr.Dropdown(list(knob.choices), value=value, **own)
         return gr.Number(UNSET_NUMBER if value is None else value,
                          precision=0 if knob.kind is int else None, **own)
 
@@ -166,11 +166,11 @@ class Controls:
 
     @property
     def inputs(self) -> list[gr.components.Component]:
-        return [self.parts[name] for name in KNOBS]
+        return [self.parts[name] for name in NAMES]
 
     def read(self, values: Sequence[object]) -> Settings:
         """Settings from the inputs' values; SSDError with one line about a wrong value."""
-        raw = dict(zip(KNOBS, values, strict=True))
+        raw = dict(zip(NAMES, values, strict=True))
         missing = [name for name, value in raw.items() if value is None]
         if missing:
             raise SSDError(f"{missing[0]}: is empty; type a number")
@@ -179,13 +179,13 @@ class Controls:
     def values_of(self, settings: Settings) -> list[object]:
         """The inputs' values for settings, in the order of `inputs`."""
         raw = to_dict(settings)
-        return [raw[name] for name in KNOBS]
+        return [raw[name] for name in NAMES]
 
     def restored(self, settings: Settings, request: gr.Request) -> list[object]:
         """The same for those of a picture: the switch of what is filled in stays as it is."""
         note_words(self.services, request, typed_words(vars(settings)))
         return [gr.skip() if name == "expand" else value
-                for name, value in zip(KNOBS, self.values_of(settings), strict=True)]
+                for name, value in zip(NAMES, self.values_of(settings), strict=True)]
 
     def adopted(self, preset: Preset, sizes: Sequence[tuple[int, int]]) -> list[object]:
         """Inputs for the loaded backbone: its schedule, guidance and sizes; the rest is unchanged.
@@ -194,7 +194,7 @@ class Controls:
         changes = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
         changes["size"] = gr.update(choices=self.sizes(sizes), value="")
         changes["expand"] = self.filled.available()
-        return [changes.get(name, gr.skip()) for name in KNOBS]
+        return [changes.get(name, gr.skip()) for name in NAMES]
 
     # Events
 
@@ -252,7 +252,7 @@ class Controls:
         first = self.example(0, request)
         begin_with(self.services, request, Words(first))
         fresh = {"prompt": first} if first != EXAMPLES[0] else {}
-        return [fresh.get(name, gr.skip()) for name in KNOBS]
+        return [fresh.get(name, gr.skip()) for name in NAMES]
 
     def example(self, chosen: int, request: gr.Request) -> str:
         prompts = example_prompts(language_of(request, self.services.language))
@@ -351,13 +351,13 @@ class Controls:
     def at_speed(self, stop: int) -> list[object]:
         """The knobs that a stop sets; the others are unchanged."""
         knobs = STOPS[at("speed", stop, len(STOPS))].knobs
-        raw = to_dict(replace(Settings(), **knobs))
+        raw = to_dict(Settings.of(**knobs))
         return [raw[name] if name in knobs else gr.skip() for name in METHOD_KNOBS]
 
     def with_seed(self, values: Sequence[object], seed: int) -> list[object]:
         """The inputs' values with another seed."""
         return [str(seed) if name == "seed" else value
-                for name, value in zip(KNOBS, values, strict=True)]
+                for name, value in zip(NAMES, values, strict=True)]
 
     def drawn(self, request: gr.Request, locked: bool, values: Sequence[object]) -> Settings:
         """Settings for a run, with the page's next seed unless the seed is locked."""
@@ -366,7 +366,7 @@ class Controls:
         if locked:
             return settings
         seed = self.services.next_seeds.of(request.session_hash)
-        return replace(settings, seed=seed)
+        return settings.changed(seed=seed)
 
     def submitted(self, request: gr.Request, locked: bool, settings: Settings) -> None:
         """A run drew these words, and took the page's next seed, unless its own was locked."""
@@ -375,7 +375,7 @@ class Controls:
             self.services.next_seeds.renew(request.session_hash)
 
 
-def applies(knob: Described, method: str) -> bool:
+def applies(knob: KnobSpec, method: str) -> bool:
     """Whether a knob matters with this method; those of sampling matter with each."""
     return not knob.methods or method in knob.methods
 

@@ -91,7 +91,7 @@ def chip(prompt: str, added: Added, chinese: bool) -> dict:
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
     return next(iter(expansions(backbone, settings.prompt, settings.negative or None,
-                                [settings.seed], names)), None)
+                                [settings.knobs["seed"]], names)), None)
 
 
 def as_fixed(settings: Settings, backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:

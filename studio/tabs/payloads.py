@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ssd_core import SSDError
-from ssd_core.model.knobs import typed
+from ssd_core.model.knobs import coerce
 from ssd_core.unicode import require_unicode
 
 from ..settings import whole
@@ -24,7 +24,7 @@ def uploaded(path: object) -> str:
 def action_value(text: object) -> Any:
     """What a tool of a stage wants: an id, or a picture."""
     try:
-        return json.loads(typed("wish", text, str))["value"]
+        return json.loads(coerce("wish", text, str))["value"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SSDError("wish: cannot be read; use the button beside a picture") from error
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from html import escape
 
 import gradio as gr
 
 from ssd_core.engine.methods import AR
-from ssd_core.model.knobs import typed
+from ssd_core.model.knobs import coerce
 
 from .. import runs
 from ..jobs import Job
@@ -83,7 +82,7 @@ class Race(Resumable):
         racers = (method_1, method_2, method_3, method_4, method_5, method_6)
 
         def work(settings: Settings) -> Work:
-            chosen = [racing(settings, typed("method", name, str)) for name in racers
+            chosen = [racing(settings, coerce("method", name, str)) for name in racers
                       if name != NOBODY]
             return runs.race(self.services.library, self.services.history, settings, chosen,
                              metadata=metadata)
@@ -122,7 +121,7 @@ def racing(settings: Settings, name: str) -> Settings:
     if name == AS_CHOSEN:
         return settings
     speed = SPEEDS.get(name)
-    return replace(settings, **(speed if speed else {"method": name}))
+    return settings.changed(**(speed if speed else {"method": name}))
 
 
 def figures(raced: runs.Raced, language: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import gradio as gr
 
 from ssd_core import SSDError
-from ssd_core.model.knobs import typed
+from ssd_core.model.knobs import coerce
 from ssd_core.output.words import Words
 
 from .. import runs
@@ -102,7 +102,7 @@ class Redo(Resumable):
     def open_picture(self, action: str, prompt: str, negative: str, request: gr.Request) -> list:
         """A tool of a stage: open this tab with its picture, whose id is in the action."""
         return [gr.update(selected="redo"),
-                *self.show(typed("picture", action_value(action), str), prompt, negative, request)]
+                *self.show(coerce("picture", action_value(action), str), prompt, negative, request)]
 
     def pick(self, ids: list[str], prompt: str, negative: str, event: gr.SelectData,
              request: gr.Request) -> list:
@@ -182,7 +182,7 @@ class Redo(Resumable):
 
 def words_in(prompt: object, negative: object) -> Words:
     """What is in the boxes, as settings have it."""
-    return Words(typed("prompt", prompt, str).strip(), typed("negative", negative, str).strip()
+    return Words(coerce("prompt", prompt, str).strip(), coerce("negative", negative, str).strip()
                  or None)
 
 

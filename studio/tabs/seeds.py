@@ -102,7 +102,7 @@ class Seeds:
             yield {**self.controls.refused(error, language), **self.left(job_ids)}
             return
         self.controls.submitted(request, locked, settings)
-        yield {self.controls.parts["seed"]: str(settings.seed)}
+        yield {self.controls.parts["seed"]: str(settings.knobs["seed"])}
         async for update in self.drawing_tops(jobs, language):
             if self.status in update:
                 update = {**update, self.status: about + update[self.status]}

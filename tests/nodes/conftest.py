@@ -52,7 +52,7 @@ def pack(loaded):
     loaded.stubs.bars.clear()
     loaded.stubs.frames.clear()
     loaded.stubs.args.disable_metadata = False
-    loaded.module("ssd_core.engine.usual").OWN.means.clear()
+    loaded.module("nodes.folders").estimates().passes.entries.clear()
     loaded.module("nodes.finished").FINISHED.clear()
     return loaded
 

@@ -286,8 +286,8 @@ def test_what_cannot_fit_is_refused_before_it_is_loaded(pack, models, weights, c
     real = weights.load_backbone
     read = []
     monkeypatch.setattr(weights, "load_backbone",
-                        lambda path, device, dtype: read.append(device) or real(path, device,
-                                                                                dtype))
+                        lambda path, device, dtype, **options: read.append(device) or real(
+                            path, device, dtype, **options))
     with pytest.raises(pack.error, match=r"janus-pro in fp32 does not fit on cpu.* are needed"):
         load(pack, "Janus-Pro-1B", dtype="fp32")
     assert read == ["meta"]

@@ -28,10 +28,10 @@ def sample(pack, backbone, heads=None, **values):
 
 def test_what_a_run_took_is_kept_for_the_plans_of_later_ones(pack, backbone, heads):
     sample(pack, backbone, heads, quality="Faithful")
-    usual = pack.module("ssd_core.engine.usual")
-    (key, (passes, runs)), = usual.OWN.means.items()
+    figures = pack.module("nodes.folders").estimates().passes
+    (key, (passes, runs)), = figures.entries.items()
     assert backbone.module.sha256[:16] in key and passes > 1 and runs == 1
-    kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / usual.FILE
+    kept = Path(pack.stubs.folders.output).with_name("user") / "__ssd" / figures.file
     assert json.loads(kept.read_text()) == {key: [passes, 1]}
 
 

@@ -67,7 +67,7 @@ def worker():
 
 @pytest.fixture
 def settings():
-    return Settings(prompt="a red house", seed=7)
+    return Settings.of(prompt="a red house", seed=7)
 
 
 @pytest.fixture

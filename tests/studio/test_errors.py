@@ -8,7 +8,7 @@ from support.error_lines import templates
 
 from ssd_core import Sampling, SSDError
 from ssd_core.engine.methods import METHODS
-from ssd_core.model.knobs import declared
+from ssd_core.model.knobs import specs
 from ssd_core.output.chinese import catalogue, report_in_chinese, says_something
 from studio.errors import in_language
 from studio.jobs import fault
@@ -57,9 +57,9 @@ def test_a_line_within_a_line_and_a_phrase_among_the_values_are_told_in_chinese_
 
 def test_the_legal_range_of_every_knob_is_told_in_chinese():
     for kind in (Sampling, *METHODS.values()):
-        for name, _, _, described in declared(kind):
-            if described is not None and described.legal:
-                told = in_language(CHINESE, f"{name} 1: {described.legal}")
+        for knob in specs(kind):
+            if knob.allowed_text:
+                told = in_language(CHINESE, f"{knob.name} 1: {knob.allowed_text}")
                 assert not re.search("must|choose", told), told
 
 

@@ -23,13 +23,13 @@ from studio.page import build  # noqa: E402
 from studio.server import saved_by  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
-from studio.tabs.controls import KNOBS  # noqa: E402
+from studio.tabs.controls import NAMES  # noqa: E402
 from studio.tabs.details import details_html  # noqa: E402
 from studio.tabs.filled import WORD_SETTINGS, filled, pinned  # noqa: E402
 from studio.typed import open_text  # noqa: E402
 
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
-HOUSE = Settings(prompt="a red house", seed=7)
+HOUSE = Settings.of(prompt="a red house", seed=7)
 WHOLE = expand("a red house", None, 7)
 
 
@@ -151,12 +151,13 @@ def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
     values = controls.values_of(HOUSE)
     settings = controls.drawn(ENGLISH, False, values)
     made = settings.request(services.library.current.backbone, None).expansions[0]
-    assert texts(shown) == [one.text for one in made.added] and settings.seed != HOUSE.seed
-    assert controls.drawn(ENGLISH, False, values).seed == settings.seed, "nothing was drawn yet"
+    seed = settings.knobs["seed"]
+    assert texts(shown) == [one.text for one in made.added] and seed != HOUSE.knobs["seed"]
+    assert controls.drawn(ENGLISH, False, values).knobs["seed"] == seed, "nothing was drawn yet"
     controls.submitted(ENGLISH, True, settings)
-    assert services.next_seeds.of("me") == settings.seed
+    assert services.next_seeds.of("me") == seed
     controls.submitted(ENGLISH, False, settings)
-    assert services.next_seeds.of("me") != settings.seed
+    assert services.next_seeds.of("me") != seed
     assert services.next_seeds.of("others") != services.next_seeds.of("me")
 
 
@@ -171,7 +172,7 @@ def test_negations_are_told_below_the_prompt(page):
 
 def test_a_restored_picture_shows_and_draws_its_own_words(page, services, parent, ended):
     _, locked, *restored = page["HistoryTab"].restore_selected(parent.id, ENGLISH)
-    values = dict(zip(KNOBS, restored, strict=True))
+    values = dict(zip(NAMES, restored, strict=True))
     assert values.pop("expand") == gr.skip() and locked, "the switch stays as it is"
     for seed, on in ((7, True), (8, True), (7, False)):
         settings = from_dict({**values, "seed": seed, "expand": on})
@@ -191,7 +192,7 @@ def test_additions_that_a_picture_was_drawn_without_are_known_again(backbone):
 def test_redo_keeps_the_words_of_its_picture_unless_another_prompt_is_typed(
         page, services, parent, ended):
     *_, negative, fixed, prompt = page["Redo"].show(parent.id, "a red house", "", ENGLISH)
-    raw = {**to_dict(Settings(seed=9)), "negative": negative, "fixed": fixed, "prompt": prompt}
+    raw = {**to_dict(Settings.of(seed=9)), "negative": negative, "fixed": fixed, "prompt": prompt}
     for typed, words in (("a red house", WHOLE.prompt),
                          ("a red tent", expand("a red tent", None, 9).prompt)):
         settings = from_dict({**raw, "prompt": typed})
@@ -204,7 +205,7 @@ def test_redo_keeps_the_words_of_a_picture_without_recipe(services, ended):
     parent, = ended(runs.draw(library, history, HOUSE, metadata=False)).result.entries
     for typed, words in (("a red house", WHOLE.prompt),
                          ("a red tent", expand("a red tent", None, 9).prompt)):
-        settings = replace(HOUSE, prompt=typed, seed=9)
+        settings = HOUSE.changed(prompt=typed, seed=9)
         drawn = ended(runs.redo(library, history, settings, parent.path, 5)).result
         assert drawn_from(drawn.entries[0]) == Words(words)
 

@@ -190,7 +190,7 @@ def test_settings_come_back_from_any_png_with_a_recipe(tmp_path, recipe, saver):
     path = tmp_path / "x.png"
     saver(path, PICTURE, recipe) if saver is save_png else saver(path, recipe)
     settings, told = restore(path)
-    assert settings == Settings(prompt="a red house", seed=7, method="ssd", k_h=5, cfg=5.0,
+    assert settings == Settings.of(prompt="a red house", seed=7, method="ssd", k_h=5, cfg=5.0,
                                 min_p=0.0, size="32x24", fixed=Words("a red house"))
     assert told["backbone"]["name"] == "mock"
 

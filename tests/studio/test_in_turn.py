@@ -29,12 +29,12 @@ def test_pictures_in_turn_are_those_drawn_at_once(library, history, settings, en
                                                   method):
     settings = replace(settings, method=method, pictures=3)
     job = ended(runs.draw(library, history, settings))
-    drawn, alone = job.result, [replace(settings, seed=seed, pictures=1) for seed in (7, 8, 9)]
+    drawn, alone = job.result, [settings.changed(seed=seed, pictures=1) for seed in (7, 8, 9)]
     assert torch.equal(drawn.tokens, solo(library, settings)) and drawn.seeds == [7, 8, 9]
     for wish, entry in zip(alone, drawn.entries, strict=True):
         restored, own = restore(entry.path)[0], library.current.backbone.preset
-        assert restored == replace(wish, cfg=own.cfg, min_p=own.min_p, size="384x384",
-                                   fixed=Words("a red house"))
+        assert restored == wish.changed(cfg=own.cfg, min_p=own.min_p, size="384x384",
+                                        fixed=Words("a red house"))
         again = ended(runs.draw(library, history, restored)).result
         assert torch.equal(again.tokens[0], recipe_tokens(read_recipe(entry.path)))
     assert drawn.stats["ar_passes"] == 3 * 576 and drawn.stopped_rows is None
@@ -75,13 +75,13 @@ def test_stop_in_the_second_keeps_the_first_and_offers_the_rows_of_the_second(
     left, rows = job.result, job.result.stopped_rows
     assert history.entries() == left.entries and [one.seed for one in left.entries] == [7]
     assert 1 <= rows < 24 and left.tokens.shape == (1, 24, 24)
-    whole = solo(library, replace(settings, seed=8))
+    whole = solo(library, settings.changed(seed=8))
     assert torch.equal(left.tokens[:, :rows], whole[:, :rows])
     assert [m["panel"] for m in job.messages if m["kind"] == "cancelled"] == [1, 2]
     entry = runs.save_partial(history, library, left)
     assert entry.seed == 8 and left.partial == [entry]
-    redone = ended(runs.redo(library, history, replace(settings, seed=8), entry.path, rows)).result
-    assert torch.equal(redone.tokens, solo(library, replace(settings, seed=8), keep=left.tokens,
+    redone = ended(runs.redo(library, history, settings.changed(seed=8), entry.path, rows)).result
+    assert torch.equal(redone.tokens, solo(library, settings.changed(seed=8), keep=left.tokens,
                                            keep_rows=rows))
 
 
@@ -100,7 +100,7 @@ def test_stop_between_two_pictures_draws_no_other(library, history, settings, wo
 
 def test_a_redo_in_turn_keeps_the_top_of_each(library, history, settings, ended, in_turn):
     first = ended(runs.draw(library, history, settings)).result
-    wish = replace(settings, seed=8, pictures=2)
+    wish = settings.changed(seed=8, pictures=2)
     drawn = ended(runs.redo(library, history, wish, first.entries[0].path, 10)).result
     assert all(torch.equal(one[:10], first.tokens[0, :10]) for one in drawn.tokens)
     assert torch.equal(drawn.tokens, solo(library, wish, keep=first.tokens, keep_rows=10))

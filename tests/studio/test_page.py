@@ -1,6 +1,5 @@
 """The page's handlers without a browser: what they tell for what they are given."""
 
-from dataclasses import replace
 from inspect import isasyncgenfunction, signature, unwrap
 from types import SimpleNamespace
 
@@ -22,7 +21,7 @@ from studio.runs import draw, redo  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import STOPS, Settings, from_dict, to_dict  # noqa: E402
 from studio.tabs.backbones import switch  # noqa: E402
-from studio.tabs.controls import KNOBS, METHOD_KNOBS, at_stop  # noqa: E402
+from studio.tabs.controls import METHOD_KNOBS, NAMES, at_stop  # noqa: E402
 from studio.tabs.examples import CHINESE_EXAMPLES, EXAMPLES  # noqa: E402
 from studio.tabs.guard import guarded  # noqa: E402
 from studio.words import TABLE, say  # noqa: E402
@@ -67,7 +66,7 @@ def history_tab(demo):
 
 def values(**changed):
     raw = {**to_dict(Settings(prompt="a red house")), **changed}
-    return [raw[name] for name in KNOBS]
+    return [raw[name] for name in NAMES]
 
 
 def saved(services, number=1):
@@ -110,7 +109,7 @@ def test_the_speed_stands_where_its_knobs_are_and_reads_no_others(controls, stop
     knobs = dict(zip(METHOD_KNOBS, controls.at_speed(stop), strict=True))
     assert {name for name, value in knobs.items() if value != SKIP} == set(STOPS[stop].knobs)
     chosen = {name: value for name, value in knobs.items() if value != SKIP}
-    settings = from_dict({**to_dict(Settings(k_h=3)), **chosen})
+    settings = from_dict({**to_dict(Settings.of(k_h=3)), **chosen})
     assert at_stop(settings, (stop + 1) % len(STOPS)) == stop
     assert at_stop(settings, stop) == SKIP, "whoever chooses would lose the choice"
 
@@ -128,7 +127,7 @@ def test_rounding_is_mentioned_where_it_may_change_the_picture(
     backbone = services.library.current.backbone
     monkeypatch.setattr(type(backbone), "dtype", property(lambda self: dtype))
     monkeypatch.setattr(backbone, "batch_invariant", invariant)
-    faithful = replace(Settings(), **STOPS[1].knobs)
+    faithful = Settings.of(**STOPS[1].knobs)
     assert ("Rounding in bf16" in controls.about_speed(faithful, "en")) is told
 
 
@@ -151,7 +150,7 @@ def test_what_only_the_backbone_refuses_is_remembered_all_the_same(controls):
     (to_dict(Settings(prompt="a red house")), "a red house")])
 def test_a_chinese_page_begins_with_its_last_settings_else_with_a_chinese_example(
         controls, raw, prompt):
-    shown = dict(zip(KNOBS, controls.last_settings(raw, CHINESE), strict=True))
+    shown = dict(zip(NAMES, controls.last_settings(raw, CHINESE), strict=True))
     assert shown["prompt"] == prompt
     assert (shown["k_h"] == SKIP) is (prompt in CHINESE_EXAMPLES)
 
@@ -178,8 +177,8 @@ def test_lock_and_png_switch_are_remembered_by_themselves(raw, wanted):
 def test_every_parameter_of_an_endpoint_has_a_name(demo):
     told = {name: [one["parameter_name"] for one in info["parameters"]]
             for name, info in names(demo).items()}
-    assert told["/plan"] == ["speed", *KNOBS]
-    assert told["/draw"] == ["locked", "metadata", *KNOBS]
+    assert told["/plan"] == ["speed", *NAMES]
+    assert told["/draw"] == ["locked", "metadata", *NAMES]
     assert not [name for parts in told.values() for name in parts if name.startswith("param_")]
 
 
@@ -199,7 +198,7 @@ def test_others_can_neither_switch_download_nor_delete(services, demo):
 def test_another_backbone_is_told_whatever_the_knobs_hold(services, controls):
     now = switch(services.library, "bare", "auto")
     assert (now.name, now.heads, now.problem) == ("bare", False, None)
-    told = dict(zip(KNOBS, controls.adopted(now.preset, now.sizes), strict=True))
+    told = dict(zip(NAMES, controls.adopted(now.preset, now.sizes), strict=True))
     kept = {name for name, value in told.items() if value == SKIP}
     assert {"prompt", "seed", "method"} <= kept
     assert (told["rounds"], told["cfg"], told["size"]["value"]) == (now.preset.rounds, -1, "")
@@ -278,7 +277,7 @@ def test_the_history_is_searched_and_favourites_are_kept(services, history_tab, 
         return ids, [caption for _, caption in gallery["value"]]
 
     assert listed("RED house faithful") == ([entry.id], ["a red house · Faithful"])
-    assert listed(str(settings.seed))[0] == [entry.id] and listed("a zebra")[0] == []
+    assert listed(str(settings.knobs["seed"]))[0] == [entry.id] and listed("a zebra")[0] == []
     assert "No picture matches" in history_tab.show(24, "a zebra", False, ENGLISH)[0]
     *_, button = history_tab.mark(other.id, ENGLISH)
     assert button["value"] == "Remove from favourites"
@@ -323,7 +322,7 @@ def test_restoring_locks_the_seed_and_tells_of_rows_from_elsewhere(
     again = ended(redo(library, history, settings, first.path, 2)).result.entries[0]
     assert read_recipe(again.path)["keep_rows"] == 2
     told, lock, *knobs = history_tab.restore_selected(first.id, ENGLISH)
-    assert lock is True and knobs[KNOBS.index("seed")] == "7" and "came from" not in told
+    assert lock is True and knobs[NAMES.index("seed")] == "7" and "came from" not in told
     told, lock, *_ = history_tab.restore_selected(again.id, ENGLISH)
     assert lock is True and "first 2 rows came from another picture" in told
     told, lock, *_ = history_tab.restore_selected(None, ENGLISH)

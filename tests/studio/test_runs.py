@@ -55,9 +55,9 @@ def test_a_drawn_picture_is_saved_told_and_what_the_engine_draws(library, histor
     assert kinds(job)[0] == "started" and kinds(job)[-1] == "finished" and job.progress == 1
     assert history.entries() == drawn.entries and drawn.stopped_rows is None
     own = library.current.backbone.preset
-    assert restore(drawn.entries[0].path)[0] == replace(settings, cfg=own.cfg, min_p=own.min_p,
-                                                        size="384x384",
-                                                        fixed=Words(settings.prompt))
+    assert restore(drawn.entries[0].path)[0] == settings.changed(cfg=own.cfg, min_p=own.min_p,
+                                                              size="384x384",
+                                                              fixed=Words(settings.prompt))
     assert drawn.label.startswith(method) and drawn.stats["ar_passes"] == 576
 
 
@@ -78,7 +78,7 @@ def test_metadata_can_be_left_out(library, history, settings, ended):
     ({"size": "7x7"}, "size 7x7"), ({"negative": "sun", "cfg": 1.0}, "negative")])
 def test_what_is_wrong_is_told_and_the_next_run_goes_well(library, history, settings, worker,
                                                          ended, change, line):
-    job = worker.submit("wrong", runs.draw(library, history, replace(settings, **change)))
+    job = worker.submit("wrong", runs.draw(library, history, settings.changed(**change)))
     assert job.wait(30) and job.state == "failed" and line in job.error
     assert ended(runs.draw(library, history, settings)).result.entries
 
@@ -189,9 +189,9 @@ def test_stop_keeps_the_rows_that_were_final_and_redo_goes_on(library, history, 
     assert 1 <= left.stopped_rows < 24 and history.entries() == []
     assert torch.equal(left.tokens[:, : left.stopped_rows], whole[:, : left.stopped_rows])
     assert not left.tokens[:, left.stopped_rows :].any()
-    drawn = ended(runs.draw(library, history, replace(settings, seed=9), left.tokens,
+    drawn = ended(runs.draw(library, history, settings.changed(seed=9), left.tokens,
                             left.stopped_rows)).result
-    assert torch.equal(drawn.tokens, solo(library, replace(settings, seed=9), keep=left.tokens,
+    assert torch.equal(drawn.tokens, solo(library, settings.changed(seed=9), keep=left.tokens,
                                           keep_rows=left.stopped_rows))
     assert read_recipe(drawn.entries[0].path)["keep_rows"] == left.stopped_rows
 
@@ -246,7 +246,7 @@ def test_a_run_stopped_before_its_first_row_leaves_nothing_to_save(library, hist
 
 def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended):
     first = ended(runs.draw(library, history, settings)).result
-    job = ended(runs.redo(library, history, replace(settings, seed=8), first.entries[0].path, 10))
+    job = ended(runs.redo(library, history, settings.changed(seed=8), first.entries[0].path, 10))
     drawn = job.result
     assert drawn.how == "tokens from its recipe"
     assert torch.equal(drawn.tokens[:, :10], first.tokens[:, :10])
@@ -257,8 +257,8 @@ def test_redo_keeps_the_top_of_a_saved_picture(library, history, settings, ended
 def test_a_redo_with_nothing_changed_says_that_its_rows_are_the_same(library, history, settings,
                                                                       ended):
     first = ended(runs.draw(library, history, settings)).result
-    for seed, same in ((settings.seed, True), (settings.seed + 1, False)):
-        wish = replace(settings, seed=seed)
+    for seed, same in ((settings.knobs["seed"], True), (settings.knobs["seed"] + 1, False)):
+        wish = settings.changed(seed=seed)
         again = ended(runs.redo(library, history, wish, first.entries[0].path, 10)).result
         assert again.unchanged is same
 
@@ -324,7 +324,7 @@ def test_a_race_tells_two_panels_and_measures(library, history, settings, ended)
 
 
 def test_a_race_without_ar_measures_no_identity(library, history, settings, ended):
-    fast = replace(settings, method="ssd", rounds=0, pictures=3)
+    fast = settings.changed(method="ssd", rounds=0, pictures=3)
     raced = ended(runs.race(library, history, settings, [fast, "rows"])).result
     assert raced.identical == [None, None] and raced.equal < 1 and raced.judged == [0, 1]
     assert raced.labels == ["ssd r=0", "rows r=2"] and raced.verdicts == ["approximate"] * 2
@@ -335,7 +335,7 @@ def test_a_race_without_ar_measures_no_identity(library, history, settings, ende
 @pytest.mark.parametrize(("methods", "judged"), [
     (["ar", "ssd"], 1), (["ssd", "ar"], 0), (["ar", "ar"], 1)])
 def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, methods, judged):
-    raced = ended(runs.race(library, history, replace(settings, rounds=0), methods)).result
+    raced = ended(runs.race(library, history, settings.changed(rounds=0), methods)).result
     assert raced.judged == [judged] and raced.identical[1 - judged] == 1
     assert raced.identical[judged] == raced.equal
     assert raced.verdicts[judged] == ("identical" if methods[judged] == "ar" else "approximate")
@@ -343,7 +343,7 @@ def test_the_side_that_is_not_ar_is_judged(library, history, settings, ended, me
 
 def test_six_race_at_once_and_all_but_ar_are_judged(library, history, settings, ended):
     methods = ["rows", "ar", "ssd", "exact", "rows", "ssd"]
-    job = ended(runs.race(library, history, replace(settings, rounds=0), methods))
+    job = ended(runs.race(library, history, settings.changed(rounds=0), methods))
     raced = job.result
     assert {message["panel"] for message in job.messages} == set(range(6))
     assert raced.judged == [0, 2, 3, 4, 5] and raced.identical[1] == raced.identical[3] == 1
@@ -396,7 +396,7 @@ def test_finished_seeds_equal_their_solo_runs(library, parked_seeds, settings, e
     assert list(jobs) == [7, 8, 9] and {job.state for job in jobs.values()} == {"paused"}
     works = parked_seeds.finish([jobs[8].id, jobs[9].id], "me")
     for seed, job in zip((8, 9), map(ended, works), strict=True):
-        assert torch.equal(job.result.tokens, solo(library, replace(settings, seed=seed)))
+        assert torch.equal(job.result.tokens, solo(library, settings.changed(seed=seed)))
         assert job.result.entries[0].seed == seed
 
 
@@ -443,7 +443,7 @@ def test_dropped_seeds_give_their_memory_back(parked_seeds, settings, ended):
 def test_a_new_start_frees_what_its_owner_had(parked_seeds, settings, ended):
     old = parked(parked_seeds, ended, settings, 2)
     others = parked(parked_seeds, ended, settings, 1, "you")
-    new = parked(parked_seeds, ended, replace(settings, seed=99), 2)
+    new = parked(parked_seeds, ended, settings.changed(seed=99), 2)
     assert {job.state for job in old.values()} == {"cancelled"}
     assert set(parked_seeds._parked) == {job.id for job in (*others.values(), *new.values())}
     with pytest.raises(SSDError, match="has expired"):
@@ -540,10 +540,11 @@ def test_a_senseless_number_of_seeds_is_refused(parked_seeds, settings, count):
 
 def test_settings_that_cannot_run_start_no_seeds(parked_seeds):
     with pytest.raises(SSDError, match="k_v 9"):
-        parked_seeds.start(Settings(prompt="a", method="ssd", k_v=9))
+        parked_seeds.start(Settings.of(prompt="a", method="ssd", k_v=9))
 
 
 def test_the_bundled_backbone_draws_without_any_folder(history, tmp_path, ended):
     library = Library(tmp_path / "no-models", device="cpu")
-    drawn = ended(runs.draw(library, history, Settings("a lighthouse by the sea", seed=3))).result
+    wish = Settings.of(prompt="a lighthouse by the sea", seed=3)
+    drawn = ended(runs.draw(library, history, wish)).result
     assert drawn.stats["passes"] <= 150 and drawn.entries[0].width == 384

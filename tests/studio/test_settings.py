@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import pairwise
 
 import pytest
@@ -18,6 +18,7 @@ from ssd_core.output.knobs import all_knobs, sampling_knobs
 from ssd_core.output.words import Words
 from studio.settings import (
     KNOBS,
+    NAMES,
     STOPS,
     Settings,
     from_dict,
@@ -30,7 +31,7 @@ from studio.words import TABLE, labels, translations
 
 SEEDS = st.integers(0, 2**64 - 1)
 LEGAL = st.builds(
-    Settings, prompt=st.text(st.characters(codec="ascii", categories=["L"]), max_size=20),
+    Settings.of, prompt=st.text(st.characters(codec="ascii", categories=["L"]), max_size=20),
     seed=SEEDS, pictures=st.integers(1, 64), method=st.sampled_from(list(METHODS)),
     k_h=st.integers(1, 9), k_v=st.integers(1, 5), rounds=st.integers(1, 9),
     incremental=st.integers(0, 5), acceptance=st.sampled_from(["residual", "coupled"]),
@@ -59,8 +60,8 @@ def test_settings_survive_json(settings):
 
 
 def test_a_seed_beyond_what_browsers_count_stays_exact():
-    raw = to_dict(Settings(seed=2**64 - 1))
-    assert raw["seed"] == str(2**64 - 1) and from_dict(raw).seed == 2**64 - 1
+    raw = to_dict(Settings.of(seed=2**64 - 1))
+    assert raw["seed"] == str(2**64 - 1) and from_dict(raw).knobs["seed"] == 2**64 - 1
 
 
 def test_missing_values_have_their_defaults_and_strangers_are_ignored():
@@ -85,14 +86,14 @@ def test_a_value_that_is_wrong_is_named_in_one_line(name, value):
 def test_minus_one_leaves_a_number_to_its_method_or_backbone():
     raw = {"k_h": -1, "rounds": -1, "window": -1, "cfg": -1}
     settings = from_dict({"method": "rows", **raw})
-    assert [getattr(settings, name) for name in raw] == [None] * 4
+    assert [settings.knobs[name] for name in raw] == [None] * 4
     assert raw.items() <= to_dict(settings).items()
     assert settings.asked_method().resolve(Preset(rounds=4)).rounds == 4
     assert settings.sampling().cfg is None
 
 
 def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
-    assert set(KNOBS) <= {f.name for f in fields(Settings)}
+    assert set(KNOBS) <= set(NAMES)
     assert labels()["window"] == ("Window: cells checked in a pass (-1: fastest here)",
                                   "窗口：每次前向检查的单元格数（-1：本机最快）")
     assert set(KNOBS) <= set(labels()) and not set(KNOBS) & set(TABLE)
@@ -100,7 +101,7 @@ def test_every_knob_is_a_setting_and_has_its_label_in_both_languages():
 
 def test_no_choice_of_a_knob_is_translated_as_if_it_were_a_key():
     knobs = [*all_knobs().values(), *sampling_knobs()]
-    shown = {choice for one in knobs for choice in one.knob.choices or ()}
+    shown = {choice for one in knobs for choice in one.choices}
     assert "heads" in shown
     t = translations()
     for table in t.translations_dict.values():
@@ -117,15 +118,15 @@ def test_fused_commit_without_rounds_is_refused():
 
 
 def test_a_method_takes_the_knobs_it_has(loaded):
-    wish = Settings(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
+    wish = Settings.of(method="ssd", k_h=3, k_v=2, rounds=4, incremental=1, acceptance="coupled")
     assert requested(wish, loaded).method == methods.SSD(
         3, 2, 4, 1, "coupled").resolve(Preset())
-    exact = requested(replace(wish, method="exact", window=9), loaded).method
+    exact = requested(wish.changed(method="exact", window=9), loaded).method
     assert exact == methods.Exact(9)
 
 
 def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded):
-    wish = Settings(method="ssd", rounds=3, acceptance="coupled", fused_commit=True)
+    wish = Settings.of(method="ssd", rounds=3, acceptance="coupled", fused_commit=True)
     requests = [wish.request(loaded.backbone, heads) for heads in (loaded.heads, None)]
     with_heads, without = (request.method for request in requests)
     assert requests[0].note is None and "no draft heads" in requests[1].note
@@ -136,7 +137,7 @@ def test_without_heads_ssd_is_the_same_schedule_by_rows(loaded):
 
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 def test_no_stop_needs_heads(loaded, stop):
-    wish = replace(Settings(), **stop.knobs)
+    wish = Settings.of(**stop.knobs)
     with_heads, without = (wish.request(loaded.backbone, h) for h in (loaded.heads, None))
     assert without.method == with_heads.method and without.note is None
 
@@ -149,12 +150,13 @@ def test_methods_that_need_heads_say_so_before_anything_runs(loaded, method):
 
 def test_knobs_beyond_the_heads_reach_are_refused_in_the_plan(loaded):
     with pytest.raises(SSDError, match="k_v 9"):
-        requested(Settings(method="ssd", k_v=9), loaded)
+        requested(Settings.of(method="ssd", k_v=9), loaded)
 
 
 def test_a_backbones_own_schedule():
-    own = with_preset(Settings(prompt="a", cfg=3.0), Preset(4, 2, 5, 4, 4.0))
-    assert (own.k_h, own.k_v, own.rounds, own.incremental, own.cfg) == (4, 2, 5, 4, None)
+    own = with_preset(Settings.of(prompt="a", cfg=3.0), Preset(4, 2, 5, 4, 4.0))
+    assert [own.knobs[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")] == [
+        4, 2, 5, 4, None]
     assert own.prompt == "a"
 
 
@@ -162,15 +164,15 @@ def test_a_backbones_own_schedule():
 
 
 def test_every_stop_is_found_again_from_its_own_knobs():
-    at = [replace(Settings(prompt="a", seed=3), **stop.knobs) for stop in STOPS]
+    at = [Settings.of(prompt="a", seed=3).changed(**stop.knobs) for stop in STOPS]
     assert [stop_of(settings) for settings in at] == list(range(len(at)))
     assert stop_of(Settings()) == 1
-    assert stop_of(Settings(method="ssd", rounds=4)) is None
-    assert stop_of(replace(at[1], window=5)) is None
+    assert stop_of(Settings.of(method="ssd", rounds=4)) is None
+    assert stop_of(at[1].changed(window=5)) is None
 
 
 def test_every_stop_differs_visibly_in_passes(loaded):
-    requests = [requested(replace(Settings(), **stop.knobs), loaded) for stop in STOPS]
+    requests = [requested(Settings.of(**stop.knobs), loaded) for stop in STOPS]
     assert [request.method.verdict for request in requests] == [
         "identical", "identical", "approximate", "approximate"]
     plans = [request.plan for request in requests]
@@ -196,7 +198,7 @@ RECIPE = {"prompt": "a sun", "negative": None, "method": "ssd", "seed": 3, "cfg"
 
 def test_a_recipe_gives_its_settings_back():
     settings = from_recipe(RECIPE)
-    assert settings == Settings(
+    assert settings == Settings.of(
         prompt="a sun", seed=3, method="ssd", k_h=4, k_v=2, rounds=1, acceptance="coupled",
         fused_commit=True, cfg=2.0, size="384x384", fixed=Words("a sun"))
 
@@ -212,4 +214,4 @@ def test_a_hostile_recipe_is_refused(change):
 def test_a_recipe_cannot_set_what_is_no_knob_of_its_method():
     knobs = {**RECIPE["knobs"], "pictures": 64, "draft": "copy"}
     settings = from_recipe({**RECIPE, "knobs": knobs})
-    assert settings.pictures == 1 and settings.draft == "distribution"
+    assert settings.pictures == 1 and settings.knobs["draft"] == "distribution"

@@ -19,9 +19,9 @@ from PIL import Image  # noqa: E402
 
 from ssd_core import SSDError  # noqa: E402
 from ssd_core.backbones.base import Backbone  # noqa: E402
+from ssd_core.backbones.estimates import Pace  # noqa: E402
 from ssd_core.backbones.llamagen import ClassLlamaGen, TextLlamaGen  # noqa: E402
 from ssd_core.engine.methods import METHODS  # noqa: E402
-from ssd_core.engine.pace import Pace  # noqa: E402
 from studio import drawn as drawn_module  # noqa: E402
 from studio import runs  # noqa: E402
 from studio import seeds as seeds_module  # noqa: E402
@@ -33,7 +33,7 @@ from studio.services import Services  # noqa: E402
 from studio.settings import STOPS, Settings, stop_of  # noqa: E402
 from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
-from studio.tabs.controls import KNOBS, Controls  # noqa: E402
+from studio.tabs.controls import NAMES, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
 from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
@@ -87,7 +87,7 @@ def told(handler, *args, meanwhile=lambda number, told: None):
 
 
 def values(page, **changes):
-    return page.controls.values_of(Settings(**{"prompt": "a red house", "seed": 7, **changes}))
+    return page.controls.values_of(Settings.of(**{"prompt": "a red house", "seed": 7, **changes}))
 
 
 def draw(page, **options):
@@ -352,7 +352,7 @@ def test_variations_of_a_saved_picture_have_its_settings(page):
     shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page, rounds=3))
     assert list(shown[page.seeds.job_ids]) == ["5", "6", "7", "8"]
     own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
-    assert own == ["a red house", values(page)[KNOBS.index("rounds")], "5"]
+    assert own == ["a red house", values(page)[NAMES.index("rounds")], "5"]
 
 
 def test_variations_of_a_redone_picture_keep_what_it_kept(page):
@@ -360,7 +360,7 @@ def test_variations_of_a_redone_picture_keep_what_it_kept(page):
     draw(page)
     first = services.history.entries(1)[0]
     redo = services.worker.submit("redo", runs.redo(
-        services.library, services.history, Settings(prompt="a tent", seed=3), first.path, 12))
+        services.library, services.history, Settings.of(prompt="a tent", seed=3), first.path, 12))
     assert redo.wait(30) and redo.state == "done", redo.error
     wish = json.dumps({"value": {"id": redo.result.entries[0].id, "seed": "3"}, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 2, "third", {}, *values(page))
@@ -389,7 +389,7 @@ def test_styles_are_offered_where_any_words_may_stand_in_a_prompt(any_words):
 def race(page, *methods, language="en", **changes):
     job = page.services.worker.submit("race", runs.race(
         page.services.library, page.services.history,
-        Settings(prompt="a red house", seed=7, **changes), methods))
+        Settings.of(prompt="a red house", seed=7, **changes), methods))
     assert job.wait(30) and job.state == "done", job.error
     return job.result, verdict(job.result, language)
 
@@ -442,7 +442,7 @@ def test_every_list_of_methods_says_what_they_promise(page):
 
 
 def test_speeds_race_under_their_names(page):
-    own = Settings(prompt="a red house", method="ssd", rounds=1)
+    own = Settings.of(prompt="a red house", method="ssd", rounds=1)
     for stop in STOPS[1:]:
         assert stop_of(racing(own, stop.name)) == STOPS.index(stop)
     assert racing(own, AS_CHOSEN) == own and racing(own, "rows").method == "rows"

@@ -25,7 +25,7 @@ from studio.words import say  # noqa: E402
 pytestmark = pytest.mark.slow
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
-HOUSE = Settings(prompt="a red house", seed=7, method="rows")
+HOUSE = Settings.of(prompt="a red house", seed=7, method="rows")
 TYPED_WINS = escape(say("en", "typed_wins"))
 SKIP = gr.skip()
 
@@ -70,7 +70,7 @@ def test_redo_shows_the_words_of_its_picture_if_nothing_was_typed_since(tabs, ho
 
 async def varied(tabs, picture, prompt):
     wish = json.dumps({"value": {"id": picture.id, "seed": "7"}, "wish": 1})
-    values = tabs["Controls"].values_of(replace(HOUSE, prompt=prompt, rounds=3))
+    values = tabs["Controls"].values_of(HOUSE.changed(prompt=prompt, rounds=3))
     merged = {}
     async for one in tabs["Seeds"].vary(REQUEST, wish, 2, "third", {}, *values):
         merged |= one
@@ -87,7 +87,7 @@ def test_variations_draw_a_prompt_that_was_typed_since_with_the_settings_of_the_
     assert (TYPED_WINS in shown[seeds.status]) is (wins == "a sun")
     runs = [one.run.request for one in parked_seeds._parked.values()]
     assert [one.prompt for one in runs] == [wins] * 2
-    assert {one.recorded.rounds for one in runs} == {HOUSE.rounds or 1}
+    assert {one.recorded.rounds for one in runs} == {HOUSE.knobs["rounds"] or 1}
     assert sorted(one.sampling.seed for one in runs) == [6, 7]
 
 

@@ -29,7 +29,7 @@ def register(package: str) -> None:
 
     @dataclass(frozen=True)
     class Toy(methods.AR):
-        stir: int | None = knob(None, HELP, low=2, high=9, own="the toy's own")
+        stir: int | None = knob(None, HELP, low=2, high=9, none_means="the toy's own")
         name: ClassVar[str] = "toy"
 
     Toy.__annotations__ = {"stir": "int | None"}

@@ -25,7 +25,8 @@ class GSD(Resampling):
     """Verifies a draft together with tokens like it."""
 
     group: int = knob(7, "How many tokens on either side of a draft, in order of probability, may "
-                         "belong to its group; 0 makes it sjd.", low=0, high=1000, shown="basic")
+                         "belong to its group; 0 makes it sjd.", low=0, high=1000,
+                      visibility="basic")
     probability_distance: float = knob(
         0.15, "Largest difference in probability within a group.", low=0, high=1, step=0.01)
     code_distance: float = knob(

@@ -29,7 +29,7 @@ WIDEST, LARGEST = 8, 256
 def width(default: int, source: str) -> Any:
     """A knob for the number of candidates from one source of drafts."""
     return knob(default, f"Candidates per cell drafted {source}.", low=0, high=WIDEST,
-                shown="basic")
+                visibility="basic")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Hawk(Method):
     horizontal_width: int = width(1, "along the row")
     vertical_width: int = width(1, "from each cell above")
     vertical_depth: int = knob(1, "How many cells above it draft a cell (VSD).", low=1,
-                               high=LONGEST_SIDE, shown="basic")
+                               high=LONGEST_SIDE, visibility="basic")
     candidates: int = knob(16, "Most candidates verified in one forward pass.", low=1, high=LARGEST)
     name: ClassVar[str] = "hawk"
     uses_heads: ClassVar[bool] = True

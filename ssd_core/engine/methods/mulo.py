@@ -34,9 +34,9 @@ class MuLo(Method):
 
     tau: float = knob(1e-3, "Least probability, pooled over similar codes, with which a draft "
                             "stands; higher is closer to AR and slower.", low=0, high=1, step=1e-4,
-                      shown="basic")
+                      visibility="basic")
     radius: int = knob(1, "Cells around a rejected one, in every direction, that are sampled again "
-                          "with it.", low=0, high=64, shown="basic")
+                          "with it.", low=0, high=64, visibility="basic")
     similar: int = codes_pooled(100)
     delta: float = variation_bound(0.4)
     name: ClassVar[str] = "mulo"

@@ -27,9 +27,11 @@ class Rolling(Windowed):
 
     budget: int | None = knob(
         None, "Most forward passes for a whole picture: a smaller budget is faster and repairs "
-              "less.", low=2, shown="basic", own="AR's passes divided by the knob fewer")
+              "less.", low=2, visibility="basic",
+        none_means="AR's passes divided by the knob fewer")
     fewer: float = knob(8.0, "A picture takes at most AR's number of passes divided by this. Not "
-                             "used if a budget is set.", low=1, high=1000, step=0.5, shown="basic")
+                             "used if a budget is set.", low=1, high=1000, step=0.5,
+                        visibility="basic")
     drafter: str = drafted_by()
     name: ClassVar[str] = "rolling"
     uses_heads: ClassVar[bool] = True

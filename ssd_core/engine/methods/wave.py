@@ -44,10 +44,11 @@ class Wave(Paced):
 
     delay: int = knob(
         9, "Cells that each row stays behind the row above; a whole row or more is AR's order.",
-        low=1, high=LONGEST_SIDE, shown="basic")
+        low=1, high=LONGEST_SIDE, visibility="basic")
     cells: int | None = knob(
         None, "Cells of each row in flight that a pass chooses.", low=1, high=LONGEST_SIDE,
-        shown="basic", own=f"the cheapest number on this device; {OPEN} if verification is none")
+        visibility="basic",
+        none_means=f"the cheapest number on this device; {OPEN} if verification is none")
     verification: str = knob(
         "coupled", "When a cell beyond a row's next one is final. coupled: once it is chosen again "
                    "with the seed's own noise. residual: by the rule of p/q. none: at once.",

@@ -39,8 +39,9 @@ def cheapest_window(grid: Grid, device: str) -> int:
 class Windowed(Paced):
     """A method that verifies a window of cells in every pass, with at most one pass per cell."""
 
-    window: int | None = knob(None, "Cells checked in each forward pass.", low=1, shown="basic",
-                              own="the cheapest number on this device")
+    window: int | None = knob(None, "Cells checked in each forward pass.", low=1,
+                              visibility="basic",
+                              none_means="the cheapest number on this device")
     paced: ClassVar[str] = "window"
 
     def plan(self, grid: Grid, first_row: int = 0) -> Plan:

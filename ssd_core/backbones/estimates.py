@@ -1,0 +1,171 @@
+"""What runs took on this machine: passes by kind of run, and the time of a pass.
+
+`Estimates` holds both for the backbones of a program. A host names the folder where they are
+stored; without one they stay in memory. Only hashes, counts and times are stored.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ..errors import SSDError
+from ..files import atomic_write
+
+MOST_KEYS = 64  # entries in a file
+MEMORY = 32  # largest weight of a mean, in runs
+CONTRADICTED = 1.5
+
+Entry = TypeVar("Entry")
+
+
+class StoredFigures(Generic[Entry]):
+    """Figures by key, and their file; when full, the least recently updated key goes.
+
+    folder: where they are loaded from, now, and saved to; None: they are not. An unreadable file
+    counts as empty.
+    """
+
+    file: ClassVar[str]
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.path = None if folder is None else Path(folder) / self.file
+        if self.path is not None:
+            with suppress(OSError, ValueError, TypeError, AttributeError, OverflowError):
+                raw = json.loads(self.path.read_text(encoding="utf-8"))
+                self.entries = {key: self.parsed(entry)
+                                for key, entry in list(raw.items())[-MOST_KEYS:]}
+
+    def parsed(self, raw: Any) -> Entry:
+        """The entry that `to_json` returned; raises ValueError for impossible values."""
+        raise NotImplementedError
+
+    def to_json(self, entry: Entry) -> Any:
+        """The entry as values that JSON can store."""
+        return entry
+
+    def put(self, key: str, entry: Entry) -> None:
+        self.entries.pop(key, None)
+        self.entries[key] = entry
+        while len(self.entries) > MOST_KEYS:
+            self.entries.pop(next(iter(self.entries)))
+        self.save()
+
+    def forget(self, key: str) -> None:
+        del self.entries[key]
+        self.save()
+
+    def save(self) -> None:
+        """Write the file; a failure to write is ignored."""
+        if self.path is not None:
+            raw = {key: self.to_json(entry) for key, entry in self.entries.items()}
+            with suppress(SSDError, OSError), atomic_write(self.path) as temporary:
+                temporary.write_text(json.dumps(raw), encoding="utf-8")
+
+
+class PassCounts(StoredFigures[tuple[float, int]]):
+    """Mean passes and number of runs, by the keys of engine/usual.py."""
+
+    file = "usual_passes.json"
+
+    def parsed(self, raw: Any) -> tuple[float, int]:
+        mean, runs = raw
+        if not (0 < mean < 1e6 and runs > 0):
+            raise ValueError(raw)
+        return float(mean), int(runs)
+
+    def add(self, key: str, passes: float) -> None:
+        """Include a run in the mean."""
+        mean, runs = self.entries.get(key, (passes, 0))
+        runs = min(runs + 1, MEMORY)
+        self.put(key, (mean + (passes - mean) / runs, runs))
+
+
+@dataclass
+class Pace:
+    """ms: milliseconds of a pass, by number of threads and by cells."""
+
+    ms: dict[int, dict[int, float]] = field(default_factory=dict)
+
+    def of(self, cells: int, threads: int) -> float | None:
+        """Milliseconds of a pass over `cells` cells; None if too little is known.
+
+        Interpolates linearly between known widths, and extrapolates beyond the widest. Between the
+        known numbers of threads the time is linear in 1 / threads.
+        """
+        if threads in self.ms:
+            return on_line(self.ms[threads], cells)
+        fewest, most = min(self.ms, default=1), max(self.ms, default=1)
+        if not fewest < threads < most:
+            return None
+        slow, fast = self.of(cells, fewest), self.of(cells, most)
+        share = (1 / fewest - 1 / threads) / (1 / fewest - 1 / most)
+        return None if slow is None or fast is None else slow + share * (fast - slow)
+
+    def best(self, cells: int, most: int) -> tuple[float, int] | None:
+        """The faster of one and `most` threads, as (milliseconds, number of threads)."""
+        options = [(ms, count) for count in {1, most} if (ms := self.of(cells, count)) is not None]
+        return min(options, default=None)
+
+    @property
+    def widest(self) -> int:
+        """The cells of the widest pass with a known time."""
+        return max((cells for each in self.ms.values() for cells in each), default=0)
+
+
+def on_line(known: dict[int, float], cells: int) -> float | None:
+    """The value at `cells` on the line through the nearest known points."""
+    widths = sorted(known)
+    if cells in known or len(widths) < 2 or cells < widths[0]:
+        return known.get(cells)
+    right = min(max(bisect(widths, cells), 1), len(widths) - 1)
+    a, b = widths[right - 1], widths[right]
+    return known[a] + max(0.0, known[b] - known[a]) * (cells - a) / (b - a)
+
+
+class Paces(StoredFigures[Pace]):
+    """The paces of backbones that were measured or ran, by the keys of engine/pace.py."""
+
+    file = "pace.json"
+
+    def parsed(self, raw: Any) -> Pace:
+        return Pace({int(count): {int(cells): positive(value) for cells, value in each.items()}
+                     for count, each in raw.items()})
+
+    def to_json(self, entry: Pace) -> Any:
+        return entry.ms
+
+    def note(self, key: str, threads: int, cells: int, ms: float) -> None:
+        """Add the time of a run's passes if it is unknown; delete figures that contradict it."""
+        pace = self.entries.get(key, Pace())
+        expected = pace.of(cells, threads)
+        if expected is None:
+            pace.ms.setdefault(threads, {})[cells] = ms
+            self.put(key, pace)
+        elif not expected / CONTRADICTED <= ms <= expected * CONTRADICTED:
+            self.forget(key)
+
+
+def positive(value: Any) -> float:
+    """Convert to milliseconds; raises ValueError for impossible values."""
+    if not 0 < (ms := float(value)) < 1e7:
+        raise ValueError(value)
+    return ms
+
+
+@dataclass(eq=False)
+class Estimates:
+    """The figures of a program, for the choices and plans of its later runs."""
+
+    passes: PassCounts = field(default_factory=PassCounts)
+    paces: Paces = field(default_factory=Paces)
+
+    @classmethod
+    def stored_in(cls, folder: str | Path | None) -> Estimates:
+        """Figures that are loaded from this folder and saved there; None: in memory only."""
+        return cls(PassCounts(folder), Paces(folder))
