@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import atomic_write
+from ssd_core.files import write_text
 
 from .reading import require_regular
 
@@ -27,16 +27,15 @@ class Favourites:
     def ids(self) -> frozenset[str]:
         try:
             require_regular(self._path)
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            ids = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError, SSDError):
             return frozenset()
-        return frozenset(one for one in kept if isinstance(one, str)) if isinstance(
-            kept, list) else frozenset()
+        return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(
+            ids, list) else frozenset()
 
     def turn(self, id_: str) -> bool:
         """Mark a picture, or unmark it if it is marked; whether it is marked now."""
         with self._lock:
             ids = self.ids ^ {id_}
-            with atomic_write(self._path) as temporary:
-                temporary.write_text(json.dumps(sorted(ids), indent=1) + "\n", encoding="utf-8")
+            write_text(self._path, json.dumps(sorted(ids), indent=1) + "\n")
         return id_ in ids
