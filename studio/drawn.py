@@ -116,4 +116,4 @@ def drawn_by(runs: Sequence[LiveRun], saved: Saved) -> Drawn:
 
 def words_of(request: Request) -> list[str]:
     """The prompt that each picture is drawn from; "" where it is the one that was typed."""
-    return ["" if one.prompt == request.prompt else one.prompt for one in request.words]
+    return ["" if words.prompt == request.prompt else words.prompt for words in request.words]

@@ -27,11 +27,11 @@ class Favourites:
     def ids(self) -> frozenset[str]:
         try:
             require_regular(self._path)
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            ids = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError, SSDError):
             return frozenset()
-        return frozenset(one for one in kept if isinstance(one, str)) if isinstance(
-            kept, list) else frozenset()
+        return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(
+            ids, list) else frozenset()
 
     def turn(self, id_: str) -> bool:
         """Mark a picture, or unmark it if it is marked; whether it is marked now."""

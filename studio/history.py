@@ -165,7 +165,7 @@ class History:
 
         Those that cannot be read are in `problems`.
         """
-        found: list[Entry] = []
+        listed: list[Entry] = []
         last = order_of(self.folder / before) if before else None
         for day, pictures in self._days():
             if last and day > last[0]:
@@ -174,10 +174,10 @@ class History:
                 if last and order_of(path) >= last:
                     continue
                 if (entry := self._listed(path)) is not None and wanted(entry):
-                    found.append(entry)
-                if len(found) == limit:
-                    return found
-        return found
+                    listed.append(entry)
+                if len(listed) == limit:
+                    return listed
+        return listed
 
     def entry(self, id_: str) -> Entry:
         """The picture with this id; SSDError if it is gone, unreadable, or outside the folder."""

@@ -40,11 +40,14 @@ class Job:
 
     def __init__(self, worker: Worker, title: str, owner: str, tag: str = "") -> None:
         self.id, self.title, self.owner, self.tag = uuid.uuid4().hex, title, owner, tag
-        self.state, self.error, self.result = "waiting", None, None
+        self.state = "waiting"
+        self.error: str | None = None
+        self.result: Any = None
         self.messages: list[dict] = []
-        self.progress, self.seconds_left = 0.0, None
+        self.progress = 0.0
+        self.seconds_left: float | None = None
         self.cancelled, self.freed, self._began, self._rested = False, False, 0.0, 0.0
-        self._asked = 0.0
+        self._polled = 0.0
         self._worker, self._resting = worker, threading.Condition()
         self._release: Callable[[], None] | None = None
 
@@ -65,10 +68,10 @@ class Job:
 
     @property
     def forsaken(self) -> bool:
-        """Whether it was paused for too long, or no page has asked about it for too long."""
-        unasked = time.monotonic() - max(self._asked, self._rested)
+        """Whether it was paused for too long, or no page has polled it for too long."""
+        unpolled = time.monotonic() - max(self._polled, self._rested)
         return self.state == "paused" and (self.seconds_parked > PARKED_SECONDS
-                                           or unasked > GRACE_SECONDS)
+                                           or unpolled > GRACE_SECONDS)
 
     def tell(self, message: dict) -> None:
         self.messages.append(message)
@@ -124,14 +127,14 @@ class Job:
 
     def feed(self, after: int = 0) -> dict:
         """News for a page that has seen the first `after` messages."""
-        self._asked = time.monotonic()
+        self._polled = time.monotonic()
         position, after = self._worker.position(self), max(0, after)
         with self._resting:
             # Read the state before the messages, so that an ended job has all its messages.
-            told = {"state": self.state, "position": position, "error": self.error,
-                    "progress": self.progress, "seconds_left": self.seconds_left}
+            state = {"state": self.state, "position": position, "error": self.error,
+                     "progress": self.progress, "seconds_left": self.seconds_left}
         messages = self.messages[after:]
-        return {**told, "messages": messages, "next": after + len(messages)}
+        return {**state, "messages": messages, "next": after + len(messages)}
 
     def _begin(self) -> bool:
         """Set the job running; False if it was cancelled before."""
@@ -165,13 +168,13 @@ class Worker:
         self._thread.start()
 
     def submit(self, title: str, work: Callable[[Job], Any], owner: str = "",
-               tag: str = "", told: Sequence[dict] = ()) -> Job:
+               tag: str = "", messages: Sequence[dict] = ()) -> Job:
         """Queue `work`; its return value becomes the job's result.
 
-        told: messages that the page gets at once, such as those of the job that this one continues.
+        messages: what the page gets at once, such as the messages of the job that this continues.
         """
         job = Job(self, title, owner, tag)
-        job.messages.extend(told)
+        job.messages.extend(messages)
         with self._changed:
             if self._closed:
                 raise SSDError("the program is closing: start it again")
@@ -181,8 +184,8 @@ class Worker:
             self._changed.notify_all()
         return job
 
-    def job(self, id_: str) -> Job | None:
-        return self._jobs.get(id_)
+    def job(self, id_: str | None) -> Job | None:
+        return None if id_ is None else self._jobs.get(id_)
 
     def position(self, job: Job) -> int:
         """Place in the queue: 1 for the next job, 0 if it is not waiting."""

@@ -61,7 +61,7 @@ class Library:
         self.before_switch: list[Callable[[], None]] = []  # drop references to it
         self._first, self._heads = str(backbone), heads
         self._offload, self._graphs, self._estimates = offload, graphs, estimates
-        self._asked = (self._first, dtype)
+        self._choice = (self._first, dtype)
         self._loaded: Loaded | None = None
         self._lock = threading.Lock()
         self.shelf.named(self._first)
@@ -74,9 +74,9 @@ class Library:
         if (loaded := self._loaded) is not None:
             return loaded
         if not self._lock.acquire(blocking=False):
-            raise SSDError(f"{self._asked[0]} is being loaded: try again in a moment")
+            raise SSDError(f"{self._choice[0]} is being loaded: try again in a moment")
         try:
-            self._loaded = self._loaded or self._load(*self._asked)
+            self._loaded = self._loaded or self._load(*self._choice)
             return self._loaded
         finally:
             self._lock.release()
@@ -106,15 +106,15 @@ class Library:
         """
         self.shelf.named(name)
         with self._lock:
-            former, was_loaded = self._asked, self._loaded is not None
+            former, was_loaded = self._choice, self._loaded is not None
             for free in self.before_switch:
                 free()
-            self._loaded, self._asked = None, (name, dtype)
+            self._loaded, self._choice = None, (name, dtype)
             free_memory()
             try:
                 self._loaded = self._load(name, dtype)
             except BaseException:
-                self._asked = former
+                self._choice = former
                 if was_loaded:
                     self._loaded = self._load(*former)
                 raise
@@ -123,16 +123,18 @@ class Library:
         path = self.shelf.backbone_path(name)
         backbone = load_backbone(path, str(self.device), dtype, self._offload, self._graphs,
                                  self._estimates)
-        wish = self._heads if name == self._first else None
-        heads = self.shelf.heads_for(path, wish, backbone.sha256)
+        choice = self._heads if name == self._first else None
+        heads = self.shelf.heads_for(path, choice, backbone.sha256)
         try:
             drafts = load_heads(heads, backbone) if heads else None
         except SSDError as error:
-            if wish not in (None, AUTO):  # explicitly chosen heads must not be left out
+            if choice not in (None, AUTO):  # explicitly chosen heads must not be left out
                 raise
             return Loaded(name, backbone, None, str(error))
-        missed = self.shelf.heads_mismatch(path, backbone.sha256) if wish in (None, AUTO) else None
-        return Loaded(name, backbone, drafts, missed)
+        problem = None
+        if choice in (None, AUTO):
+            problem = self.shelf.heads_mismatch(path, backbone.sha256)
+        return Loaded(name, backbone, drafts, problem)
 
     # Memory
 
@@ -142,29 +144,30 @@ class Library:
         name: a backbone on this machine or in the catalogue. Raises SSDError if unknown.
         """
         current = self.current
-        loaded = name == current.name and dtype in (AUTO, self._asked[1],
+        target: Backbone | KnownBackbone
+        loaded = name == current.name and dtype in (AUTO, self._choice[1],
                                                     stored_dtype(current.backbone))
         if loaded:
             target, heads, has_heads = current.backbone, current.heads, current.heads is not None
-            dtype = self._asked[1]
+            dtype = self._choice[1]
         else:
             target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
         method, _ = resolved_method(settings.asked_method(), target.preset, has_heads)
-        told = fit(target, method, settings.pictures, dtype,
-                   settings.guided(target.preset), settings.pixels() if loaded else None,
-                   str(self.device), heads, replaced=None if loaded else current.backbone)
+        estimate = fit(target, method, settings.pictures, dtype,
+                       settings.guided(target.preset), settings.pixels() if loaded else None,
+                       str(self.device), heads, replaced=None if loaded else current.backbone)
         parts = ", ".join(f"{words} {gib(count)}" for words, count in (
-            ("weights", told.weights), ("keys and values", told.cache),
-            ("a pass", told.activations), ("pixels", told.pixels),
-            ("CUDA graphs", told.graphs)) if count)
-        return f"{told.advice} ({parts})"
+            ("weights", estimate.weights), ("keys and values", estimate.cache),
+            ("a pass", estimate.activations), ("pixels", estimate.pixels),
+            ("CUDA graphs", estimate.graphs)) if count)
+        return f"{estimate.advice} ({parts})"
 
     def _shapes(self, name: str) -> Backbone | KnownBackbone:
         """A description of a backbone that is not loaded: its catalogue row, or without values."""
         return CATALOGUE.get(name) or load_backbone(self.shelf.backbone_path(name), "meta")
 
     def _has_heads(self, name: str) -> bool:
-        return any(one.name == name and one.heads for one in self.found())
+        return any(model.name == name and model.heads for model in self.models())
 
     def require_room(self, settings: Settings, runs: int = 1, keep_rows: int = 0,
                      freed: int = 0) -> int:
@@ -174,28 +177,29 @@ class Library:
         """
         loaded = self.current
         request = settings.request(loaded.backbone, loaded.heads).parts()[0]
-        told = fit(loaded.backbone, request.method, request.pictures, self._asked[1],
-                   request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
-                   keep_rows)
-        if told.free is None:
-            return told.cache
-        free = told.free + freed
-        if told.needed > free:
-            raise SSDError(told.advice)
-        together = told.needed + (runs - 1) * told.cache
+        estimate = fit(loaded.backbone, request.method, request.pictures, self._choice[1],
+                       request.sampling.cfg != 1, request.size, str(self.device), loaded.heads,
+                       keep_rows)
+        if estimate.free is None:
+            return estimate.cache
+        free = estimate.free + freed
+        if estimate.needed > free:
+            raise SSDError(estimate.advice)
+        together = estimate.needed + (runs - 1) * estimate.cache
         if together > free:
             raise SSDError(f"{runs} paused pictures take about {gib(together)}, {gib(free)} "
                            "are free: start fewer seeds")
-        return told.cache
+        return estimate.cache
 
     def require_room_together(self, requests: Sequence[Request]) -> None:
         """Raise SSDError unless the memory takes all these runs at once."""
-        told = [fit(one.backbone, one.method, one.pictures, self._asked[1], one.sampling.cfg != 1,
-                    one.size, str(self.device), one.heads) for one in requests]
-        largest = max(told, key=lambda one: one.needed)
-        together = largest.needed + sum(one.cache for one in told) - largest.cache
+        estimates = [fit(request.backbone, request.method, request.pictures, self._choice[1],
+                         request.sampling.cfg != 1, request.size, str(self.device), request.heads)
+                     for request in requests]
+        largest = max(estimates, key=lambda estimate: estimate.needed)
+        together = largest.needed + sum(estimate.cache for estimate in estimates) - largest.cache
         if largest.free is not None and together > largest.free:
-            raise SSDError(f"{len(told)} pictures at once take about {gib(together)}, "
+            raise SSDError(f"{len(estimates)} pictures at once take about {gib(together)}, "
                            f"{gib(largest.free)} are free: race fewer methods")
 
     # What is on this machine
@@ -206,7 +210,7 @@ class Library:
 
     def _loaded_line(self) -> str:
         if (loaded := self._loaded) is None:
-            return f"loaded: nothing yet, {self._asked[0]} is next"
+            return f"loaded: nothing yet, {self._choice[0]} is next"
         backbone, heads = loaded.backbone, loaded.heads
         drafts = f"heads {heads.sha256[:10]}" if heads else f"no heads ({loaded.problem or 'none'})"
         eager = no_graphs_reason(backbone.device, backbone.graphs, backbone.turns is not None)
@@ -218,12 +222,12 @@ class Library:
         """The folders searched for backbones and heads."""
         return [*self.shelf.backbone_folders, *self.shelf.heads_folders]
 
-    def found(self) -> list[LocalModel]:
+    def models(self) -> list[LocalModel]:
         """Every backbone on this machine, the first one first, and those that cannot be read."""
-        found = {one.name: one for one in self.shelf.unread()}
+        models = {model.name: model for model in self.shelf.unread()}
         with suppress(SSDError):  # the first backbone may have been deleted
-            found = {self._first: self.shelf.named(self._first), **found}
-        return list({**self.shelf.backbones(), **found}.values())
+            models = {self._first: self.shelf.named(self._first), **models}
+        return list({**self.shelf.backbones(), **models}.values())
 
 
 def free_memory() -> None:

@@ -59,15 +59,15 @@ def build(services: Services) -> gr.Blocks:
         token, left = gr.Textbox(visible=False), gr.Textbox(visible=False)
         attached = demo.load(visit.attach, [token, left], [tabs, controls.trouble], js=TOKEN,
                              **PRIVATE)
-        for tab, shown in going_on:
-            attached.then(tab.resume, None, shown, **PRIVATE)
+        for tab, outputs in going_on:
+            attached.then(tab.resume, None, outputs, **PRIVATE)
         demo.load(visit.head_line, None, head, **PRIVATE)
         demo.load(controls.in_language, None, [controls.chips, controls.fold, controls.examples],
                   **PRIVATE)
         demo.load(controls.last_settings, controls.remembered, controls.inputs, js=WORDS,
                   **PRIVATE).then(
-            controls.tell, controls.asked, controls.told, **PRIVATE).then(
-            controls.filled.tell, controls.words_asked, controls.filled.shown, **PRIVATE)
+            controls.tell, controls.plan_inputs, controls.plan_outputs, **PRIVATE).then(
+            controls.filled.tell, controls.word_inputs, controls.filled.element, **PRIVATE)
         demo.load(switched, controls.switches, [controls.lock, controls.metadata], **PRIVATE)
         demo.load(js=LIVE, **PRIVATE)
     guard_all(demo, services)
@@ -94,16 +94,17 @@ class Visit:
     def attach(self, token: str, left: str, request: gr.Request) -> tuple[dict, object]:
         """Assign this page to the visitor with this token; open the tab with an unfinished job.
 
-        left: the jobs that went on when this tab's last page closed, as JSON. If the program knows
-        one no more, it was restarted since, and the page says so.
+        left: the jobs that went on when this tab's last page closed, as JSON. If the program
+        no longer knows one of them, it was restarted since, and the page says so.
         """
         services = self.services
         services.visits.attach(request.session_hash, token)
         job = services.worker.latest(owner_of(services, request), *TABS)
         on = job is not None and (not job.over or job.state == "paused")
         lost = any(services.worker.job(id_) is None for id_ in ids_in(left))
-        told = line(say(language_of(request, services.language), "restarted"))
-        return gr.update(selected=TABS[job.title]) if on else gr.skip(), told if lost else gr.skip()
+        status = line(say(language_of(request, services.language), "restarted"))
+        tab = gr.update(selected=TABS[job.title]) if job is not None and on else gr.skip()
+        return tab, status if lost else gr.skip()
 
 
 def ids_in(text: object) -> list[str]:
@@ -112,7 +113,7 @@ def ids_in(text: object) -> list[str]:
         ids = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):
         return []
-    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+    return [id_ for id_ in ids if isinstance(id_, str)] if isinstance(ids, list) else []
 
 
 def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
@@ -141,11 +142,13 @@ def fill(services: Services, t: gr.I18n, controls: Controls, tabs: gr.Tabs,
     demo.load(backbones.in_use, None, [
         backbones.name, controls.parts["size"], controls.parts["expand"]], **PRIVATE)
     doctor.wire(doctor_tab)
-    return [(create, create.shown), (race, race.shown), (redo, redo.run_shown),
-            (seeds, seeds.shown), *([(backbones, backbones.got)] if services.local else [])]
+    return [(create, create.outputs), (race, race.outputs), (redo, redo.run_outputs),
+            (seeds, seeds.outputs),
+            *([(backbones, backbones.download_outputs)] if services.local else [])]
 
 
 def switched(raw: list | None) -> list:
     """This browser's last state of the seed lock and the PNG switch."""
-    known = isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw)
-    return raw if known else [gr.skip()] * 2
+    if isinstance(raw, list) and len(raw) == 2 and all(isinstance(on, bool) for on in raw):
+        return raw
+    return [gr.skip()] * 2

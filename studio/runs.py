@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ from .running import advance_together, guarded
 from .settings import Settings
 
 __all__ = ["Drawn", "Raced", "draw", "look", "race", "redo", "save_partial"]
-Work = Callable[[Job], object]
+Work = Callable[[Job], Any]
 MOST_RACERS = 6
 HELD = "its own tokens, which this app still holds"
 
@@ -110,11 +111,11 @@ def redo(library: Library, history: History, settings: Settings, source: Path, k
             raise SSDError(f"{source.name}: only {seen.finished} of its rows were drawn: keep at "
                            "most those")
         tokens, how = rows_of(history, source, backbone.resized((width, height)))
-        wish = with_words_of(history, source, settings)
-        wish = replace(wish, size=size or f"{width}x{height}")
+        own = with_words_of(history, source, settings)
+        own = replace(own, size=size or f"{width}x{height}")
         if size:
-            tokens = with_more_rows(tokens, backbone.resized(wish.pixels()).grid.rows)
-        drawn = draw(library, history, wish, tokens, keep_rows, metadata)(job)
+            tokens = with_more_rows(tokens, backbone.resized(own.pixels()).grid.rows)
+        drawn = draw(library, history, own, tokens, keep_rows, metadata)(job)
         return replace(drawn, how=how, unchanged=tokens.equal(drawn.tokens[:1].to(tokens)))
 
     return work
@@ -172,13 +173,13 @@ def look(history: History, path: Path, backbone: Backbone) -> Source:
     """
     size = size_of(path, backbone)
     rows, taller = backbone.resized(size).grid.rows, taller_sizes(backbone, size)
-    if (recipe := held(history, path, backbone)) is not None:
+    if (recipe := remembered_recipe(history, path, backbone)) is not None:
         return Source(HELD, stopped_rows(recipe, rows), rows, taller=taller)
     with opened(path) as image:
         recipe = recipe_of(path, image)
         reason = reason_to_encode(recipe, backbone, np.array(image.convert("RGB")))
     words = (typed_words(recipe), drawn_words(recipe)) if recipe else ()
-    if reason is not None:
+    if recipe is None or reason is not None:
         return Source(f"encoded: {reason}", None, rows, taller, *words)
     return Source("tokens from its recipe", stopped_rows(recipe, rows), rows, taller, *words)
 
@@ -191,12 +192,12 @@ def taller_sizes(backbone: Backbone, size: tuple[int, int]) -> tuple[str, ...]:
 
 def rows_of(history: History, path: Path, backbone: Backbone) -> tuple[torch.Tensor, str]:
     """Tokens [1, R, C] of a PNG, and where they came from; see `tokens_from_png`."""
-    if (recipe := held(history, path, backbone)) is not None:
+    if (recipe := remembered_recipe(history, path, backbone)) is not None:
         return recipe_tokens(recipe)[None], HELD
     return tokens_from_png(path, backbone)
 
 
-def held(history: History, path: Path, backbone: Backbone) -> dict | None:
+def remembered_recipe(history: History, path: Path, backbone: Backbone) -> dict | None:
     """What the history remembers of a picture without recipe, if this backbone drew it."""
     recipe = history.unwritten(path)
     return recipe if recipe and recipe["backbone"]["sha256"] == backbone.sha256 else None
@@ -242,13 +243,14 @@ def race(library: Library, history: History, settings: Settings,
     """
     if not 2 <= len(methods) <= MOST_RACERS:
         raise SSDError(f"a race of {len(methods)}: choose 2 to {MOST_RACERS} methods")
-    wishes = [replace(settings, method=one) if isinstance(one, str) else one for one in methods]
+    racers = [replace(settings, method=method) if isinstance(method, str) else method
+              for method in methods]
     loaded = library.as_now()
 
     def work(job: Job) -> Raced:
         now = loaded()
-        requests = [replace(wish, pictures=1).request(now.backbone, now.heads, named=True)
-                    for wish in wishes]
+        requests = [replace(racer, pictures=1).request(now.backbone, now.heads, named=True)
+                    for racer in racers]
         history.require_room(2 * len(requests), requests[0].sizes[0])  # and all on the sheet
         library.require_room_together(requests)
         runs = [LiveRun(request, send=job.tell, panel=panel)
@@ -271,12 +273,12 @@ def raced(runs: Sequence[LiveRun], history: History, metadata: bool) -> Raced:
     sheet = save_sheet(results, pictures, history, saved)
     for run, picture in zip(runs, pictures, strict=True):
         run.finish(picture[None])
-    return Raced(saved, sheet, [one.share for one in results],
+    return Raced(saved, sheet, [result.share for result in results],
                  identical_share(results[0].tokens, results[1].tokens),
                  judged_of([isinstance(run.request.method, AR) for run in runs]),
-                 [one.stats for one in results], [run.request.label for run in runs],
-                 [one.verdict for one in results],
-                 [one.request.sampling.seed for one in results],
+                 [result.measured for result in results], [run.request.label for run in runs],
+                 [result.verdict for result in results],
+                 [result.request.sampling.seed for result in results],
                  [words for run in runs for words in words_of(run.request)])
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -25,20 +26,20 @@ from .library import Library, Loaded, free_memory
 from .running import advance, guarded
 from .settings import Settings
 
-Work = Callable[[Job], object]
+Work = Callable[[Job], Any]
 MOST_SEEDS = 64
 LEFT_ALONE = 300.0  # seconds until a paused run may be freed for another visitor
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The first `rows` rows of tokens [1, R, C] stand at the top of every seed's picture."""
+class KeptRows:
+    """Every seed's picture begins with the first `rows` rows of tokens [1, R, C]."""
 
     tokens: torch.Tensor | None = None
     rows: int = 0
 
 
-NOTHING = Kept()
+NOTHING = KeptRows()
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Parked:
 
     run: LiveRun
     job: Job
-    held: int
+    nbytes: int
 
 
 class ParkedSeeds:
@@ -61,7 +62,7 @@ class ParkedSeeds:
         library.before_switch.append(self.drop_all)
 
     def start(self, settings: Settings, count: int = 8, part: float = 1 / 3,
-              owner: str = "", kept: Kept = NOTHING) -> list[tuple[int, Work]]:
+              owner: str = "", top: KeptRows = NOTHING) -> list[tuple[int, Work]]:
         """(seed, work) for `count` seeds, each to be submitted as a job of `owner`.
 
         Each work draws the first `part` of one picture's own rows and pauses its job. The owner's
@@ -72,14 +73,14 @@ class ParkedSeeds:
             raise SSDError(f"cannot start {count} seeds of {part:.0%}: start 1 to {MOST_SEEDS}")
         settings = replace(settings, pictures=1)
         loaded = self.library.as_now()
-        settings.request(loaded().backbone, loaded().heads, kept.tokens, kept.rows)
-        held = self._require_room(settings, count, owner)
+        settings.request(loaded().backbone, loaded().heads, top.tokens, top.rows)
+        nbytes = self._require_room(settings, count, owner)
         self.drop_owner(owner)
         with self._lock:
             start = self._starts[owner] = object()
-        wishes = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
-        return [(wish.knobs["seed"], partial(self._draw_top, loaded, wish, kept, part, start, held))
-                for wish in wishes]
+        each = [settings.changed(seed=seed) for seed in settings.sampling().seeds(count)]
+        return [(own.knobs["seed"], partial(self._draw_top, loaded, own, top, part, start, nbytes))
+                for own in each]
 
     def finish(self, ids: Sequence[str], owner: str = "", metadata: bool = True) -> list[Work]:
         """Work that finishes and saves the paused runs of these jobs, each for a new job.
@@ -127,9 +128,10 @@ class ParkedSeeds:
         those that others have left alone for long.
         """
         with self._lock:
-            own = sum(one.held for one in self._parked.values() if one.job.owner == owner)
-            old = [id_ for id_, one in self._parked.items()
-                   if one.job.owner != owner and one.job.seconds_parked > LEFT_ALONE]
+            own = sum(parked.nbytes for parked in self._parked.values()
+                      if parked.job.owner == owner)
+            old = [id_ for id_, parked in self._parked.items()
+                   if parked.job.owner != owner and parked.job.seconds_parked > LEFT_ALONE]
         try:
             return self.library.require_room(settings, runs=count, freed=own)
         except SSDError:
@@ -141,20 +143,21 @@ class ParkedSeeds:
 
     # Works
 
-    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, kept: Kept,
-                  part: float, start: object, held: int, job: Job) -> None:
+    def _draw_top(self, loaded: Callable[[], Loaded], settings: Settings, top: KeptRows,
+                  part: float, start: object, nbytes: int, job: Job) -> None:
         now = loaded()
         self._require(start, job)
-        run = LiveRun(settings.request(now.backbone, now.heads, kept.tokens, kept.rows),
+        run = LiveRun(settings.request(now.backbone, now.heads, top.tokens, top.rows),
                       send=job.tell)
         self.history.require_room(1, run.request.sizes[0])
-        own = run.request.grid.rows - kept.rows
+        own = run.request.grid.rows - top.rows
         with guarded(run):
-            advance(job, run, kept.rows + math.ceil(own * part))
-            run.preview.refine()  # people choose by what they see
+            advance(job, run, top.rows + math.ceil(own * part))
+            if run.preview is not None:
+                run.preview.refine()  # people choose by what they see
             with self._lock:
                 self._require(start, job)
-                self._parked[job.id] = Parked(run, job, held)
+                self._parked[job.id] = Parked(run, job, nbytes)
         job.pause(partial(self._free, job.id))
 
     def _require(self, start: object, job: Job) -> None:

@@ -95,19 +95,19 @@ def routes(services: Services) -> list[Route | Mount]:
     """Our routes, which come before Gradio's."""
     def feed(request: Request) -> Response:
         jobs, after = (request.query_params.getlist(key) for key in ("job", "after"))
-        asked = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
-                 if n.isdecimal() and len(n) < 10]
+        polled = [(job, int(n)) for job, n in zip(jobs, after, strict=False)
+                  if n.isdecimal() and len(n) < 10]
         language = language_of(request, services.language)
         return JSONResponse({job: spoken(services, job, n, language)
                              | {"saved": saved_by(services.worker.job(job), language)}
-                             for job, n in asked}, headers={"cache-control": "no-store"})
+                             for job, n in polled}, headers={"cache-control": "no-store"})
 
     def picture(request: Request) -> Response:
         """A picture, byte for byte as on the disk or in memory."""
         try:
             png = services.history.png(request.path_params["entry"])
         except SSDError as error:
-            return PlainTextResponse(services.told(str(error)), 404)
+            return PlainTextResponse(services.for_visitors(str(error)), 404)
         return Response(png, media_type="image/png")
 
     def replay(request: Request) -> Response:
@@ -118,8 +118,8 @@ def routes(services: Services) -> list[Route | Mount]:
         try:
             film = FILMS[kind](moments(job.messages if job else [], overlay))
         except SSDError as error:
-            told = in_language(language_of(request, services.language), str(error))
-            return PlainTextResponse(told, 404)
+            text = in_language(language_of(request, services.language), str(error))
+            return PlainTextResponse(text, 404)
         return Response(film, media_type={"webp": "image/webp", "mp4": "video/mp4"}[kind])
 
     return [Route("/studio/feed", feed), Route("/studio/picture/{entry:path}", picture),
@@ -142,9 +142,9 @@ def saved_by(job: Job | None, language: str) -> list[dict]:
 
 def spoken(services: Services, job: str, after: int, language: str) -> dict:
     """A job's news, with its error as this visitor may read it."""
-    told = services.worker.feed(job, after)
-    error = told["error"]
-    return {**told, "error": services.told(in_language(language, error)) if error else None}
+    news = services.worker.feed(job, after)
+    error = news["error"]
+    return {**news, "error": services.for_visitors(in_language(language, error)) if error else None}
 
 
 def middleware(host: str, share: bool, users: Mapping[str, str]) -> list[Middleware]:

@@ -39,7 +39,7 @@ class Services:
             return str(folder)
         return "" if folder == self.history.folder else folder.name
 
-    def told(self, text: str) -> str:
+    def for_visitors(self, text: str) -> str:
         """A text as visitors may read it: on a shared app, without this machine's folders."""
         return text if self.local else without_folders(text)
 

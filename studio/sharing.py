@@ -75,7 +75,7 @@ class Password:
 
     def cookie(self, scope: Scope) -> str | None:
         """What this browser was given when it entered."""
-        pairs = (one.strip().partition("=") for one in header(scope, "cookie").split(";"))
+        pairs = (pair.strip().partition("=") for pair in header(scope, "cookie").split(";"))
         return next((value for name, _, value in pairs
                      if name == COOKIE and value in self._entered), None)
 
@@ -88,9 +88,9 @@ class Password:
                 self._entered[token] = None
                 if len(self._entered) > MOST_VISITORS:
                     self._entered.popitem(last=False)
-                given = f"{COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/"
+                cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/"
                 message = {**message, "headers": [*message["headers"],
-                                                  (b"set-cookie", given.encode())]}
+                                                  (b"set-cookie", cookie.encode())]}
             await send(message)
         return sending
 
@@ -151,9 +151,9 @@ def header(scope: Scope, name: str) -> str:
 
 async def refuse(send: Send, status: int, why: str, *headers: tuple[str, str]) -> None:
     """Answer a request with one line of text."""
-    told = [("content-type", "text/plain; charset=utf-8"), *headers]
+    fields = [("content-type", "text/plain; charset=utf-8"), *headers]
     await send({"type": "http.response.start", "status": status,
-                "headers": [(name.encode(), value.encode()) for name, value in told]})
+                "headers": [(name.encode(), value.encode()) for name, value in fields]})
     await send({"type": "http.response.body", "body": why.encode()})
 
 

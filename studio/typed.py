@@ -15,7 +15,7 @@ from ssd_core.unicode import require_unicode
 LONGEST = 20_000  # characters of one setting
 
 
-def kept(typed: Sequence[str], value: Sequence[str]) -> str:
+def to_text(typed: Sequence[str], value: Sequence[str]) -> str:
     """A value with the words that it belongs to; "" for nothing."""
     record = {"typed": [text.strip() for text in typed], "value": list(value)}
     return json.dumps(record, ensure_ascii=False) if value else ""
@@ -23,12 +23,12 @@ def kept(typed: Sequence[str], value: Sequence[str]) -> str:
 
 def open_text(prompt: str, names: Sequence[str]) -> str:
     """The additions that are left away from what is filled into a prompt."""
-    return kept([prompt], names)
+    return to_text([prompt], names)
 
 
 def fixed_text(typed: Words, drawn: Words | None) -> str:
     """The words to draw for what was typed; "" to fill it in anew."""
-    return kept(texts(typed), texts(drawn) if drawn else ())
+    return to_text(texts(typed), texts(drawn) if drawn else ())
 
 
 def texts(words: Words) -> list[str]:
@@ -36,34 +36,34 @@ def texts(words: Words) -> list[str]:
 
 
 def open_of(text: object, prompt: str) -> tuple[str, ...]:
-    return tuple(held("open", text, [prompt]))
+    return tuple(value_of("open", text, [prompt]))
 
 
 def fixed_of(text: object, prompt: str, negative: str) -> Words | None:
     """The words that were fixed for this prompt and negative prompt, if any were."""
-    value = held("fixed", text, [prompt, negative])
+    value = value_of("fixed", text, [prompt, negative])
     if value and len(value) != 2:
         raise unreadable("fixed")
     return Words(value[0], value[1] or None) if value else None
 
 
-def held(name: str, text: object, typed: Sequence[str]) -> list[str]:
+def value_of(name: str, text: object, typed: Sequence[str]) -> list[str]:
     """The value that is stored in a text, if it was stored for these words.
 
-    Raises SSDError for a text that `kept` did not write.
+    Raises SSDError for a text that `to_text` did not write.
     """
     if not text:
         return []
     try:
-        record = json.loads(text) if len(text) <= LONGEST else {}
-        given = [*record["typed"], *record["value"]]
-        right = isinstance(record["value"], list) and all(isinstance(one, str) for one in given)
+        record = json.loads(text) if isinstance(text, str) and len(text) <= LONGEST else {}
+        words = [*record["typed"], *record["value"]]
+        right = isinstance(record["value"], list) and all(isinstance(word, str) for word in words)
     except (TypeError, ValueError, KeyError, RecursionError) as error:
         raise unreadable(name) from error
     if not right:
         raise unreadable(name)
-    for one in given:
-        require_unicode(name, one)
+    for word in words:
+        require_unicode(name, word)
     return record["value"] if record["typed"] == list(typed) else []
 
 

@@ -269,7 +269,7 @@ TABLE: dict[str, tuple[str, str]] = {
 def labels() -> dict[str, tuple[str, str]]:
     """All texts; a knob without words is labelled with its name and help."""
     knobs = [*all_knobs().values(), *sampling_knobs()]
-    return {**{one.name: (f"{one.name}: {one.help}",) * 2 for one in knobs},
+    return {**{knob.name: (f"{knob.name}: {knob.help}",) * 2 for knob in knobs},
             **{method_key(name): named(name) for name in METHODS},
             **{name: (words.label, words.chinese) for name, words in KNOB_WORDS.items()}, **TABLE}
 

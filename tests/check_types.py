@@ -1,20 +1,23 @@
-"""Run mypy over the engine and the nodes:  python tests/check_types.py [mypy's options]
+"""Run mypy over the engine, the nodes and the app:  python tests/check_types.py [mypy's options]
 
 The nodes import the engine relative to the folder around both, which ComfyUI loads as a package
-whatever it is called. mypy needs a name for that package, so it reads a copy called ssd_pack.
+whatever it is called. mypy needs a name for that package, so it reads a copy called ssd_pack. The
+app imports the engine by its name; in the copy it imports ssd_pack's, so that mypy reads one only.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("ssd_core", "nodes")
+ROOMS = ("ssd_core", "nodes", "studio")
 PACK = "ssd_pack"
+BY_NAME = re.compile(r"^( *)from ssd_core\b", re.MULTILINE)
 
 
 def check(root: Path, arguments: list[str]) -> int:
@@ -39,7 +42,9 @@ def copy_rooms(root: Path, pack: Path) -> None:
         for source in (root / room).rglob("*.py"):
             copy = pack / source.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, copy)
+            text = source.read_text(encoding="utf-8")
+            copy.write_text(BY_NAME.sub(rf"\1from {PACK}.ssd_core", text), encoding="utf-8")
+            shutil.copystat(source, copy)
     (pack / "__init__.py").touch()
 
 

@@ -1,10 +1,11 @@
-"""mypy sees the nodes' imports as ComfyUI does, whatever the folder around them is called."""
+"""mypy sees the imports of nodes and app, whatever the folder around them is called."""
 
 import check_types
 import pytest
 
 ENGINE = "def passes() -> int:\n    return 3\n"
-NODE = "from ..ssd_core.engine import passes\n\ncount: {kind} = passes()\n"
+CALLERS = {"nodes": "from ..ssd_core.engine import passes\n\ncount: {kind} = passes()\n",
+           "studio": "from ssd_core.engine import passes\n\ncount: {kind} = passes()\n"}
 
 
 @pytest.fixture
@@ -20,8 +21,10 @@ def pack(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, code", [("int", 0), ("str", 1)])
-def test_a_node_is_checked_against_the_engine(pack, capsys, kind, code):
-    (pack / "nodes" / "node.py").write_text(NODE.format(kind=kind))
+def test_nodes_and_app_are_checked_against_the_engine(pack, capsys, kind, code):
+    for room, source in CALLERS.items():
+        (pack / room / "caller.py").write_text(source.format(kind=kind))
     assert check_types.check(pack, []) == code
-    told = capsys.readouterr().out
-    assert ('nodes/node.py:3: error: Incompatible types' in told.replace("\\", "/")) == bool(code)
+    errors = capsys.readouterr().out.replace("\\", "/")
+    assert [f"{room}/caller.py:3: error: Incompatible types" in errors
+            for room in CALLERS] == [bool(code)] * 2

@@ -168,9 +168,10 @@ BANNED = {"told", "wish", "kept", "given", "one"}  # they say nothing of what th
 
 
 def bound_names(path: Path) -> list[str]:
-    """The names that a file gives to variables, parameters, functions and classes."""
+    """The names that a file gives to variables, attributes, parameters, functions and classes."""
     return [name for node in ast.walk(tree(path)) for name in (
         [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        else [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         else [node.arg] if isinstance(node, ast.arg)
         else [node.name] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [])]
 
@@ -195,6 +196,6 @@ def test_bundled_names_become_paths_in_one_module():
 
 
 def test_names_say_what_they_hold():
-    folders = [ROOT / name for name in ("ssd_core", "nodes", "tools", "benchmarks")]
+    folders = [ROOT / name for name in ("ssd_core", "nodes", "studio", "tools", "benchmarks")]
     assert [f"{path.relative_to(ROOT)}: {name}" for folder in folders for path in sources(folder)
             for name in bound_names(path) if name in BANNED] == []

@@ -71,8 +71,8 @@ class Backbones:
                                     elem_id="backbone-cancel")
         self.progress = gr.HTML(elem_id="backbone-progress", js_on_load=None)
         self.quoted = gr.State(None)  # the model whose size is on the page: the one to download
-        self.told = [self.quote, self.get, self.quoted]
-        self.got = [self.progress, self.get, self.cancel, self.found, self.name]
+        self.quote_outputs = [self.quote, self.get, self.quoted]
+        self.download_outputs = [self.progress, self.get, self.cancel, self.found, self.name]
 
     def wire(self, tab: gr.Tab) -> None:
         knobs = self.controls.inputs
@@ -85,16 +85,16 @@ class Backbones:
     def _wire_changes(self, tab: gr.Tab) -> None:
         """Connect what only a user at this machine may do."""
         controls, knobs = self.controls, self.controls.inputs
-        tab.select(self.about, self.known, self.told, **PRIVATE)
+        tab.select(self.about, self.known, self.quote_outputs, **PRIVATE)
         self.use.click(self.load, [self.name, self.dtype], [self.status, *knobs],
                        api_name="use_backbone", show_progress="hidden").then(
-            controls.tell, controls.asked, controls.told, **PRIVATE).then(
-            controls.filled.tell, controls.words_asked, controls.filled.shown, **PRIVATE).then(
+            controls.tell, controls.plan_inputs, controls.plan_outputs, **PRIVATE).then(
+            controls.filled.tell, controls.word_inputs, controls.filled.element, **PRIVATE).then(
             controls.in_language, None, [controls.chips, controls.fold, controls.examples],
             **PRIVATE)
-        self.known.change(self.about, self.known, self.told, **PRIVATE)
-        self.ask.click(self.asked, self.known, self.told, **PRIVATE)
-        self.get.click(self.download, self.quoted, self.got, **PRIVATE)
+        self.known.change(self.about, self.known, self.quote_outputs, **PRIVATE)
+        self.ask.click(self.get_quote, self.known, self.quote_outputs, **PRIVATE)
+        self.get.click(self.download, self.quoted, self.download_outputs, **PRIVATE)
         self.cancel.click(self.cancelled, None, None, queue=False, **PRIVATE)
 
     # On this machine
@@ -111,10 +111,11 @@ class Backbones:
     def look(self, request: gr.Request) -> tuple:
         """The backbones found, and the folders searched."""
         library, language = self.services.library, language_of(request, self.services.language)
-        told = self.services.told
-        rows = "".join(found_row(one, language, told(str(one.path))) for one in library.found())
+        readable = self.services.for_visitors
+        rows = "".join(model_row(model, language, readable(str(model.path)))
+                       for model in library.models())
         places = escape(say(language, "looked_in", places=" ; ".join(
-            told(str(place)) for place in library.places())))
+            readable(str(place)) for place in library.places())))
         table = f'<table class="studio-table"><tbody>{rows}</tbody></table>'
         return table + f"<p>{places}</p>", gr.update(choices=names(self.services))
 
@@ -139,11 +140,11 @@ class Backbones:
             yield [trouble(self.services, language, job.error or job.state), *as_they_are]
             return
         now: InUse = job.result
-        told = say(language, "in_use", name=now.name, heads=say(
+        text = say(language, "in_use", name=now.name, heads=say(
             language, "with_heads" if now.heads else "without_heads"))
         if now.problem:
-            told += " " + in_language(language, now.problem)
-        yield [line(told),
+            text += " " + in_language(language, now.problem)
+        yield [line(text),
                *self.controls.adopted(now.preset, now.sizes)]
 
     # On the Hub
@@ -160,7 +161,7 @@ class Backbones:
         return (f"<p><b>{escape(row.title)}</b>: {escape(about)} {escape(row.note)}</p>"
                 + licence_html(row.licence), button, None)
 
-    async def asked(self, name: str | None, request: gr.Request) -> tuple:
+    async def get_quote(self, name: str | None, request: gr.Request) -> tuple:
         """Exact size and destination from the Hub; enables the download button."""
         language = language_of(request, self.services.language)
         if not name:
@@ -187,17 +188,17 @@ class Backbones:
         except SSDError as error:
             yield trouble(self.services, language, str(error)), *idle, gr.skip(), gr.skip()
             return
-        async for told in self.followed(download, request, again=True):
-            yield told
+        async for update in self.followed(download, request, again=True):
+            yield update
 
     async def resume(self, request: gr.Request) -> AsyncIterator[tuple]:
         """On a reloaded page: the running download, or how the last one ended."""
         download = self.services.downloads.last
         if download is None:
-            yield [gr.skip()] * len(self.got)
+            yield (gr.skip(),) * len(self.download_outputs)
             return
-        async for told in self.followed(download, request):
-            yield told
+        async for update in self.followed(download, request):
+            yield update
 
     async def followed(self, download: Download, request: gr.Request,
                        again: bool = False) -> AsyncIterator[tuple]:
@@ -212,19 +213,20 @@ class Backbones:
                    gr.update(interactive=False), gr.update(interactive=True), gr.skip(), gr.skip())
             await asyncio.sleep(STEP)
         if download.error:
-            told = trouble(self.services, language, download.error)
+            status = trouble(self.services, language, download.error)
         elif download.cancelled:
-            told = line(say(language, "download_kept"))
+            status = line(say(language, "download_kept"))
         else:
-            told = line(say(language, "downloaded", where=download.where))
-        yield told, gr.update(interactive=again), gr.update(interactive=False), *self.look(request)
+            status = line(say(language, "downloaded", where=download.where))
+        yield (status, gr.update(interactive=again), gr.update(interactive=False),
+               *self.look(request))
 
     def cancelled(self) -> None:
         self.services.downloads.cancel()
 
 
 def names(services: Services) -> list[str]:
-    return [one.name for one in services.library.found() if one.readable]
+    return [model.name for model in services.library.models() if model.readable]
 
 
 def switch(library: Library, name: str, dtype: str) -> InUse:
@@ -235,11 +237,11 @@ def switch(library: Library, name: str, dtype: str) -> InUse:
                  tuple(loaded.backbone.sizes))
 
 
-def found_row(found, language: str, path: str) -> str:
+def model_row(model, language: str, path: str) -> str:
     """One row of the table: name, family, path, licence, or why it cannot be read."""
-    what = found.family if found.readable else found.why_not
-    heads = say(language, "heads") if found.heads else ""
-    cells = (found.name, what, heads, found.licence or "", path)
+    what = model.family if model.readable else model.why_not
+    heads = say(language, "heads") if model.heads else ""
+    cells = (model.name, what, heads, model.licence or "", path)
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
@@ -21,7 +22,10 @@ from ..runs import Work
 from ..services import Services
 from ..settings import Settings
 from ..words import language_of, method_key, run_names, say
-from .shown import shown
+from .gradio_files import picture_file
+
+if TYPE_CHECKING:
+    from .controls import Controls
 
 IDLE = "<ssd-stage></ssd-stage>"
 PRIVATE = {"api_visibility": "private", "show_progress": "hidden"}
@@ -75,7 +79,7 @@ def line(text: str) -> str:
 
 def trouble(services: Services, language: str, error: str) -> str:
     """A status line about an error, as visitors may read it."""
-    text = say(language, "failed", error=services.told(in_language(language, error)))
+    text = say(language, "failed", error=services.for_visitors(in_language(language, error)))
     return f'<p class="studio-problem" role="alert">{escape(text)}</p>'
 
 
@@ -88,11 +92,18 @@ async def over(*jobs: Job) -> None:
 class Resumable:
     """A tab with one job at a time, shown on `stage`; a reloaded page resumes it.
 
-    Subclasses set the `kind` of their jobs, and `followed(job, language)`, which yields the updates
-    of the page until a job is over.
+    kind: the title of its jobs.
     """
 
     kind: str
+    services: Services
+    controls: Controls
+    stage: gr.HTML
+    status: gr.HTML
+
+    def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
+        """Updates of the page until the job is over."""
+        raise NotImplementedError
 
     async def submitted(self, request: gr.Request, locked: bool, values: Sequence[object],
                         work: Callable[[Settings], Work]) -> AsyncIterator[dict]:
@@ -107,8 +118,8 @@ class Resumable:
         self.controls.submitted(request, locked, settings)
         yield {self.controls.parts["seed"]: str(settings.knobs["seed"]),
                self.stage: stage(job, language)}
-        async for told in self.followed(job, language):
-            yield told
+        async for update in self.followed(job, language):
+            yield update
 
     async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
         """On a reloaded page: follow the visitor's last job of this kind."""
@@ -119,8 +130,8 @@ class Resumable:
             return
         language = language_of(request, services.language)
         yield {self.stage: stage(job, language)}
-        async for told in self.followed(job, language):
-            yield told
+        async for update in self.followed(job, language):
+            yield update
 
 
 def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State) -> gr.Button:
@@ -139,7 +150,7 @@ def stop_button(services: Services, t: gr.I18n, elem_id: str, running: gr.State)
 
 def files(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """(path, caption) for a gallery."""
-    return [(shown(entry), entry.path.stem) for entry in entries]
+    return [(picture_file(entry), entry.path.stem) for entry in entries]
 
 
 def saved_line(services: Services, language: str, entries: Sequence[Entry]) -> str:

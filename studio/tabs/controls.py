@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import gradio as gr
 
@@ -37,16 +38,17 @@ from ..words import CHINESE, ENGLISH, language_of, say
 from .chips import chips_html
 from .common import PRIVATE, begin_with, line, method_choices, note_words, trouble
 from .examples import EXAMPLES, example_prompts, examples
-from .filled import ASKED, Filled, moved
+from .filled import WORD_SETTINGS, Filled, moved
 from .payloads import at
 
 METHOD_KNOBS = ("method", *all_knobs())
 
 
-def takes_knobs(handler: Callable) -> Callable:
+def takes_knobs(handler: Any) -> Any:
     """Name a handler's `*values` after the knobs, for Gradio's API."""
     signature = inspect.signature(handler)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_POSITIONAL]
+    own = [parameter for parameter in signature.parameters.values()
+           if parameter.kind is not parameter.VAR_POSITIONAL]
     knobs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in NAMES]
     handler.__signature__ = signature.replace(parameters=own + knobs)
     return handler
@@ -57,7 +59,7 @@ class Controls:
 
     Below the prompt, `trouble` shows why the last run failed, `note` what is wrong with the words,
     and `filled` what is filled in. `metadata` is the PNG switch, `lock` keeps the seed. `tell`
-    computes the outputs `told` from the inputs `asked`.
+    computes `plan_outputs` from `plan_inputs`.
     """
 
     def __init__(self, services: Services, t: gr.I18n) -> None:
@@ -77,15 +79,15 @@ class Controls:
                 self._more(t, start)
             with gr.Accordion(t("expert"), open=False, elem_id="expert"):
                 self._expert(t, start)
-        # Tools of web/tools.js write here what they want of the other tabs.
-        self.wishes = {name: gr.Textbox(visible="hidden", elem_id=f"wish-{name}")
-                       for name in ("redo", "vary")}
+        # The tools of web/tools.js write here what another tab should do.
+        self.actions = {name: gr.Textbox(visible="hidden", elem_id=f"wish-{name}")
+                        for name in ("redo", "vary")}
         self.remembered, self.switches = (
             gr.BrowserState(None, storage_key=key, secret="ssd-studio")
             for key in ("ssd-studio", "ssd-studio-switches"))
-        self.asked = [self.speed, *self.inputs]
-        self.told = [self.plan, self.speed, self.remembered, self.note]
-        self.words_asked = [self.lock, *(self.parts[name] for name in ASKED)]
+        self.plan_inputs = [self.speed, *self.inputs]
+        self.plan_outputs = [self.plan, self.speed, self.remembered, self.note]
+        self.word_inputs = [self.lock, *(self.parts[name] for name in WORD_SETTINGS)]
         self._wire()
 
     @property
@@ -110,10 +112,10 @@ class Controls:
             self.chips = gr.HTML(elem_id="chips", js_on_load=None)
 
     def _examples(self, t: gr.I18n) -> None:
-        shown = [gr.Image(visible=False), gr.Textbox(visible=False)]
+        thumbnails = [gr.Image(visible=False), gr.Textbox(visible=False)]
         with gr.Accordion(t("examples"), open=False, elem_id="examples-fold"):
-            self.examples = gr.Dataset(components=shown, samples=examples(ENGLISH), type="index",
-                                       show_label=False,
+            self.examples = gr.Dataset(components=thumbnails, samples=examples(ENGLISH),
+                                       type="index", show_label=False,
                                        elem_id="examples", samples_per_page=len(EXAMPLES))
 
     def _seed(self, t: gr.I18n, start: Settings) -> None:
@@ -141,20 +143,20 @@ class Controls:
         self._add("method", gr.Dropdown(method_choices(t), value=start.method, label=t("method"),
                                         elem_id="method"))
         with gr.Row(elem_id="knobs"):
-            for one in (*all_knobs().values(), *sampling_knobs()):
-                if one.name != "seed":
-                    self._add(one.name, self._knob(t, one, start))
+            for knob in (*all_knobs().values(), *sampling_knobs()):
+                if knob.name != "seed":
+                    self._add(knob.name, self._knob(t, knob, start))
 
-    def _knob(self, t: gr.I18n, one: KnobSpec, start: Settings) -> gr.components.Component:
+    def _knob(self, t: gr.I18n, knob: KnobSpec, start: Settings) -> gr.components.Component:
         """A component without limits: Gradio's limit errors do not name the knob, `read` does."""
-        value = start.knobs[one.name]
-        own = {"label": t(one.name), "elem_id": one.name, "visible": applies(one, start.method)}
-        if one.kind is bool:
+        value = start.knobs[knob.name]
+        own = {"label": t(knob.name), "elem_id": knob.name, "visible": applies(knob, start.method)}
+        if knob.kind is bool:
             return gr.Checkbox(value, **own)
-        if one.choices:
-            return gr.Dropdown(list(one.choices), value=value, **own)
+        if knob.choices:
+            return gr.Dropdown(list(knob.choices), value=value, **own)
         return gr.Number(UNSET_NUMBER if value is None else value,
-                         precision=0 if one.kind is int else None, **own)
+                         precision=0 if knob.kind is int else None, **own)
 
     def sizes(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[object, str]]:
         """Choices of `size` for a backbone with these sizes (width, height)."""
@@ -174,7 +176,7 @@ class Controls:
             raise SSDError(f"{missing[0]}: is empty; type a number")
         return from_dict(raw)
 
-    def shown(self, settings: Settings) -> list[object]:
+    def values_of(self, settings: Settings) -> list[object]:
         """The inputs' values for settings, in the order of `inputs`."""
         raw = to_dict(settings)
         return [raw[name] for name in NAMES]
@@ -183,16 +185,16 @@ class Controls:
         """The same for those of a picture: the switch of what is filled in stays as it is."""
         note_words(self.services, request, typed_words(vars(settings)))
         return [gr.skip() if name == "expand" else value
-                for name, value in zip(NAMES, self.shown(settings), strict=True)]
+                for name, value in zip(NAMES, self.values_of(settings), strict=True)]
 
     def adopted(self, preset: Preset, sizes: Sequence[tuple[int, int]]) -> list[object]:
         """Inputs for the loaded backbone: its schedule, guidance and sizes; the rest is unchanged.
         """
         raw = to_dict(with_preset(Settings(), preset))
-        shown = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
-        shown["size"] = gr.update(choices=self.sizes(sizes), value="")
-        shown["expand"] = self.filled.available()
-        return [shown.get(name, gr.skip()) for name in NAMES]
+        changes = {name: raw[name] for name in ("k_h", "k_v", "rounds", "incremental", "cfg")}
+        changes["size"] = gr.update(choices=self.sizes(sizes), value="")
+        changes["expand"] = self.filled.available()
+        return [changes.get(name, gr.skip()) for name in NAMES]
 
     # Events
 
@@ -200,16 +202,17 @@ class Controls:
         private = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
         changed = [part.change for part in self.inputs]
         # Queued one by one, so that the last answer belongs to the last values.
-        gr.on(changed, self.tell, self.asked, self.told, api_name="plan",
+        gr.on(changed, self.tell, self.plan_inputs, self.plan_outputs, api_name="plan",
               show_progress="hidden", concurrency_limit=1, trigger_mode="always_last")
-        gr.on([one.change for one in self.words_asked], self.filled.tell, self.words_asked,
-              self.filled.shown, concurrency_limit=1, trigger_mode="always_last", **PRIVATE)
+        gr.on([component.change for component in self.word_inputs], self.filled.tell,
+              self.word_inputs, self.filled.element, concurrency_limit=1,
+              trigger_mode="always_last", **PRIVATE)
         gr.on([part.input for part in (self.speed, *self.inputs)], None, None, self.trouble,
               js="() => ''", **private)  # what was wrong with the last run is being mended
         knobs = all_knobs().values()
         self.parts["method"].change(
-            lambda method: [gr.update(visible=applies(one, method)) for one in knobs],
-            self.parts["method"], [self.parts[one.name] for one in knobs], **private)
+            lambda method: [gr.update(visible=applies(knob, method)) for knob in knobs],
+            self.parts["method"], [self.parts[knob.name] for knob in knobs], **private)
         self.dice.click(lambda: (str(random.getrandbits(32)), True), None,
                         [self.parts["seed"], self.lock],
                         api_name="dice", show_progress="hidden", queue=False)
@@ -217,10 +220,11 @@ class Controls:
                             show_progress="hidden", queue=False)
         self.examples.click(self.example, self.examples, self.parts["prompt"], **private)
         both = [self.lock, self.metadata]
-        gr.on([one.change for one in both], lambda *on: list(on), both, self.switches, **private)
+        gr.on([component.change for component in both], lambda *on: list(on), both,
+              self.switches, **private)
         self.speed.input(self.at_speed, self.speed, [self.parts[name] for name in METHOD_KNOBS],
                          trigger_mode="always_last", **private).then(
-            self.tell, self.asked, self.told, **private)  # after all knobs are set
+            self.tell, self.plan_inputs, self.plan_outputs, **private)  # after all knobs are set
 
     def in_language(self, request: gr.Request) -> tuple[str, str, dict]:
         """Words to click, the button that unfolds the settings, and the examples."""
@@ -240,7 +244,7 @@ class Controls:
                 return self.first_example(request)
             settings = from_dict(raw)
             begin_with(self.services, request, typed_words(vars(settings)))
-            return self.shown(settings)
+            return self.values_of(settings)
         except Exception:  # noqa: BLE001 - the browser's storage may hold anything
             return self.first_example(request)
 
@@ -268,14 +272,14 @@ class Controls:
             settings = self.read(values)
         except SSDError as error:
             about_words = str(error).startswith(TEXTS)
-            told = refusal(language, error)
-            return ((gr.skip(),) * 3 + (told,) if about_words
-                    else (told, gr.skip(), gr.skip(), gr.skip()))
+            html = refusal(language, error)
+            return ((gr.skip(),) * 3 + (html,) if about_words
+                    else (html, gr.skip(), gr.skip(), gr.skip()))
         try:
-            told = self.plan_html(settings, language)
+            html = self.plan_html(settings, language)
         except SSDError as error:
-            told = refusal(language, error)
-        return (told, at_stop(settings, speed), to_dict(settings),
+            html = refusal(language, error)
+        return (html, at_stop(settings, speed), to_dict(settings),
                 self.note_html(settings, language))
 
     def plan_html(self, settings: Settings, language: str) -> str:
@@ -315,7 +319,7 @@ class Controls:
             lines.append(say(language, "plan_slower"))
         if isinstance(request.method, Paced) and request.method.size:
             lines.append(say(language, f"plan_{request.method.paced}", size=request.method.size))
-        return "".join(f" {one}" for one in lines)
+        return "".join(f" {line}" for line in lines)
 
     def refused(self, error: SSDError, language: str) -> dict:
         """Updates of the page after a run was refused: why, and not below the prompt once more."""

@@ -31,14 +31,14 @@ class Create(Resumable):
         self.stopped = Stopped(services, t)
         self.stage = empty_stage("create-stage")
         self.status = gr.HTML(elem_id="create-status", js_on_load=None)
-        self.shown = [self.stage, self.status, controls.trouble, self.running, self.stop,
-                      *self.stopped.shown, controls.note]
+        self.outputs = [self.stage, self.status, controls.trouble, self.running, self.stop,
+                        *self.stopped.outputs, controls.note]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls = self.controls
         self.draw.click(
             self.run, [controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], *self.shown], api_name="draw", show_progress="hidden")
+            [controls.parts["seed"], *self.outputs], api_name="draw", show_progress="hidden")
         self.stopped.wire(self.status, controls, redo, tabs, self.stage)
 
     @takes_knobs
@@ -49,8 +49,8 @@ class Create(Resumable):
             return runs.draw(self.services.library, self.services.history, settings,
                              metadata=metadata)
 
-        async for told in self.submitted(request, locked, values, work):
-            yield told
+        async for update in self.submitted(request, locked, values, work):
+            yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
         """Updates of the page until the run is over."""

@@ -1,4 +1,4 @@
-"""What the History tab tells of one picture: the picture itself, and all that its recipe says."""
+"""What the History tab shows of a picture: the picture itself, and what its recipe says."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def details_html(entry: Entry, language: str, favourite: bool) -> str:
         recipe = read_recipe(entry.path)
     except SSDError:
         recipe = None
-    told = facts(entry, recipe, language)
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in told)
+    pairs = facts(entry, recipe, language)
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
     copies = copy_buttons(entry, recipe, language) if recipe else ""
     mark = ' <span class="studio-mark" aria-hidden="true">★</span>' if favourite else ""
     return (f'<div class="studio-details"><img src="/studio/picture/{quote(entry.id)}" '
@@ -43,15 +43,16 @@ def facts(entry: Entry, recipe: Mapping | None, language: str) -> Sequence[tuple
         return [*size, (say(language, "recipe"), say(language, "no_recipe"))]
     seconds = recipe.get("seconds", {}).get("total")
     drawn = drawn_words(recipe)
-    told = [(say(language, "prompt"), recipe["prompt"]),
-            (say(language, "drawn_from"), drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
-            (say(language, "negative"), drawn.negative or ""),
-            (say(language, "method"), run_title(entry.label or "", language)),
-            (label_in(language, "seed"), str(recipe["seed"])), *size,
-            (say(language, "backbone"), recipe["backbone"]["name"][:60]),
-            (say(language, "passes"), str(recipe.get("passes", ""))),
-            (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]
-    return [(name, value) for name, value in told if value]
+    pairs = [(say(language, "prompt"), recipe["prompt"]),
+             (say(language, "drawn_from"),
+              drawn.prompt if drawn.prompt != recipe["prompt"] else ""),
+             (say(language, "negative"), drawn.negative or ""),
+             (say(language, "method"), run_title(entry.label or "", language)),
+             (label_in(language, "seed"), str(recipe["seed"])), *size,
+             (say(language, "backbone"), recipe["backbone"]["name"][:60]),
+             (say(language, "passes"), str(recipe.get("passes", ""))),
+             (say(language, "seconds"), f"{seconds:.2f}" if isinstance(seconds, float) else "")]
+    return [(name, value) for name, value in pairs if value]
 
 
 def copy_buttons(entry: Entry, recipe: Mapping, language: str) -> str:

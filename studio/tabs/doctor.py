@@ -25,4 +25,5 @@ class Doctor:
     def tell(self) -> str:
         """Versions, device, found models, last error."""
         services = self.services
-        return services.told(report(services.library.doctor_lines(), services.worker.last_error))
+        text = report(services.library.doctor_lines(), services.worker.last_error)
+        return services.for_visitors(text)

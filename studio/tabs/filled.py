@@ -19,7 +19,7 @@ from ..settings import Settings, from_dict
 from ..words import CHINESE, language_of
 
 # The settings that decide the words, by which page values are read.
-ASKED = ("prompt", "negative", "pictures", "seed", "cfg", "expand", "open", "fixed")
+WORD_SETTINGS = ("prompt", "negative", "pictures", "seed", "cfg", "expand", "open", "fixed")
 
 
 def expands(backbone: Backbone) -> bool:
@@ -34,7 +34,7 @@ class Filled:
         self.services = services
         self.switch = gr.Checkbox(True, label=t("expand"), elem_id="expand", container=False,
                                   visible=expands(services.library.current.backbone))
-        self.shown = gr.HTML(elem_id="filled", js_on_load=None)
+        self.element = gr.HTML(elem_id="filled", js_on_load=None)
         self.open, self.fixed = (gr.Textbox("", visible="hidden", elem_id=name)
                                  for name in ("left-open", "fixed-words"))
 
@@ -45,15 +45,17 @@ class Filled:
     def tell(self, request: gr.Request, locked: bool, *values: object) -> str:
         """The element with what will be drawn; empty if that is what was typed."""
         services = self.services
-        raw = dict(zip(ASKED, values, strict=True))
+        raw = dict(zip(WORD_SETTINGS, values, strict=True))
         try:
             settings = from_dict({**raw, "seed": raw["seed"] if locked
                                   else services.next_seeds.of(request.session_hash)})
         except SSDError:
-            return ""  # the plan tells it
-        told = filled(settings, services.library.current.backbone,
-                      language_of(request, services.language) == CHINESE)
-        return f"<ssd-filled filled=\"{escape(json.dumps(told))}\"></ssd-filled>" if told else ""
+            return ""  # the plan shows the error
+        content = filled(settings, services.library.current.backbone,
+                         language_of(request, services.language) == CHINESE)
+        if content is None:
+            return ""
+        return f"<ssd-filled filled=\"{escape(json.dumps(content))}\"></ssd-filled>"
 
     def available(self) -> dict:
         """The switch for the backbone in use."""
@@ -65,26 +67,27 @@ def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None
     names, made = settings.open, None
     if settings.expand and settings.fixed is None:
         made = filled_in(settings, backbone, names)
-    elif settings.expand:
-        names, made = as_fixed(settings, backbone)
+    elif settings.expand and settings.fixed is not None:
+        names, made = as_fixed(settings, settings.fixed, backbone)
     if made is None:
         fixed = settings.fixed
-        as_typed = fixed in (None, Words(settings.prompt, settings.negative or None))
-        return None if as_typed else told(settings, text=text_of(fixed))
-    chips = [chip(settings.prompt, one, chinese) for one in made.added]
-    return told(settings, names, chips) if chips or names else None
+        if fixed in (None, Words(settings.prompt, settings.negative or None)):
+            return None
+        return message(settings, text=text_of(fixed))
+    chips = [chip(settings.prompt, added, chinese) for added in made.added]
+    return message(settings, names, chips) if chips or names else None
 
 
-def told(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = (),
-         text: str = "") -> dict:
+def message(settings: Settings, names: Sequence[str] = (), chips: Sequence[dict] = (),
+            text: str = "") -> dict:
     return {"prompt": settings.prompt, "open": list(names), "chips": list(chips), "text": text,
             "pictures": settings.pictures}
 
 
-def chip(prompt: str, one: Added, chinese: bool) -> dict:
+def chip(prompt: str, added: Added, chinese: bool) -> dict:
     """An addition: what it says, what it takes the place of, and the prompt with it."""
-    return {"name": one.name, "text": one.chinese if chinese else one.text,
-            "instead": one.replaced, "pinned": pinned(prompt, one)}
+    return {"name": added.name, "text": added.chinese if chinese else added.text,
+            "instead": added.replaced, "pinned": pinned(prompt, added)}
 
 
 def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> Expanded | None:
@@ -92,14 +95,15 @@ def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> E
                                 [settings.knobs["seed"]], names)), None)
 
 
-def as_fixed(settings: Settings, backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
+def as_fixed(settings: Settings, fixed: Words,
+             backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
     """The additions, and those left open, by which the prompt becomes the words that are fixed.
 
     None if the seed or a newer version fills in others.
     """
-    fixed, whole = settings.fixed, filled_in(settings, backbone, ())
-    names = tuple(one.name for one in whole.added
-                  if one.written.strip(" ,，") not in fixed.prompt) if whole else ()
+    whole = filled_in(settings, backbone, ())
+    names = tuple(added.name for added in whole.added
+                  if added.written.strip(" ,，") not in fixed.prompt) if whole else ()
     made = filled_in(settings, backbone, names)
     same = made is not None and Words(made.prompt, made.negative) == fixed
     return (names, made) if same else ((), None)

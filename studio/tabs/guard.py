@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from html import escape
+from typing import Any
 
 import gradio as gr
 
@@ -30,26 +31,31 @@ def guard_all(demo: gr.Blocks, services: Services) -> None:
 
 def guarded(handler: Callable, services: Services) -> Callable:
     """Wrap a handler, keeping its kind and signature; errors become one line."""
-    if inspect.isasyncgenfunction(handler):
-        async def safe(*args, **options):
-            with one_line(handler, services, spoken(args, services.language)):
-                async for told in handler(*args, **options):
-                    yield told
-    elif inspect.iscoroutinefunction(handler):
-        async def safe(*args, **options):
-            with one_line(handler, services, spoken(args, services.language)):
-                return await handler(*args, **options)
-    else:
-        def safe(*args, **options):
-            with one_line(handler, services, spoken(args, services.language)):
-                return handler(*args, **options)
-    safe = wraps(handler)(safe)
+    def guard(arguments: tuple) -> AbstractContextManager[None]:
+        return errors_in_one_line(handler, services, spoken(arguments, services.language))
+
+    async def updates(*args, **options):
+        with guard(args):
+            async for update in handler(*args, **options):
+                yield update
+
+    async def answer(*args, **options):
+        with guard(args):
+            return await handler(*args, **options)
+
+    def plain(*args, **options):
+        with guard(args):
+            return handler(*args, **options)
+
+    kind: Callable = (updates if inspect.isasyncgenfunction(handler)
+                      else answer if inspect.iscoroutinefunction(handler) else plain)
+    safe: Any = wraps(handler)(kind)
     safe.__signature__ = inspect.signature(handler)  # else a bound method's has `self`
     return safe
 
 
 @contextmanager
-def one_line(handler: Callable, services: Services, language: str) -> Iterator[None]:
+def errors_in_one_line(handler: Callable, services: Services, language: str) -> Iterator[None]:
     """Show users' errors without a traceback; log our own faults and report them to Doctor."""
     try:
         yield
@@ -65,9 +71,10 @@ def one_line(handler: Callable, services: Services, language: str) -> Iterator[N
 
 def spoken(arguments: tuple, forced: str) -> str:
     """The language of the request among a handler's arguments."""
-    request = next((one for one in arguments if isinstance(one, gr.Request)), None)
+    request = next((argument for argument in arguments if isinstance(argument, gr.Request)), None)
     return language_of(request, forced)
 
 
 def refused(services: Services, line: str, language: str) -> gr.Error:
-    return gr.Error(escape(services.told(in_language(language, line))), print_exception=False)
+    text = services.for_visitors(in_language(language, line))
+    return gr.Error(escape(text), print_exception=False)

@@ -18,9 +18,9 @@ from ..words import label_in, language_of, say
 from .common import PRIVATE, line, trouble
 from .controls import Controls
 from .details import caption, details_html
+from .gradio_files import picture_file, thumbnail_file
 from .payloads import uploaded
 from .redo import Redo
-from .shown import shown, small
 
 PAGE = 24
 
@@ -64,7 +64,7 @@ class HistoryTab:
             self.star = gr.Button(t("favourite"), elem_id="history-star", min_width=100)
             self.delete = gr.Button(t("delete"), variant="stop", elem_id="history-delete",
                                     visible=self.services.local, min_width=100)
-            # Where Delete stood, so that a double click deletes nothing.
+            # In Delete's place, so that a double click deletes nothing.
             self.spare = gr.Button(t("keep"), visible=False, elem_id="history-keep", min_width=100)
         self.sure = gr.Button(variant="stop", visible=False, elem_id="history-sure")
 
@@ -73,23 +73,23 @@ class HistoryTab:
         selected = [self.selected, *self.asking, self.details, self.star]
         listed = [self.hint, self.gallery, self.ids, self.more, *selected]
         filters = [self.limit, self.search, self.only]
-        asked = [*filters, self.selected]
+        listing = [*filters, self.selected]
         restored = [self.status, self.controls.lock, *self.controls.inputs]
         tab.select(self.show, filters, listed, **PRIVATE)
         load(self.show, filters, listed, **PRIVATE)
-        gr.on([self.search.change, self.only.change], self.keep, asked, listed,
+        gr.on([self.search.change, self.only.change], self.keep, listing, listed,
               trigger_mode="always_last", **PRIVATE)
         self.star.click(self.mark, self.selected, [self.status, self.details, self.star],
                         **PRIVATE).then(self.listed, filters, listed[:4], **PRIVATE)
         self.more.click(lambda limit: limit + PAGE, self.limit, self.limit, **PRIVATE).then(
-            self.keep, asked, listed, **PRIVATE)
+            self.keep, listing, listed, **PRIVATE)
         self.gallery.select(self.select, self.ids, selected, **PRIVATE)
         self.restore.click(self.restore_selected, self.selected, restored, **PRIVATE)
         self.drop.upload(self.restore_file, self.drop, restored, api_name="restore",
                          show_progress="hidden")
         self.redo = redo
         self.again.click(self.to_redo, [self.selected, *redo.box],
-                         [self.status, tabs, *redo.shown], **PRIVATE)
+                         [self.status, tabs, *redo.outputs], **PRIVATE)
         if self.services.local:
             self.delete.click(self.ask, self.selected, [self.status, *self.asking], **PRIVATE)
             self.spare.click(self.settled, None, self.asking, **PRIVATE)
@@ -105,16 +105,16 @@ class HistoryTab:
         """The same, but the selected picture stays so if it is listed."""
         language = language_of(request, self.services.language)
         hint, pictures, ids, more = self.listed(limit, search, only, request)
-        kept = selected if selected in ids else None
-        marked = gr.update(value=pictures, selected_index=ids.index(kept) if kept else None)
-        return hint, marked, ids, more, *self.chosen(kept, language)
+        current = selected if selected in ids else None
+        marked = gr.update(value=pictures, selected_index=ids.index(current) if current else None)
+        return hint, marked, ids, more, *self.chosen(current, language)
 
     def listed(self, limit: int, search: str, only: bool, request: gr.Request) -> tuple:
         """The pictures that match: hint, thumbnails with captions, ids, whether there are more."""
         services, language = self.services, language_of(request, self.services.language)
         entries = services.history.entries(limit + 1, wanted=self.wanted(search, only, language))
         marked = services.history.favourites.ids
-        listed = [(small(entry, services.history),
+        listed = [(thumbnail_file(entry, services.history),
                    "★ " * (entry.id in marked) + caption(entry, language))
                   for entry in entries[:limit]]
         nothing = "" if entries else "no_match" if search.strip() or only else "nothing_yet"
@@ -126,13 +126,13 @@ class HistoryTab:
         words = search.casefold().split()
         marked = self.services.history.favourites.ids if only else None
 
-        def found(entry: Entry) -> bool:
+        def matches(entry: Entry) -> bool:
             text = f"{caption(entry, language)} {entry.method}".casefold()
-            there = all(word == str(entry.seed) if word.isdigit() else word in text
-                        for word in words)
-            return there and (marked is None or entry.id in marked)
+            has_words = all(word == str(entry.seed) if word.isdigit() else word in text
+                            for word in words)
+            return has_words and (marked is None or entry.id in marked)
 
-        return found
+        return matches
 
     def hint_text(self, nothing: str, language: str) -> str:
         """Where pictures are saved, and how many files there cannot be listed."""
@@ -145,7 +145,7 @@ class HistoryTab:
                     if (history.folder / id_).exists()]
         if problems:
             words += say(language, "not_listed", count=len(problems),
-                         problem=self.services.told(in_language(language, problems[0])))
+                         problem=self.services.for_visitors(in_language(language, problems[0])))
         return words
 
     def select(self, ids: Sequence[str], event: gr.SelectData, request: gr.Request) -> list:
@@ -155,11 +155,11 @@ class HistoryTab:
     def chosen(self, selected: str | None, language: str) -> list:
         """Set `selected`, show its details, and reset the delete buttons."""
         return [selected, *self.settled(),
-                self.details_of(selected, language) if selected else pick_one(language),
+                self.details_of(selected, language) if selected else pick_hint(language),
                 self.star_now(selected, language)]
 
     def settled(self) -> tuple[dict, dict, dict]:
-        """The delete buttons when nothing is asked."""
+        """The delete buttons before Delete is pressed."""
         return gr.update(visible=self.services.local), gr.update(visible=False), gr.update(
             visible=False)
 
@@ -200,31 +200,31 @@ class HistoryTab:
         try:
             return self._restored(place, request)
         except SSDError as error:
-            told = str(error).replace(f"{place.parent}/", "")
-            return self._refused(trouble(self.services, language, told))
+            text = str(error).replace(f"{place.parent}/", "")
+            return self._refused(trouble(self.services, language, text))
 
     def _restored(self, path: Path, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
         settings, recipe = self.services.history.restore(path)
-        told = say(language, "restored", name=path.name)
+        text = say(language, "restored", name=path.name)
         if recipe["keep_rows"]:
-            told += say(language, "redone_below", rows=recipe["keep_rows"])
+            text += say(language, "redone_below", rows=recipe["keep_rows"])
         now = self.services.library.current.backbone
         if recipe["backbone"]["sha256"] != now.sha256:
-            told += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
+            text += say(language, "other_backbone", name=recipe["backbone"]["name"][:60],
                         now=now.name)
         elif recipe["dtype"] != (dtype := stored_dtype(now)):
-            told += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
-        return [line(told), True, *self.controls.restored(settings, request)]
+            text += say(language, "other_dtype", dtype=recipe["dtype"], now=dtype)
+        return [line(text), True, *self.controls.restored(settings, request)]
 
-    def _refused(self, told: str) -> list:
-        return [told, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]
+    def _refused(self, text: str) -> list:
+        return [text, gr.skip(), *[gr.skip()] * len(self.controls.inputs)]
 
     def to_redo(self, selected: str | None, prompt: str, negative: str,
                 request: gr.Request) -> list:
         if selected is None:
-            told = say(language_of(request, self.services.language), "select_first")
-            return [line(told), *[gr.skip()] * (1 + len(self.redo.shown))]
+            text = say(language_of(request, self.services.language), "select_first")
+            return [line(text), *[gr.skip()] * (1 + len(self.redo.outputs))]
         return ["", gr.update(selected="redo"),
                 *self.redo.show(selected, prompt, negative, request)]
 
@@ -241,7 +241,7 @@ class HistoryTab:
         language, history = language_of(request, self.services.language), self.services.history
         try:
             entry = history.entry(selected)
-            copies = [Path(shown(entry)), Path(small(entry, history))]
+            copies = [Path(picture_file(entry)), Path(thumbnail_file(entry, history))]
             history.delete(selected)
         except SSDError as error:
             return trouble(self.services, language, str(error))
@@ -250,6 +250,6 @@ class HistoryTab:
         return line(say(language, "deleted", name=Path(selected).name))
 
 
-def pick_one(language: str) -> str:
+def pick_hint(language: str) -> str:
     """Where the details will be: that a click on a picture shows them."""
     return f'<p class="studio-pick">{escape(say(language, "history_pick"))}</p>'

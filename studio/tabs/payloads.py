@@ -21,7 +21,7 @@ def uploaded(path: object) -> str:
     return path
 
 
-def wished(text: object) -> Any:
+def action_value(text: object) -> Any:
     """What a tool of a stage wants: an id, or a picture."""
     try:
         return json.loads(coerce("wish", text, str))["value"]
@@ -29,9 +29,9 @@ def wished(text: object) -> Any:
         raise SSDError("wish: cannot be read; use the button beside a picture") from error
 
 
-def wished_picture(text: object) -> tuple[str, int]:
+def action_picture(text: object) -> tuple[str, int]:
     """Id and seed of the picture that a tool of a stage is about."""
-    picture = wished(text)
+    picture = action_value(text)
     if not isinstance(picture, dict) or not isinstance(picture.get("id"), str):
         raise SSDError("wish: cannot be read; use the button beside a picture")
     return picture["id"], whole("seed", picture.get("seed"))
@@ -46,7 +46,7 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 
 def listed(name: str, value: object) -> list[str]:
     """A list of texts."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise SSDError(f"{name} {str(value)[:40]!r}: must be a list of texts")
     return value
 

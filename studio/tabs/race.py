@@ -30,7 +30,7 @@ from .common import (
     trouble,
 )
 from .controls import Controls, takes_knobs
-from .shown import shown
+from .gradio_files import picture_file
 
 AS_CHOSEN, NOBODY = "the knobs on the left", ""
 SPEEDS = {stop.name: stop.knobs for stop in STOPS}
@@ -55,15 +55,16 @@ class Race(Resumable):
         self.stage = empty_stage("race-stage")
         self.status = gr.HTML(elem_id="race-status", js_on_load=None)
         self.sheet = gr.DownloadButton(t("sheet"), visible=False, elem_id="race-sheet")
-        self.shown = [self.stage, self.status, controls.trouble, self.sheet,
-                      self.running, self.stop, controls.note, self.fold]
+        self.outputs = [self.stage, self.status, controls.trouble, self.sheet,
+                        self.running, self.stop, controls.note, self.fold]
 
     def _racer(self, t: gr.I18n, place: int) -> gr.Dropdown:
         """The first two always draw; the others may stay empty."""
         none = [] if place <= 2 else [(t("no_racer"), NOBODY)]
         usual = {1: AR.name, 2: AS_CHOSEN}.get(place, NOBODY)
         speeds = [(t(f"stop_{name}"), AR.name if name == "plain" else name) for name in SPEEDS]
-        methods = [one for one in method_choices(t) if one[1] != AR.name]  # it is a speed, too
+        # AR is a speed, too
+        methods = [choice for choice in method_choices(t) if choice[1] != AR.name]
         return gr.Dropdown([*none, (t("as_chosen"), AS_CHOSEN), *speeds, *methods], value=usual,
                            label=t(f"racer_{place}"), elem_id=f"race-{place}", min_width=100)
 
@@ -71,7 +72,7 @@ class Race(Resumable):
         controls = self.controls
         self.start.click(
             self.run, [*self.racers, controls.lock, controls.metadata, *controls.inputs],
-            [controls.parts["seed"], *self.shown], api_name="race", show_progress="hidden")
+            [controls.parts["seed"], *self.outputs], api_name="race", show_progress="hidden")
 
     @takes_knobs
     async def run(self, request: gr.Request, method_1: str, method_2: str, method_3: str,
@@ -81,13 +82,13 @@ class Race(Resumable):
         racers = (method_1, method_2, method_3, method_4, method_5, method_6)
 
         def work(settings: Settings) -> Work:
-            wishes = [racing(settings, coerce("method", name, str)) for name in racers
+            chosen = [racing(settings, coerce("method", name, str)) for name in racers
                       if name != NOBODY]
-            return runs.race(self.services.library, self.services.history, settings, wishes,
+            return runs.race(self.services.library, self.services.history, settings, chosen,
                              metadata=metadata)
 
-        async for told in self.submitted(request, locked, values, work):
-            yield told
+        async for update in self.submitted(request, locked, values, work):
+            yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
         """Updates of the page until the race is over."""
@@ -95,24 +96,24 @@ class Race(Resumable):
                self.sheet: gr.update(visible=False),
                **busy(self.running, self.stop, job)}
         await over(job)
-        told = await asyncio.to_thread(self.outcome, job, language)  # it copies the sheet
-        yield {**busy(self.running, self.stop), **told}
+        outcome = await asyncio.to_thread(self.outcome, job, language)  # it copies the sheet
+        yield {**busy(self.running, self.stop), **outcome}
 
     def outcome(self, job: Job, language: str) -> dict:
         if job.state == "failed":
-            return {self.controls.trouble: trouble(self.services, language, job.error)}
+            return {self.controls.trouble: trouble(self.services, language, job.error or "")}
         if job.state != "done":
             return {self.status: line(say(language, "halted")), self.stage: IDLE}
         raced: runs.Raced = job.result
-        told = (figures(raced, language) if len(raced.labels) > 2
+        text = (figures(raced, language) if len(raced.labels) > 2
                 else line(verdict(raced, language)))
-        shown_too: dict = {}
+        updates: dict = {}
         if raced.sheet is not None:
-            shown_too[self.sheet] = gr.update(value=shown(raced.sheet), visible=True)
+            updates[self.sheet] = gr.update(value=picture_file(raced.sheet), visible=True)
         if raced.saved.problem:
-            shown_too[self.controls.trouble] = trouble(self.services, language,
-                                                       raced.saved.problem)
-        return {self.status: told, **shown_too}
+            updates[self.controls.trouble] = trouble(self.services, language,
+                                                     raced.saved.problem)
+        return {self.status: text, **updates}
 
 
 def racing(settings: Settings, name: str) -> Settings:
@@ -153,10 +154,10 @@ def shared(raced: runs.Raced, n: int, language: str) -> str:
 
 def verdict(raced: runs.Raced, language: str) -> str:
     """A verdict on each side that is not AR's own; the figures stand below the pictures."""
-    told = [judgement(raced, n, language) for n in raced.judged]
+    sentences = [judgement(raced, n, language) for n in raced.judged]
     if None in raced.identical:
-        told.append(say(language, "race_equal", share=percent(raced.equal)))
-    return " ".join(told)
+        sentences.append(say(language, "race_equal", share=percent(raced.equal)))
+    return " ".join(sentences)
 
 
 def judgement(raced: runs.Raced, n: int, language: str) -> str:

@@ -33,8 +33,8 @@ from .common import (
     typed_since,
 )
 from .controls import Controls
-from .payloads import at, uploaded, wished
-from .shown import small
+from .gradio_files import thumbnail_file
+from .payloads import action_value, at, uploaded
 from .stopped import Stopped
 
 RECENT = 12
@@ -61,7 +61,7 @@ class Redo(Resumable):
                                      interactive=False, buttons=[], scale=3)
             self.upload = gr.File(label=t("upload"), file_types=[".png"], elem_id="redo-upload",
                                   height=150, scale=1, min_width=180)
-        self.told = gr.HTML(elem_id="redo-told", js_on_load=None)
+        self.summary = gr.HTML(elem_id="redo-told", js_on_load=None)
         rows = services.library.current.backbone.grid.rows
         with gr.Row():
             self.rows = gr.Slider(1, rows - 1, rows // 2, step=1, label=t("rows_kept"),
@@ -71,24 +71,24 @@ class Redo(Resumable):
                                     scale=1, min_width=160)
         gr.Markdown(t("redo_hint"))
         self.status = gr.HTML(elem_id="redo-status", js_on_load=None)
-        self.shown = [self.source, self.told, self.stage, self.rows, self.size, self.fold,
-                      *(controls.parts[name] for name in ("negative", "fixed", "prompt"))]
-        self.run_shown = [self.stage, self.status, controls.trouble, self.running,
-                          self.stop, *self.stopped.shown, controls.note]
+        self.outputs = [self.source, self.summary, self.stage, self.rows, self.size, self.fold,
+                        *(controls.parts[name] for name in ("negative", "fixed", "prompt"))]
+        self.run_outputs = [self.stage, self.status, controls.trouble, self.running,
+                            self.stop, *self.stopped.outputs, controls.note]
 
     def wire(self, tab: gr.Tab, tabs: gr.Tabs) -> None:
         controls = self.controls
-        wish = controls.wishes["redo"]
+        action = controls.actions["redo"]
         box = self.box
-        wish.change(self.wished, [wish, *box], [tabs, *self.shown], **PRIVATE)
+        action.change(self.open_picture, [action, *box], [tabs, *self.outputs], **PRIVATE)
         self.size.input(self.resized, [self.source, self.size], self.rows, **PRIVATE)
         tab.select(self.refresh, None, [self.recent, self.ids], **PRIVATE)
-        self.recent.select(self.pick, [self.ids, *box], self.shown, **PRIVATE)
-        self.upload.upload(self.show_upload, [self.upload, *box], self.shown, **PRIVATE)
+        self.recent.select(self.pick, [self.ids, *box], self.outputs, **PRIVATE)
+        self.upload.upload(self.show_upload, [self.upload, *box], self.outputs, **PRIVATE)
         self.start.click(
             self.run, [self.source, self.rows, self.size, controls.lock, controls.metadata,
                        *controls.inputs],
-            [controls.parts["seed"], *self.run_shown], **PRIVATE)
+            [controls.parts["seed"], *self.run_outputs], **PRIVATE)
         self.stopped.wire(self.status, controls, self, tabs, self.stage)
 
     # Choosing a picture
@@ -96,12 +96,13 @@ class Redo(Resumable):
     def refresh(self) -> tuple:
         history = self.services.history
         entries = history.entries(RECENT, wanted=lambda entry: entry.kind != "race")
-        return [small(entry, history) for entry in entries], [entry.id for entry in entries]
+        return ([thumbnail_file(entry, history) for entry in entries],
+                [entry.id for entry in entries])
 
-    def wished(self, wish: str, prompt: str, negative: str, request: gr.Request) -> list:
-        """A tool of a stage: open this tab with its picture, whose id is in the wish."""
+    def open_picture(self, action: str, prompt: str, negative: str, request: gr.Request) -> list:
+        """A tool of a stage: open this tab with its picture, whose id is in the action."""
         return [gr.update(selected="redo"),
-                *self.show(coerce("picture", wished(wish), str), prompt, negative, request)]
+                *self.show(coerce("picture", action_value(action), str), prompt, negative, request)]
 
     def pick(self, ids: list[str], prompt: str, negative: str, event: gr.SelectData,
              request: gr.Request) -> list:
@@ -114,15 +115,15 @@ class Redo(Resumable):
             entry = self.services.history.entry(entry_id)
         except SSDError as error:
             return self._refused(str(error), request)
-        return self._shown(entry.path, f"/studio/picture/{quote(entry_id)}", box, request)
+        return self._show_file(entry.path, f"/studio/picture/{quote(entry_id)}", box, request)
 
     def show_upload(self, path: str, prompt: str, negative: str, request: gr.Request) -> list:
         """Choose an uploaded picture as the source, or show why it cannot be used."""
         path = uploaded(path)
-        return self._shown(Path(path), f"/gradio_api/file={quote(path)}",
-                           words_in(prompt, negative), request)
+        return self._show_file(Path(path), f"/gradio_api/file={quote(path)}",
+                               words_in(prompt, negative), request)
 
-    def _shown(self, path: Path, address: str, box: Words, request: gr.Request) -> list:
+    def _show_file(self, path: Path, address: str, box: Words, request: gr.Request) -> list:
         language = language_of(request, self.services.language)
         try:
             backbone = self.services.library.current.backbone
@@ -133,15 +134,15 @@ class Redo(Resumable):
         html = (f'<ssd-keep-line src="{escape(address)}" rows="{seen.rows}" '
                 f'row="{slider["value"]}" target="#redo-rows"></ssd-keep-line>')
         sizes = [(say(language, "same_size"), SAME), *((size, size) for size in seen.taller)]
-        told = line(say(language, "picked", name=path.name, how=in_language(language, seen.how)))
+        text = line(say(language, "picked", name=path.name, how=in_language(language, seen.how)))
         newer = box != seen.typed and typed_since(self.services, request, box)
         if newer:
-            told += line(say(language, "typed_wins"))
+            text += line(say(language, "typed_wins"))
         elif seen.typed is not None:
             note_words(self.services, request, seen.typed)
-        return [str(path), told, html, slider,
+        return [str(path), text, html, slider,
                 gr.update(choices=sizes, value=SAME, visible=bool(seen.taller)),
-                gr.update(open=False), *([gr.skip()] * 3 if newer else words_shown(seen))]
+                gr.update(open=False), *([gr.skip()] * 3 if newer else word_values(seen))]
 
     def resized(self, source: str, size: str) -> dict:
         """Of a picture that is extended downward, all rows that were drawn can be kept."""
@@ -165,18 +166,18 @@ class Redo(Resumable):
             return runs.redo(self.services.library, self.services.history, settings, Path(source),
                              whole("rows", rows), size or None, metadata=metadata)
 
-        async for told in self.submitted(request, locked, values, work):
-            yield told
+        async for update in self.submitted(request, locked, values, work):
+            yield update
 
     async def followed(self, job: Job, language: str) -> AsyncIterator[dict]:
         """Updates of the page until the redo is over."""
         yield {self.status: "", self.controls.trouble: "", **busy(self.running, self.stop, job),
                **self.stopped.hidden()}
         await over(job)
-        shown = {**busy(self.running, self.stop), **self.stopped.outcome(job, language)}
+        updates = {**busy(self.running, self.stop), **self.stopped.outcome(job, language)}
         if job.state == "done" and job.result.unchanged:
-            shown[self.status] += line(say(language, "redo_same"))
-        yield shown
+            updates[self.status] += line(say(language, "redo_same"))
+        yield updates
 
 
 def words_in(prompt: object, negative: object) -> Words:
@@ -185,7 +186,7 @@ def words_in(prompt: object, negative: object) -> Words:
                  or None)
 
 
-def words_shown(seen: runs.Source) -> list:
+def word_values(seen: runs.Source) -> list:
     """The negative prompt, the words to draw, and the prompt; unchanged without a recipe."""
     if seen.typed is None:
         return [gr.skip()] * 3

@@ -16,13 +16,13 @@ from ssd_core.output.words import typed_words
 
 from .. import runs
 from ..jobs import Job
-from ..seeds import NOTHING, Kept
+from ..seeds import NOTHING, KeptRows
 from ..services import Services
 from ..settings import whole
 from ..words import language_of, say
 from .common import PRIVATE, files, line, owner_of, stop_button, trouble, typed_since
 from .controls import Controls, takes_knobs
-from .payloads import listed, one_of, wished_picture
+from .payloads import action_picture, listed, one_of
 from .redo import Redo
 from .stopped import Stopped
 
@@ -34,11 +34,11 @@ TOPS, FINISHED = "seeds", "finish"  # titles of jobs: drawing tops, finishing
 
 
 class Seeds:
-    """`held` maps each seed shown to the id of the job that drew its top."""
+    """`job_ids` maps each seed shown to the id of the job that drew its top."""
 
     def __init__(self, services: Services, t: gr.I18n, controls: Controls) -> None:
         self.services, self.controls = services, controls
-        self.running, self.held = gr.State([]), gr.State({})
+        self.running, self.job_ids = gr.State([]), gr.State({})
         with gr.Row(elem_classes="studio-start"):
             self.start = gr.Button(t("start_seeds"), variant="primary", elem_id="seeds-start")
             self.stop = stop_button(services, t, "seeds-stop", self.running)
@@ -55,37 +55,37 @@ class Seeds:
         self.stopped = Stopped(services, t, "seeds-")
         # For API callers; on the page a finished picture stays where its seed is.
         self.result = gr.Gallery(label=t("result"), format="png", visible=False)
-        self.shown = [self.status, controls.trouble, self.grid, self.ticks, self.held,
-                      self.running, self.idle, self.stop, self.start, self.result,
-                      *self.stopped.shown, controls.note]
+        self.outputs = [self.status, controls.trouble, self.grid, self.ticks, self.job_ids,
+                        self.running, self.idle, self.stop, self.start, self.result,
+                        *self.stopped.outputs, controls.note]
 
     def wire(self, redo: Redo, tabs: gr.Tabs) -> None:
         controls, self.tabs = self.controls, tabs
         self.start.click(
-            self.begin, [self.count, self.part, self.held, controls.lock, *controls.inputs],
-            [controls.parts["seed"], *self.shown], api_name="seeds_start",
+            self.begin, [self.count, self.part, self.job_ids, controls.lock, *controls.inputs],
+            [controls.parts["seed"], *self.outputs], api_name="seeds_start",
             show_progress="hidden")
-        wish = controls.wishes["vary"]
-        wish.change(
-            self.vary, [wish, self.count, self.part, self.held, *controls.inputs],
-            [tabs, *controls.inputs, *self.shown], **PRIVATE)
+        action = controls.actions["vary"]
+        action.change(
+            self.vary, [action, self.count, self.part, self.job_ids, *controls.inputs],
+            [tabs, *controls.inputs, *self.outputs], **PRIVATE)
         gr.on([self.ticks.change, self.idle.change], None, [self.ticks, self.idle], self.finish,
               js=FINISHABLE, **PRIVATE)
         self.finish.click(
-            self.complete, [self.ticks, self.held, controls.metadata],
-            self.shown, api_name="seeds_finish", show_progress="hidden")
+            self.complete, [self.ticks, self.job_ids, controls.metadata],
+            self.outputs, api_name="seeds_finish", show_progress="hidden")
         self.stopped.wire(self.status, controls, redo, tabs)
 
     @takes_knobs
-    async def begin(self, request: gr.Request, count: int, part: str, held: dict[str, str],
+    async def begin(self, request: gr.Request, count: int, part: str, job_ids: dict[str, str],
                     locked: bool, *values: object) -> AsyncIterator[dict]:
         """Draw the top of `count` seeds, one after the other, and pause each."""
-        async for told in self.started(request, count, part, held, locked, values):
-            yield told
+        async for update in self.started(request, count, part, job_ids, locked, values):
+            yield update
 
-    async def started(self, request: gr.Request, count: int, part: str, held: dict[str, str],
+    async def started(self, request: gr.Request, count: int, part: str, job_ids: dict[str, str],
                       locked: bool, values: Sequence[object],
-                      kept: Kept = NOTHING, about: str = "") -> AsyncIterator[dict]:
+                      top: KeptRows = NOTHING, about: str = "") -> AsyncIterator[dict]:
         """Updates of the page while tops are drawn, below the rows that all of them keep.
 
         about: a line to show above the status.
@@ -95,34 +95,36 @@ class Seeds:
         try:
             settings = self.controls.drawn(request, locked, values)
             works = services.parked_seeds.start(settings, whole("count", count),
-                                                PARTS[one_of("part", part, PARTS)], owner, kept)
+                                                PARTS[one_of("part", part, PARTS)], owner, top)
             services.worker.forget(*services.worker.of(owner, TOPS, FINISHED))
             jobs = [services.worker.submit(TOPS, work, owner, str(seed)) for seed, work in works]
         except SSDError as error:
-            yield {**self.controls.refused(error, language), **self.left(held)}
+            yield {**self.controls.refused(error, language), **self.left(job_ids)}
             return
         self.controls.submitted(request, locked, settings)
         yield {self.controls.parts["seed"]: str(settings.knobs["seed"])}
-        async for told in self.drawing_tops(jobs, language):
-            yield {**told, self.status: about + told[self.status]} if self.status in told else told
+        async for update in self.drawing_tops(jobs, language):
+            if self.status in update:
+                update = {**update, self.status: about + update[self.status]}
+            yield update
 
-    async def vary(self, request: gr.Request, wish: str, count: int, part: str,
-                   held: dict[str, str], *values: object) -> AsyncIterator[dict]:
+    async def vary(self, request: gr.Request, action: str, count: int, part: str,
+                   job_ids: dict[str, str], *values: object) -> AsyncIterator[dict]:
         """A tool of a stage: start the seeds around a picture's own, with its settings.
 
         A prompt that was typed since takes the place of the picture's.
         """
-        picture, seed = wished_picture(wish)
+        picture, seed = action_picture(action)
         first = (seed - whole("count", count) // 2) % 2**64
         own, typed = await asyncio.to_thread(self.settings_of, picture, values, request)
         about = line(say(language_of(request, self.services.language), "typed_wins"))
         around = self.controls.with_seed(own, first)
-        kept = await asyncio.to_thread(self.kept_by, picture)
+        top = await asyncio.to_thread(self.rows_kept_from, picture)
         yield {self.tabs: gr.update(selected="seeds"),
                **dict(zip(self.controls.inputs, around, strict=True))}
-        async for told in self.started(request, count, part, held, True, around, kept,
-                                       about if typed else ""):
-            yield told
+        async for update in self.started(request, count, part, job_ids, True, around, top,
+                                         about if typed else ""):
+            yield update
 
     def settings_of(self, picture: str, values: Sequence[object],
                     request: gr.Request) -> tuple[Sequence[object], bool]:
@@ -140,15 +142,15 @@ class Seeds:
         try:
             own = replace(history.restore(path)[0], expand=now.expand)
         except SSDError:
-            return controls.shown(runs.with_words_of(history, path, now)), False
+            return controls.values_of(runs.with_words_of(history, path, now)), False
         words = typed_words(vars(now))
         typed = words != typed_words(vars(own)) and typed_since(self.services, request, words)
         if typed:
             own = replace(own, prompt=now.prompt, negative=now.negative, open=now.open,
                           fixed=now.fixed)
-        return controls.shown(own), typed
+        return controls.values_of(own), typed
 
-    def kept_by(self, picture: str) -> Kept:
+    def rows_kept_from(self, picture: str) -> KeptRows:
         """The rows that a redone picture took from another one; none of other pictures."""
         history, backbone = self.services.history, self.services.library.current.backbone
         try:
@@ -157,19 +159,19 @@ class Seeds:
             if not recipe["keep_rows"]:
                 return NOTHING
             sized = backbone.resized(tuple(recipe["size"]))
-            return Kept(runs.rows_of(history, path, sized)[0], recipe["keep_rows"])
+            return KeptRows(runs.rows_of(history, path, sized)[0], recipe["keep_rows"])
         except SSDError:
             return NOTHING
 
     async def drawing_tops(self, jobs: Sequence[Job], language: str) -> AsyncIterator[dict]:
         """Updates of the page until all tops are drawn."""
-        held = ids_by_seed(jobs)
-        yield {self.controls.trouble: "", self.grid: grid(held), self.held: held,
-               self.ticks: gr.update(choices=list(held), value=[], visible=True),
-               **self.busy(held.values())}
-        async for told in self.progress(jobs, language):
-            yield {self.status: told}
-        yield {**self.waiting(jobs, language), **self.left(held)}
+        job_ids = ids_by_seed(jobs)
+        yield {self.controls.trouble: "", self.grid: grid(job_ids), self.job_ids: job_ids,
+               self.ticks: gr.update(choices=list(job_ids), value=[], visible=True),
+               **self.busy(job_ids.values())}
+        async for status in self.progress(jobs, language):
+            yield {self.status: status}
+        yield {**self.waiting(jobs, language), **self.left(job_ids)}
 
     async def resume(self, request: gr.Request) -> AsyncIterator[dict]:
         """On a reloaded page: the visitor's seeds, whether paused, running or finished."""
@@ -179,106 +181,109 @@ class Seeds:
         if not (tops or finishing):
             yield {self.status: gr.skip()}
             return
-        async for told in self.drawing_tops(tops, language) if tops else ():
-            yield told
+        if tops:
+            async for update in self.drawing_tops(tops, language):
+                yield update
         if finishing:
-            async for told in self.finishing(finishing, ids_by_seed(tops), language):
-                yield told
+            async for update in self.finishing(finishing, ids_by_seed(tops), language):
+                yield update
 
     async def progress(self, jobs: Sequence[Job], language: str) -> AsyncIterator[str]:
         """A status line whenever another seed is drawn."""
-        begin, told = time.monotonic(), 0
+        begin, reported = time.monotonic(), 0
         while (done := sum(job.over for job in jobs)) < len(jobs):
-            if done != told:
-                told, each = done, (time.monotonic() - begin) / done
+            if done != reported:
+                reported, each = done, (time.monotonic() - begin) / done
                 yield line(say(language, "seeds_going", done=done, count=len(jobs),
                                seconds=math.ceil(each * (len(jobs) - done))))
             await asyncio.sleep(0.05)
 
     def waiting(self, jobs: Sequence[Job], language: str) -> dict:
         """How many seeds are paused, and at which row; the first error of the others."""
-        told = []
+        lines = []
         parked = [job for job in jobs if job.state == "paused"]
         rows = self.services.parked_seeds.rows([job.id for job in parked])
         if rows:
-            told.append(line(say(
+            lines.append(line(say(
                 language, "seeds_wait", count=len(rows), row=rows[0][0], rows=rows[0][1],
                 seconds=f"{parked[0].seconds_left or 0:.1f}")))
         elif any(job.freed for job in jobs):
-            told.append(line(say(language, "seeds_gone")))
-        return {self.status: "".join(told) or line(say(language, "halted")),
+            lines.append(line(say(language, "seeds_gone")))
+        return {self.status: "".join(lines) or line(say(language, "halted")),
                 **self.failed(jobs, language)}
 
     def failed(self, jobs: Sequence[Job], language: str) -> dict:
         """The error of the first seed that failed or could not be saved."""
-        errors = [job.error for job in jobs if job.state == "failed"]
+        errors = [job.error or "" for job in jobs if job.state == "failed"]
         errors += [job.result.saved.problem for job in jobs
                    if job.result and job.result.saved.problem]
-        told = [trouble(self.services, language, error) for error in errors]
-        return {self.controls.trouble: told[0]} if told else {}
+        messages = [trouble(self.services, language, error) for error in errors]
+        return {self.controls.trouble: messages[0]} if messages else {}
 
-    async def complete(self, ticked: list[str], held: dict[str, str], metadata: bool,
+    async def complete(self, ticked: list[str], job_ids: dict[str, str], metadata: bool,
                        request: gr.Request) -> AsyncIterator[dict]:
         """Finish the ticked seeds from where they are paused."""
         services, language = self.services, language_of(request, self.services.language)
         owner = owner_of(services, request)
-        ticked = [seed for seed in listed("ticked", ticked) if seed in held]
+        ticked = [seed for seed in listed("ticked", ticked) if seed in job_ids]
         try:
             if not ticked:
                 raise SSDError(say(language, "tick_first"))
-            works = services.parked_seeds.finish([held[seed] for seed in ticked], owner, metadata)
-            jobs = [services.worker.submit(FINISHED, work, owner, seed, self.told(held[seed]))
+            works = services.parked_seeds.finish([job_ids[seed] for seed in ticked], owner,
+                                                 metadata)
+            jobs = [services.worker.submit(FINISHED, work, owner, seed,
+                                           self.messages_of(job_ids[seed]))
                     for seed, work in zip(ticked, works, strict=True)]
         except SSDError as error:
-            yield {self.status: trouble(services, language, str(error)), **self.left(held)}
+            yield {self.status: trouble(services, language, str(error)), **self.left(job_ids)}
             return
-        async for told in self.finishing(jobs, held, language):
-            yield told
+        async for update in self.finishing(jobs, job_ids, language):
+            yield update
 
-    def told(self, id_: str) -> list[dict]:
+    def messages_of(self, id_: str) -> list[dict]:
         """The messages of a paused job, so that its rows stay in sight while it waits again."""
         job = self.services.worker.job(id_)
         return list(job.messages) if job else []
 
-    async def finishing(self, jobs: Sequence[Job], held: dict[str, str],
+    async def finishing(self, jobs: Sequence[Job], job_ids: dict[str, str],
                         language: str) -> AsyncIterator[dict]:
         """Updates of the page until all chosen seeds are over."""
-        shown = {**held, **ids_by_seed(jobs)}
-        yield {self.controls.trouble: "", self.grid: grid(shown), **self.stopped.hidden(),
+        displayed = {**job_ids, **ids_by_seed(jobs)}
+        yield {self.controls.trouble: "", self.grid: grid(displayed), **self.stopped.hidden(),
                **self.busy(job.id for job in jobs)}
-        async for told in self.progress(jobs, language):
-            yield {self.status: told}
-        rest = self.parked(held)
+        async for status in self.progress(jobs, language):
+            yield {self.status: status}
+        rest = self.parked(job_ids)
         done = await asyncio.to_thread(self.finished, jobs, language)
-        yield {self.grid: grid({**shown, **rest}), **done, **self.left(held)}
+        yield {self.grid: grid({**displayed, **rest}), **done, **self.left(job_ids)}
 
     def finished(self, jobs: Sequence[Job], language: str) -> dict:
         """The finished seeds, and the top of a stopped one."""
         entries = [entry for job in jobs if job.result for entry in job.result.entries]
-        told = [line(say(language, "seeds_done", count=len(entries),
-                         where=self.services.place(entries[0].path.parent)))] if entries else []
+        lines = [line(say(language, "seeds_done", count=len(entries),
+                          where=self.services.place(entries[0].path.parent)))] if entries else []
         stopped = [job for job in jobs if job.state == "cancelled"]
         offer = next((job for job in stopped if job.result and job.result.stopped_rows), None)
         offered = self.stopped.offered(offer, language) if offer else {}
         if stopped:
-            told.append(offered.get(self.status) or line(say(language, "halted")))
-        return {**offered, self.status: "".join(told), self.result: files(entries),
+            lines.append(offered.get(self.status) or line(say(language, "halted")))
+        return {**offered, self.status: "".join(lines), self.result: files(entries),
                 **self.failed(jobs, language)}
 
-    def parked(self, held: dict[str, str]) -> dict[str, str]:
+    def parked(self, job_ids: dict[str, str]) -> dict[str, str]:
         """Those seeds that are still paused."""
-        jobs = {seed: self.services.worker.job(id_) for seed, id_ in held.items()}
+        jobs = {seed: self.services.worker.job(id_) for seed, id_ in job_ids.items()}
         return {seed: job.id for seed, job in jobs.items() if job and job.state == "paused"}
 
     def busy(self, ids: Iterable[str]) -> dict:
         return {self.running: list(ids), self.idle: False,
                 self.stop: gr.update(interactive=True), self.start: gr.update(interactive=False)}
 
-    def left(self, held: dict[str, str]) -> dict:
+    def left(self, job_ids: dict[str, str]) -> dict:
         """Nothing runs now: update ticks and buttons. Ticks stay if all seeds are still paused."""
-        rest = self.parked(held)
-        ticks = gr.skip() if rest == held else gr.update(choices=list(rest), value=[])
-        return {self.held: rest, self.ticks: ticks, self.running: [], self.idle: True,
+        rest = self.parked(job_ids)
+        ticks = gr.skip() if rest == job_ids else gr.update(choices=list(rest), value=[])
+        return {self.job_ids: rest, self.ticks: ticks, self.running: [], self.idle: True,
                 self.stop: gr.update(interactive=False), self.start: gr.update(interactive=True)}
 
 
@@ -286,7 +291,7 @@ def ids_by_seed(jobs: Iterable[Job]) -> dict[str, str]:
     return {job.tag: job.id for job in jobs}
 
 
-def grid(held: dict[str, str]) -> str:
+def grid(job_ids: dict[str, str]) -> str:
     """An element with the small pictures and their ticks."""
-    return (f'<ssd-seeds jobs="{",".join(held.values())}" seeds="{",".join(held)}" '
+    return (f'<ssd-seeds jobs="{",".join(job_ids.values())}" seeds="{",".join(job_ids)}" '
             'target="#seeds-ticks"></ssd-seeds>')

@@ -26,17 +26,17 @@ class Stopped:
         with gr.Row(visible=False, elem_id=f"{prefix}stopped") as self.row:
             self.keep = gr.Button(t("keep_top"), elem_id=f"{prefix}keep-top")
             self.discard = gr.Button(t("discard"), elem_id=f"{prefix}discard")
-        self.shown = [self.row, self.job]
+        self.outputs = [self.row, self.job]
 
     def wire(self, status: gr.HTML, controls: Controls, redo, tabs: gr.Tabs,
              stage: gr.HTML | None = None) -> None:
         """redo: the tab that continues; may be this tab itself. stage: cleared on discard."""
         self.status, self.redo, self.tabs, self.trouble = status, redo, tabs, controls.trouble
         self.emptied = {status: "", **({stage: IDLE} if stage else {})}
-        self.discard.click(self.discarded, self.job, [*self.emptied, *self.shown], **PRIVATE)
+        self.discard.click(self.discarded, self.job, [*self.emptied, *self.outputs], **PRIVATE)
         box = [controls.parts["prompt"], controls.parts["negative"]]
-        self.keep.click(self.kept, [self.job, controls.metadata, *box],
-                        [status, self.trouble, tabs, *self.shown, *redo.shown], **PRIVATE)
+        self.keep.click(self.keep_top, [self.job, controls.metadata, *box],
+                        [status, self.trouble, tabs, *self.outputs, *redo.outputs], **PRIVATE)
 
     def hidden(self) -> dict:
         """Hide the buttons: there is nothing to keep."""
@@ -51,8 +51,8 @@ class Stopped:
         if (job := self.services.worker.job(job_id)) is not None:
             self.services.worker.forget(job)
 
-    def kept(self, job_id: str, metadata: bool, prompt: str, negative: str,
-             request: gr.Request) -> dict:
+    def keep_top(self, job_id: str, metadata: bool, prompt: str, negative: str,
+                 request: gr.Request) -> dict:
         """Save the stopped run's finished rows, and open them in Redo."""
         services, language = self.services, language_of(request, self.services.language)
         try:
@@ -63,10 +63,10 @@ class Stopped:
         except SSDError as error:
             return {self.trouble: trouble(self.services, language, str(error))}
         self._forget(job_id)
-        shown = dict(zip(self.redo.shown, self.redo.show(entry.id, prompt, negative, request),
-                         strict=True))
+        updates = dict(zip(self.redo.outputs, self.redo.show(entry.id, prompt, negative, request),
+                           strict=True))
         return {self.status: "", self.trouble: "", self.tabs: gr.update(selected="redo"),
-                **self.hidden(), **shown}
+                **self.hidden(), **updates}
 
     def offered(self, job: Job, language: str) -> dict:
         """Where a cancelled job stopped; with the buttons if a row was finished."""
@@ -76,8 +76,8 @@ class Stopped:
             saved = saved_line(self.services, language, drawn.entries)
         if drawn is None or not drawn.stopped_rows:
             return {self.status: saved + line(say(language, "stopped_early"))}
-        told = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
-        return {self.status: saved + line(told), self.row: gr.update(visible=True),
+        text = say(language, "stopped", row=drawn.stopped_rows, rows=drawn.tokens.shape[1])
+        return {self.status: saved + line(text), self.row: gr.update(visible=True),
                 self.job: job.id}
 
     def outcome(self, job: Job, language: str) -> dict:
@@ -85,8 +85,8 @@ class Stopped:
         if job.state == "cancelled":
             return self.offered(job, language)
         if job.state == "failed":
-            return {self.trouble: trouble(self.services, language, job.error)}
-        told = {self.status: saved_line(self.services, language, job.result.entries)}
+            return {self.trouble: trouble(self.services, language, job.error or "")}
+        updates = {self.status: saved_line(self.services, language, job.result.entries)}
         if problem := job.result.saved.problem:
-            told[self.trouble] = trouble(self.services, language, problem)
-        return told
+            updates[self.trouble] = trouble(self.services, language, problem)
+        return updates

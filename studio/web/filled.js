@@ -9,7 +9,7 @@
 
 import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
-import { HeldElement } from "./held.js";
+import { PersistentElement } from "./persistent.js";
 import { pageWords, type } from "./host.js";
 
 /** The setting by which these additions to a prompt stay open; "" if none do. Pure. */
@@ -19,7 +19,7 @@ export function openText(prompt, names) {
 
 const input = (id) => document.querySelector(`#${id} :is(textarea, input)`);
 
-export class SsdFilled extends HeldElement {
+export class SsdFilled extends PersistentElement {
   static observedAttributes = ["filled"];
 
   connectedCallback() {
@@ -32,8 +32,8 @@ export class SsdFilled extends HeldElement {
 
   #render() {
     this.words = pageWords();
-    this.told = JSON.parse(this.getAttribute("filled") || "{}");
-    const { chips = [], open = [], text = "", pictures = 1 } = this.told;
+    this.content = JSON.parse(this.getAttribute("filled") || "{}");
+    const { chips = [], open = [], text = "", pictures = 1 } = this.content;
     this.box = make("div", "ssd-filled", { role: "group", "aria-label": this.words.filledIn });
     this.box.append(...chips.map((chip) => this.#chip(chip)));
     if (text) this.box.append(this.#fixed(text));
@@ -53,10 +53,10 @@ export class SsdFilled extends HeldElement {
     pin.addEventListener("keydown", ({ key }) => {
       if (key === "Delete" || key === "Backspace") this.#leave(chip);
     });
-    const shown = this.#with(pin, say(this.words.leaveOpen, { text: chip.text }),
+    const element = this.#with(pin, say(this.words.leaveOpen, { text: chip.text }),
       () => this.#leave(chip));
-    shown.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
-    return shown;
+    element.lastChild.tabIndex = -1; // one stop of the Tab key for each chip
+    return element;
   }
 
   #fixed(text) {
@@ -77,31 +77,31 @@ export class SsdFilled extends HeldElement {
     return again;
   }
 
-  /** The prompt in the box is still the one that this was told for. */
+  /** Whether the prompt in the box is still the one that the additions belong to. */
   get #current() {
-    return input("prompt")?.value.trim() === this.told.prompt;
+    return input("prompt")?.value.trim() === this.content.prompt;
   }
 
   #leave(chip) {
-    const at = this.told.chips.indexOf(chip);
-    this.#set([...this.told.open, chip.name], this.box.children[at]);
+    const at = this.content.chips.indexOf(chip);
+    this.#set([...this.content.open, chip.name], this.box.children[at]);
   }
 
-  /** Leave these open, and only these; `gone` goes before the server says what remains. */
+  /** Leave only these open; the element `gone` is removed before the server answers. */
   #set(names, gone) {
     if (!this.#current) return;
     const next = gone.nextElementSibling ?? gone.previousElementSibling;
     gone.remove();
     next?.querySelector("button")?.focus();
-    this.told.open = names;
+    this.content.open = names;
     write("fixed-words", "");
-    write("left-open", openText(this.told.prompt, names));
+    write("left-open", openText(this.content.prompt, names));
   }
 
   #pin(chip) {
     if (!this.#current) return;
     write("fixed-words", "");
-    write("left-open", openText(chip.pinned, this.told.open));
+    write("left-open", openText(chip.pinned, this.content.open));
     write("prompt", chip.pinned);
     input("prompt").focus();
   }

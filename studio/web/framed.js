@@ -1,9 +1,9 @@
 /** An element around a Frame: begun anew when an attribute changes, ended when it is taken away. */
 
-import { HeldElement } from "./held.js";
+import { PersistentElement } from "./persistent.js";
 import { pageWords } from "./host.js";
 
-export class FramedElement extends HeldElement {
+export class FramedElement extends PersistentElement {
   frame = null;
 
   connectedCallback() {

@@ -1,5 +1,5 @@
 /**
- * What a page leaves to the next one of its tab: the words in its boxes, and the jobs that go on.
+ * What a page leaves to the next page of its tab: the words in its boxes, and unfinished jobs.
  *
  * Gradio loads the page again when the server was restarted. Words that were typed meanwhile are
  * then nowhere else, and only the page knows which run was lost.
@@ -9,9 +9,9 @@ const KEY = "ssd-studio-left"; // read by page.py
 const ON = "[data-state=running], [data-state=waiting], [data-state=paused]";
 
 function boxes() {
-  const found = ["prompt", "negative"].map(
+  const entries = ["prompt", "negative"].map(
     (name) => [name, document.querySelector(`#${name} :is(textarea, input)`)?.value]);
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 function jobs() {

@@ -83,11 +83,11 @@ new MutationObserver((changes) => {
   }
 }).observe(document.documentElement, { childList: true, subtree: true });
 
-/** There an error appears out of sight, below the prompt: it is scrolled to. */
+/** On phones, scroll to an error below the prompt, which would appear out of sight. */
 new MutationObserver((changes) => {
-  const told = changes.some(({ target, addedNodes }) => addedNodes.length
+  const reported = changes.some(({ target, addedNodes }) => addedNodes.length
     && target.parentElement?.closest("#trouble") && target.querySelector("[role=alert]"));
-  if (told && matchMedia(PHONE).matches) {
+  if (reported && matchMedia(PHONE).matches) {
     document.getElementById("trouble").scrollIntoView({ block: "center" });
   }
 }).observe(document.documentElement, { childList: true, subtree: true });

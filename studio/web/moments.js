@@ -5,13 +5,13 @@ const [SHORTEST, LONGEST] = [3, 12]; // s of a film; in between it takes as long
 /** [seconds, message] in order, on each run's own clock; the panels of a race ran side by side. */
 export function timed(messages) {
   const clocks = new Map();
-  const told = messages.map((message) => {
+  const moments = messages.map((message) => {
     const { panel, kind, seconds } = message;
     const before = kind === "started" ? 0 : clocks.get(panel) ?? 0;
     clocks.set(panel, Math.max(before, seconds ?? 0));
     return [clocks.get(panel), message];
   });
-  return told.sort((a, b) => a[0] - b[0]); // stable
+  return moments.sort((a, b) => a[0] - b[0]); // stable
 }
 
 /** The pictures of each run as they were decoded last (strips from the top down), by run. */
@@ -21,9 +21,9 @@ export function finishedStrips(messages) {
     .map(({ run, strips }) => [run, strips]));
 }
 
-/** How many of these had come by then. */
-export function upTo(told, seconds) {
-  return told.filter(([time]) => time <= seconds).length;
+/** How many of these moments lie within the first `seconds`. */
+export function upTo(moments, seconds) {
+  return moments.filter(([time]) => time <= seconds).length;
 }
 
 /** Seconds that a film of a run takes. */

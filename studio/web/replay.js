@@ -21,10 +21,10 @@ export class Replay {
    * one?
    */
   constructor(job, messages, { words, overlay, mp4, newPreview }) {
-    Object.assign(this, { job, words, newPreview, told: timed(messages) });
+    Object.assign(this, { job, words, newPreview, moments: timed(messages) });
     this.finished = new Map([...finishedStrips(messages)].map(
       ([run, strips]) => [run, strips.map((strip) => decodePng(strip).catch(() => null))]));
-    this.length = this.told.at(-1)?.[0] ?? 0; // s of the run
+    this.length = this.moments.at(-1)?.[0] ?? 0; // s of the run
     this.#build(mp4);
     this.preview = this.#fresh(overlay);
     this.#begin();
@@ -98,7 +98,7 @@ export class Replay {
       { seconds: seconds.toFixed(1), all: this.length.toFixed(1) }));
     this.slider.setAttribute("aria-valuetext", this.moment.textContent);
     const busy = this.#wanted !== null;
-    this.#wanted = upTo(this.told, seconds);
+    this.#wanted = upTo(this.moments, seconds);
     if (busy) return;
     while (this.#wanted !== this.#fed && !this.#disposed) await this.#paint(this.#wanted);
     this.#wanted = null;
@@ -111,7 +111,7 @@ export class Replay {
       this.preview = this.#fresh(before.overlay);
       this.#fed = 0;
     }
-    for (const [, message] of this.told.slice(this.#fed, count)) this.preview.feed(message);
+    for (const [, message] of this.moments.slice(this.#fed, count)) this.preview.feed(message);
     this.#fed = count;
     await this.preview.settled();
     if (this.#disposed) return;
@@ -144,7 +144,7 @@ export class Replay {
     this.#stop();
     this.preview.dispose();
     this.element.remove();
-    for (const bitmap of [...this.finished.values()].flat()) bitmap.then((one) => one?.close());
+    for (const bitmap of [...this.finished.values()].flat()) bitmap.then((image) => image?.close());
   }
 }
 

@@ -8,10 +8,10 @@ import { Preview } from "./core/preview.js";
 import { say } from "./core/strings.js";
 import { fullScreen } from "./dialogs.js";
 import { Feed } from "./feed.js";
-import { HeldElement } from "./held.js";
+import { PersistentElement } from "./persistent.js";
 import { Target, listOf, pageLanguage, pageWords } from "./host.js";
 import { seedText } from "./status.js";
-import { downloads, pictureUrl, toolButton, wish } from "./tools.js";
+import { downloads, pictureUrl, toolButton, request } from "./tools.js";
 
 /** One seed: its picture, its checkbox and how far it is. */
 class Seed {
@@ -41,7 +41,7 @@ class Seed {
   /** What can be done with the finished picture. */
   #offer(id) {
     const full = toolButton(this.words, "full", () => fullScreen(this.words, pictureUrl(id)));
-    const redo = toolButton(this.words, "redo", () => wish("redo", id));
+    const redo = toolButton(this.words, "redo", () => request("redo", id));
     const link = make("a", "ssd-tool", {}, [this.words.download]);
     downloads(link, id);
     this.tools = make("div", "ssd-seed-tools", {}, [full, link, redo]);
@@ -55,7 +55,7 @@ class Seed {
     this.element.dataset.state = this.#entry?.state ?? "";
   }
 
-  /** Look like the checkbox this one stands for; without one there is nothing to tick. */
+  /** Look like the checkbox that this button replaces; without one there is nothing to tick. */
   follow(twin) {
     this.box.disabled = twin === null || twin.disabled;
     this.box.checked = twin?.checked ?? false;
@@ -66,7 +66,7 @@ class Seed {
   }
 }
 
-export class SsdSeeds extends HeldElement {
+export class SsdSeeds extends PersistentElement {
   static observedAttributes = ["jobs", "seeds", "target"];
   #seeds = [];
   #feed = null;

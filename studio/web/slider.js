@@ -40,13 +40,15 @@ export class Slider {
     field.append(this.handle);
   }
 
-  /** Show a value; `text` is how it is said. */
+  /** Show a value; `text` is read aloud. */
   set(value, text) {
     const { min, max, whole } = this.range();
     this.value = value;
     this.field.style.setProperty("--ssd-at", `${(100 * value) / whole}%`);
-    const told = { valuemin: min, valuemax: max, valuenow: value, valuetext: text };
-    for (const [name, said] of Object.entries(told)) this.handle.setAttribute(`aria-${name}`, said);
+    const state = { valuemin: min, valuemax: max, valuenow: value, valuetext: text };
+    for (const [name, entry] of Object.entries(state)) {
+      this.handle.setAttribute(`aria-${name}`, entry);
+    }
   }
 
   #key(event) {

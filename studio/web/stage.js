@@ -9,7 +9,7 @@
 import { make, setText } from "./core/elements.js";
 import { Preview } from "./core/preview.js";
 import { Feed } from "./feed.js";
-import { HeldElement } from "./held.js";
+import { PersistentElement } from "./persistent.js";
 import { listOf, pageLanguage, pageWords } from "./host.js";
 import { Replay } from "./replay.js";
 import { statusText, timeLeft } from "./status.js";
@@ -45,14 +45,14 @@ export class Run {
     this.#entry = entry;
     this.#messages.push(...messages);
     for (const message of messages) this.preview.feed(message);
-    this.tools.offer((entry.saved ?? []).map((one) => this.#named(one)));
+    this.tools.offer((entry.saved ?? []).map((picture) => this.#named(picture)));
     this.tell(false);
   }
 
   /** A message or a picture with the name of its speed as its label. */
-  #named(told) {
-    const name = this.options.names[told.label];
-    return name === undefined ? told : { ...told, label: name };
+  #named(item) {
+    const name = this.options.names[item.label];
+    return name === undefined ? item : { ...item, label: name };
   }
 
   /** Put the replay in the place of the preview, or end it. */
@@ -95,7 +95,7 @@ export class Run {
   }
 }
 
-export class SsdStage extends HeldElement {
+export class SsdStage extends PersistentElement {
   static observedAttributes = ["jobs", "names", "mp4"];
   #runs = new Map();
   #feed = null;

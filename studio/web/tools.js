@@ -30,21 +30,21 @@ export function toolButton(words, name, act) {
 }
 
 const LAST = "ssd-studio-last"; // ids of this tab's finished pictures, the latest last
-let wishes = 0; // so that a repeated wish still counts as a change
+let requests = 0; // so that a repeated request still counts as a change
 
 export class Tools {
   #saved = [];
   #chosen = 0;
 
-  /** replay(): starts or ends the replay, and tells whether it is on. */
+  /** replay(): starts or ends the replay, and returns whether it is on. */
   constructor(words, { replay }) {
     this.words = words;
     this.choice = make("div", "ssd-choice", { role: "group" });
     this.link = make("a", "ssd-tool", {}, [words.download]);
     const button = (name, act) => toolButton(words, name, act);
     this.seed = button("copySeed", () => this.#copySeed());
-    this.redo = button("redo", () => wish("redo", this.#picture.id));
-    this.vary = button("vary", () => wish("vary", this.#picture));
+    this.redo = button("redo", () => request("redo", this.#picture.id));
+    this.vary = button("vary", () => request("vary", this.#picture));
     this.vary.title = words.varyHint;
     this.full = button("full", () => fullScreen(words, pictureUrl(this.#picture.id)));
     this.compare = button("compare", () => this.#compare());
@@ -112,19 +112,20 @@ export class Tools {
 }
 
 /** Take a picture to another tab, by an input of the page: #wish-redo or #wish-vary. */
-export function wish(name, value) {
+export function request(name, value) {
   const input = document.querySelector(`#wish-${name} :is(textarea, input)`);
-  wishes += 1;
-  if (input) type(input, JSON.stringify({ value, wish: wishes }));
+  requests += 1;
+  if (input) type(input, JSON.stringify({ value, wish: requests }));
 }
 
 /** Note these pictures as this tab's latest; the id of the latest one before them, or null. */
 function remember(saved) {
   const ids = saved.map(({ id }) => id);
   try {
-    const kept = JSON.parse(sessionStorage.getItem(LAST) ?? "[]").filter((id) => !ids.includes(id));
-    sessionStorage.setItem(LAST, JSON.stringify([...kept, ...ids].slice(-2 - ids.length)));
-    return kept.at(-1) ?? null;
+    const stored = JSON.parse(sessionStorage.getItem(LAST) ?? "[]");
+    const earlier = stored.filter((id) => !ids.includes(id));
+    sessionStorage.setItem(LAST, JSON.stringify([...earlier, ...ids].slice(-2 - ids.length)));
+    return earlier.at(-1) ?? null;
   } catch {
     return null; // no storage: nothing to compare with
   }

@@ -8,7 +8,7 @@
 
 import { make } from "./core/elements.js";
 import { say } from "./core/strings.js";
-import { HeldElement } from "./held.js";
+import { PersistentElement } from "./persistent.js";
 import { Target, pageWords, type } from "./host.js";
 import { clicked, has, usable } from "./core/prompting.js";
 
@@ -18,23 +18,23 @@ const MOST = 12;
 /** The prompts that this browser drew last, the latest first. */
 export function recentPrompts() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
+    const prompts = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(prompts) ? prompts.filter((text) => typeof text === "string") : [];
   } catch {
     return []; // no storage, or something else wrote there
   }
 }
 
 export function rememberPrompt(prompt) {
-  const kept = [prompt, ...recentPrompts().filter((one) => one !== prompt)].slice(0, MOST);
+  const prompts = [prompt, ...recentPrompts().filter((text) => text !== prompt)].slice(0, MOST);
   try {
-    localStorage.setItem(KEY, JSON.stringify(kept));
+    localStorage.setItem(KEY, JSON.stringify(prompts));
   } catch {
     // private windows may refuse
   }
 }
 
-export class SsdWords extends HeldElement {
+export class SsdWords extends PersistentElement {
   static observedAttributes = ["kinds"];
   #target = null;
   #open = null; // name of the kind whose chips are shown
@@ -80,10 +80,10 @@ export class SsdWords extends HeldElement {
     const names = [...this.kinds.map((kind) => kind.name), this.words.recent];
     this.tabs.replaceChildren(...names.map((name) => this.#tab(name)));
     const kind = this.kinds.find(({ name }) => name === this.#open);
-    const shown = kind ? kind.chips.map((chip) => this.#chip(prompt, kind, chip))
+    const chips = kind ? kind.chips.map((chip) => this.#chip(prompt, kind, chip))
       : this.#open === this.words.recent ? this.#recent() : [];
-    this.chips.replaceChildren(...shown);
-    this.chips.hidden = shown.length === 0;
+    this.chips.replaceChildren(...chips);
+    this.chips.hidden = chips.length === 0;
     this.chips.setAttribute("aria-label", this.#open ?? "");
   }
 

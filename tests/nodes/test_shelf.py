@@ -154,7 +154,7 @@ def test_comfyui_lists_the_same(nodes, shelf):
 
 def test_the_app_lists_the_same(models, shelf):
     library = Library(models, device="cpu")
-    found = {one.name: one for one in library.found()}
+    found = {one.name: one for one in library.models()}
     assert {name: one for name, one in found.items() if one.readable} == shelf.backbones()
     assert {name for name, one in found.items() if not one.readable} == {"Anole-7B", "broken"}
 
@@ -169,9 +169,9 @@ def test_the_app_draws_with_the_heads_wherever_they_lie(models, place, name):
 def test_the_app_lists_a_backbone_that_was_named_by_a_path_as_long_as_it_is_there(models, tmp_path):
     shutil.copytree(models / "ssd_backbones" / "mine", tmp_path / "own", symlinks=True)
     library = Library(models, str(tmp_path / "own"), device="cpu")
-    assert str(tmp_path / "own") in [one.name for one in library.found()]
+    assert str(tmp_path / "own") in [one.name for one in library.models()]
     shutil.rmtree(tmp_path / "own")
-    assert {one.name for one in library.found()} == {*BACKBONES, "Anole-7B", "broken"}
+    assert {one.name for one in library.models()} == {*BACKBONES, "Anole-7B", "broken"}
 
 
 def test_the_command_line_lists_the_same(models, shelf, capsys):

@@ -25,7 +25,7 @@ from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
 from studio.tabs.controls import NAMES  # noqa: E402
 from studio.tabs.details import details_html  # noqa: E402
-from studio.tabs.filled import ASKED, filled, pinned  # noqa: E402
+from studio.tabs.filled import WORD_SETTINGS, filled, pinned  # noqa: E402
 from studio.typed import open_text  # noqa: E402
 
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
@@ -60,7 +60,7 @@ def page(services):
 def told(page, settings, locked=True):
     """What web/filled.js is given."""
     raw = to_dict(settings)
-    html = page["Filled"].tell(ENGLISH, locked, *(raw[name] for name in ASKED))
+    html = page["Filled"].tell(ENGLISH, locked, *(raw[name] for name in WORD_SETTINGS))
     return json.loads(unescape(html.split('"')[1])) if html else None
 
 
@@ -148,7 +148,7 @@ def test_nothing_is_shown_of_what_is_drawn_as_typed(page, library, monkeypatch):
 
 def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
     shown, controls = told(page, HOUSE, locked=False), page["Controls"]
-    values = controls.shown(HOUSE)
+    values = controls.values_of(HOUSE)
     settings = controls.drawn(ENGLISH, False, values)
     made = settings.request(services.library.current.backbone, None).expansions[0]
     seed = settings.knobs["seed"]
@@ -162,7 +162,7 @@ def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
 
 
 def test_negations_are_told_below_the_prompt(page):
-    *_, note = page["Controls"].tell(ENGLISH, 1, *page["Controls"].shown(
+    *_, note = page["Controls"].tell(ENGLISH, 1, *page["Controls"].values_of(
         replace(HOUSE, prompt="a red house, no trees")))
     assert "Moved to the negative prompt: no trees<" in note
 
@@ -214,7 +214,7 @@ def test_variations_have_the_words_of_their_picture(page, services, parent):
     wish = json.dumps({"value": {"id": parent.id, "seed": "7"}, "wish": 1})
 
     async def begun():
-        values = page["Controls"].shown(replace(HOUSE, prompt="a tent", expand=False))
+        values = page["Controls"].values_of(replace(HOUSE, prompt="a tent", expand=False))
         return [one async for one in page["Seeds"].vary(ENGLISH, wish, 2, "third", {}, *values)]
 
     result_of(begun())

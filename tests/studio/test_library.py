@@ -20,12 +20,12 @@ from studio.settings import Settings
 
 
 def by_name(library):
-    return {found.name: found for found in library.found()}
+    return {found.name: found for found in library.models()}
 
 
 def test_the_bundled_backbone_is_there_without_any_folder(tmp_path):
     library = Library(tmp_path / "none")
-    found, = library.found()
+    found, = library.models()
     assert (found.name, found.family, bool(found.heads), found.readable) == (
         "postcard", "postcard", True, True)
     assert library.current.name == "postcard" and library.current.heads is not None

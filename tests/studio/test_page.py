@@ -187,7 +187,7 @@ def test_others_can_neither_switch_download_nor_delete(services, demo):
     mine, theirs = ({getattr(fn.fn, "__qualname__", "") for fn in page.fns.values()}
                     for page in (demo, shared))
     assert mine - theirs == {"HistoryTab.ask", "HistoryTab.remove", "Backbones.load",
-                             "Backbones.about", "Backbones.asked", "Backbones.download",
+                             "Backbones.about", "Backbones.get_quote", "Backbones.download",
                              "Backbones.cancelled", "Backbones.resume", "HistoryTab.settled"}
     assert "/use_backbone" in names(demo) and "/use_backbone" not in names(shared)
     visit = owners(shared)["Visit"]

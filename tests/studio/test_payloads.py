@@ -18,7 +18,7 @@ from studio.page import Visit, build, ids_in  # noqa: E402
 from studio.seeds import ParkedSeeds  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings  # noqa: E402
-from studio.tabs.payloads import wished_picture  # noqa: E402
+from studio.tabs.payloads import action_picture  # noqa: E402
 
 REQUEST = SimpleNamespace(session_hash="me", headers={})
 HOSTILE = (None, 5, -1, "x", "", [], {}, [[]], True, 1e999, "\ud800")
@@ -38,11 +38,11 @@ def tabs(models, tmp_path_factory):
 
 def calls(tabs, value):
     """Handlers by name, each as a request with this value would call it."""
-    knobs = tabs["Controls"].shown(Settings(prompt="a sun"))
+    knobs = tabs["Controls"].values_of(Settings(prompt="a sun"))
     return {
         "restore": lambda: tabs["HistoryTab"].restore_file(value, REQUEST),
         "upload": lambda: tabs["Redo"].show_upload(value, "a sun", "", REQUEST),
-        "wish to redo": lambda: tabs["Redo"].wished(value, "a sun", "", REQUEST),
+        "wish to redo": lambda: tabs["Redo"].open_picture(value, "a sun", "", REQUEST),
         "wish to vary": lambda: tabs["Seeds"].vary(REQUEST, value, 2, "third", {}, *knobs),
         "part": lambda: tabs["Seeds"].begin(REQUEST, 2, value, {}, True, *knobs),
         "ticked": lambda: tabs["Seeds"].complete(value, {}, True, REQUEST),
@@ -79,7 +79,7 @@ def test_a_hostile_value_ends_in_one_line_that_can_be_sent(tabs, value):
                                   '{"value": {"id": "x", "seed": "y"}}', "[" * 9999])
 def test_a_wish_that_nobody_wrote_is_refused(text):
     with pytest.raises(SSDError):
-        wished_picture(text)
+        action_picture(text)
 
 
 @pytest.mark.parametrize(("text", "ids"), [

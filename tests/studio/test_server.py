@@ -27,7 +27,7 @@ from studio.library import Library  # noqa: E402
 from studio.seeds import ParkedSeeds  # noqa: E402
 from studio.server import refused, serve  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.tabs.shown import shown, small  # noqa: E402
+from studio.tabs.gradio_files import picture_file, thumbnail_file  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def test_the_output_folder_is_not_served_only_its_pictures(app, entry):
     for path in (secret, entry.path):
         assert ask(app, f"gradio_api/file={path}")[0] == 403
     assert ask(app, f"studio/picture/{entry.id}") == (200, entry.path.read_bytes())
-    assert ask(app, f"gradio_api/file={shown(entry)}") == (200, entry.path.read_bytes())
+    assert ask(app, f"gradio_api/file={picture_file(entry)}") == (200, entry.path.read_bytes())
 
 
 def test_a_picture_that_could_not_be_saved_is_served_from_memory(app):
@@ -81,7 +81,7 @@ def test_a_picture_that_could_not_be_saved_is_served_from_memory(app):
 
 def test_a_thumbnail_stays_whole_for_a_page_that_reads_it_while_another_lists_it(
         app, entry, monkeypatch):
-    path = Path(small(entry, app.services.history))
+    path = Path(thumbnail_file(entry, app.services.history))
     whole = path.read_bytes()
 
     def write_and_look(place, data):
@@ -91,7 +91,7 @@ def test_a_thumbnail_stays_whole_for_a_page_that_reads_it_while_another_lists_it
 
     with path.open("rb") as being_read, monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", write_and_look)
-        assert small(entry, app.services.history) == str(path)
+        assert thumbnail_file(entry, app.services.history) == str(path)
         assert being_read.read() == whole
 
 
@@ -137,7 +137,7 @@ def test_a_feed_is_not_asked_for_with_endless_numbers(app):
 
 def test_a_name_that_was_deleted_is_served_no_more(app, entry):
     from studio.page import build
-    copy = shown(entry)
+    copy = picture_file(entry)
     tab = next(owner for fn in build(app.services).fns.values()
                if type(owner := getattr(unwrap(fn.fn), "__self__", None)).__name__ == "HistoryTab")
     assert "Deleted" in tab.remove(entry.id, None)

@@ -37,7 +37,7 @@ from studio.tabs.controls import NAMES, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
 from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
-from studio.tabs.seeds import Seeds  # noqa: E402
+from studio.tabs.seeds import TOPS, Seeds  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -87,7 +87,7 @@ def told(handler, *args, meanwhile=lambda number, told: None):
 
 
 def values(page, **changes):
-    return page.controls.shown(Settings.of(**{"prompt": "a red house", "seed": 7, **changes}))
+    return page.controls.values_of(Settings.of(**{"prompt": "a red house", "seed": 7, **changes}))
 
 
 def draw(page, **options):
@@ -116,7 +116,7 @@ def test_the_top_of_a_stopped_picture_is_kept_and_gone_on_with(page, every_messa
     shown = draw(page)
     assert "Stopped at row" in shown[create.status]
     assert shown[create.stopped.row]["visible"] and shown[create.stop]["interactive"] is False
-    kept = create.stopped.kept(shown[create.stopped.job], True, *BOX, REQUEST)
+    kept = create.stopped.keep_top(shown[create.stopped.job], True, *BOX, REQUEST)
     entry, = page.services.history.entries()
     assert kept[redo.source] == str(entry.path) and kept[page.tabs]["selected"] == "redo"
     assert kept[create.stopped.row]["visible"] is False and kept[create.stopped.job] is None
@@ -128,10 +128,10 @@ def test_a_kept_top_has_a_recipe_only_where_that_is_wanted(page, every_message, 
                                                            metadata, how):
     stopped_at(5)
     shown = draw(page)
-    kept = page.create.stopped.kept(shown[page.create.stopped.job], metadata, *BOX, REQUEST)
+    kept = page.create.stopped.keep_top(shown[page.create.stopped.job], metadata, *BOX, REQUEST)
     with Image.open(kept[page.redo.source]) as image:
         assert ("ssd_recipe" in image.info) is metadata
-    assert how in kept[page.redo.told]
+    assert how in kept[page.redo.summary]
 
 
 @pytest.mark.parametrize(("harm", "line"), [
@@ -142,7 +142,7 @@ def test_a_top_that_cannot_be_kept_is_one_line_and_leads_nowhere(page, every_mes
     stopped_at(5)
     shown = draw(page)
     harm(page)
-    kept = page.create.stopped.kept(shown[page.create.stopped.job], True, *BOX, REQUEST)
+    kept = page.create.stopped.keep_top(shown[page.create.stopped.job], True, *BOX, REQUEST)
     trouble = page.controls.trouble
     assert list(kept) == [trouble] and line in kept[trouble]
 
@@ -154,7 +154,7 @@ def test_a_redo_that_is_stopped_offers_its_top_too(page, every_message, stopped_
     redo = page.redo
     shown = told(redo.run, REQUEST, source, 3, "", True, True, *values(page, seed=8))
     assert "Stopped at row" in shown[redo.status] and shown[redo.stopped.row]["visible"]
-    kept = redo.stopped.kept(shown[redo.stopped.job], True, *BOX, REQUEST)
+    kept = redo.stopped.keep_top(shown[redo.stopped.job], True, *BOX, REQUEST)
     assert "partial" in kept[redo.source]
 
 
@@ -265,7 +265,7 @@ def test_a_batch_stopped_in_its_second_picture_tells_what_was_saved_before(
     assert str(entry.path) in shown[create.status] and "Stopped at row" in shown[create.status]
     job = page.services.worker.job(shown[create.stopped.job])
     assert [one["id"] for one in saved_by(job, "en")] == [entry.id]
-    create.stopped.kept(job.id, True, *BOX, REQUEST)
+    create.stopped.keep_top(job.id, True, *BOX, REQUEST)
     assert sorted(one.seed for one in page.services.history.entries()) == [7, 8]
 
 
@@ -304,18 +304,26 @@ def test_seeds_that_wait_are_shown_again_and_go_on(page):
     require_rest(page, shown, ["7", "8", "9"])
     assert "3 paused" in shown[page.seeds.status]
     request = SimpleNamespace(session_hash="me again", headers={})
-    done = told(page.seeds.complete, ["8"], shown[page.seeds.held], True, request)
+    done = told(page.seeds.complete, ["8"], shown[page.seeds.job_ids], True, request)
     assert "1 finished" in done[page.seeds.status]
     shown = again(page.seeds, "me again")
     require_rest(page, shown, ["7", "9"])
     assert len(shown[page.seeds.result]) == 1
 
 
+def test_finished_seeds_are_shown_again_though_their_tops_are_forgotten(page):
+    worker = page.services.worker
+    finish(page, ["7", "8"], start(page, 2))
+    worker.forget(*worker.of("me", TOPS))
+    shown = again(page.seeds, "me")
+    assert "2 finished" in shown[page.seeds.status] and len(shown[page.seeds.result]) == 2
+
+
 def test_a_stage_s_tool_opens_its_picture_in_redo_with_its_prompt(page):
     told(page.create.run, REQUEST, True, True, *values(page, pictures=2))
     job = page.services.worker.latest("me", "draw")
     second = saved_by(job, "en")[1]
-    shown = page.redo.wished(json.dumps({"value": second["id"], "wish": 1}), *BOX, REQUEST)
+    shown = page.redo.open_picture(json.dumps({"value": second["id"], "wish": 1}), *BOX, REQUEST)
     tab, source, _, html, *_, prompt = shown
     assert tab["selected"] == "redo" and second["id"] in html and prompt == "a red house"
     assert source == str(page.services.history.entry(second["id"]).path)
@@ -334,7 +342,7 @@ def test_variations_are_the_seeds_around_a_picture_s_own(page):
     shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page))
     assert shown[page.tabs]["selected"] == "seeds"
     assert page.controls.lock not in shown, "whether seeds are kept is the visitor's choice"
-    assert list(shown[page.seeds.held]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
+    assert list(shown[page.seeds.job_ids]) == [str(2**64 - 3), str(2**64 - 2), str(2**64 - 1), "0"]
 
 
 def test_variations_of_a_saved_picture_have_its_settings(page):
@@ -342,7 +350,7 @@ def test_variations_of_a_saved_picture_have_its_settings(page):
     picture = {"id": page.services.history.entries(1)[0].id, "seed": "7"}
     wish = json.dumps({"value": picture, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page, rounds=3))
-    assert list(shown[page.seeds.held]) == ["5", "6", "7", "8"]
+    assert list(shown[page.seeds.job_ids]) == ["5", "6", "7", "8"]
     own = [shown[page.controls.parts[name]] for name in ("prompt", "rounds", "seed")]
     assert own == ["a red house", values(page)[NAMES.index("rounds")], "5"]
 
@@ -356,7 +364,7 @@ def test_variations_of_a_redone_picture_keep_what_it_kept(page):
     assert redo.wait(30) and redo.state == "done", redo.error
     wish = json.dumps({"value": {"id": redo.result.entries[0].id, "seed": "3"}, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 2, "third", {}, *values(page))
-    parked = [services.parked_seeds._parked[id_].run for id_ in shown[page.seeds.held].values()]
+    parked = [services.parked_seeds._parked[id_].run for id_ in shown[page.seeds.job_ids].values()]
     top = redo.result.tokens[:, :12].cpu()
     assert [run.result.rows for run in parked] == [16, 16]
     for run in parked:
@@ -462,7 +470,7 @@ def start(page, count=4, part="third", **options):
 
 
 def finish(page, ticked, shown, **options):
-    return told(page.seeds.complete, ticked, shown[page.seeds.held], True, REQUEST, **options)
+    return told(page.seeds.complete, ticked, shown[page.seeds.job_ids], True, REQUEST, **options)
 
 
 def require_rest(page, shown, left):
@@ -470,8 +478,8 @@ def require_rest(page, shown, left):
     seeds, parked = page.seeds, page.services.parked_seeds._parked
     assert shown[seeds.running] == [] and shown[seeds.start]["interactive"] is True
     assert shown[seeds.stop]["interactive"] is False
-    assert list(shown[seeds.held]) == left
-    assert set(parked) == set(shown[seeds.held].values())
+    assert list(shown[seeds.job_ids]) == left
+    assert set(parked) == set(shown[seeds.job_ids].values())
 
 
 def pressing_stop(page, at):
@@ -544,7 +552,7 @@ def test_stop_while_finishing_keeps_the_others_and_offers_the_top(page, hanging)
     require_rest(page, done, ["8", "9", "10"])
     assert "Stopped at row 12 of 24" in done[page.seeds.status]
     assert done[page.seeds.stopped.row]["visible"] and done[page.seeds.result] == []
-    assert page.seeds.stopped.kept(done[page.seeds.stopped.job], True, *BOX, REQUEST)
+    assert page.seeds.stopped.keep_top(done[page.seeds.stopped.job], True, *BOX, REQUEST)
 
 
 def test_seeds_that_another_visitor_freed_are_told_as_gone(page, hanging):
@@ -594,7 +602,7 @@ def test_a_failed_seed_is_told_beside_those_that_were_finished(page, monkeypatch
 
 def test_a_start_that_is_refused_leaves_what_waits(page):
     shown = start(page, 2)
-    refused = told(page.seeds.begin, REQUEST, 2, "third", shown[page.seeds.held], True,
+    refused = told(page.seeds.begin, REQUEST, 2, "third", shown[page.seeds.job_ids], True,
                    *values(page, k_h=0))
     assert "k_h" in refused[page.controls.trouble]
     require_rest(page, refused, ["7", "8"])

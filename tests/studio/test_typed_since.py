@@ -61,7 +61,8 @@ def test_redo_keeps_a_prompt_that_was_typed_since_and_says_so(tabs, house):
 def test_redo_shows_the_words_of_its_picture_if_nothing_was_typed_since(tabs, house, last):
     last(tabs)
     wish = json.dumps({"value": house.id, "wish": 1})
-    *_, said, _, _, _, _, negative, _, prompt = tabs["Redo"].wished(wish, "a sun", "", REQUEST)
+    updates = tabs["Redo"].open_picture(wish, "a sun", "", REQUEST)
+    *_, said, _, _, _, _, negative, _, prompt = updates
     assert (negative, prompt) == ("", "a red house")
     *_, prompt = tabs["HistoryTab"].to_redo(house.id, "a tree", "", REQUEST)
     assert prompt == SKIP, "typed after the house was shown"
@@ -69,7 +70,7 @@ def test_redo_shows_the_words_of_its_picture_if_nothing_was_typed_since(tabs, ho
 
 async def varied(tabs, picture, prompt):
     wish = json.dumps({"value": {"id": picture.id, "seed": "7"}, "wish": 1})
-    values = tabs["Controls"].shown(HOUSE.changed(prompt=prompt, rounds=3))
+    values = tabs["Controls"].values_of(HOUSE.changed(prompt=prompt, rounds=3))
     merged = {}
     async for one in tabs["Seeds"].vary(REQUEST, wish, 2, "third", {}, *values):
         merged |= one

@@ -60,12 +60,12 @@ test("notes are messages of the page in app mode, once each; of a cached result,
   const note = { node: "4", kind: "started", notes: ["unknown: dragon", "no heads"] };
   const { shown, outcomes, start } = page({ isForm: true });
   outcomes.noted(note);
-  outcomes.shown({ ssd_preview: [{ messages: [note, { kind: "finished" }] }] });
+  outcomes.notedIn({ ssd_preview: [{ messages: [note, { kind: "finished" }] }] });
   outcomes.noted({ node: "4", kind: "started" });
   assert.deepEqual(shown.toasts.map((one) => [one.severity, one.detail]),
     [["warn", "unknown: dragon\nno heads"]]);
   start();
-  outcomes.shown({ ssd_preview: [{ messages: [note] }] });
+  outcomes.notedIn({ ssd_preview: [{ messages: [note] }] });
   assert.equal(shown.toasts.length, 1);
   const graph = page();
   graph.outcomes.noted(note);

@@ -24,7 +24,7 @@ export function refusals(nodeErrors) {
 
 /** Sentences on nodes that have no preview to show them. */
 export class Sentences {
-  #shown = new Map(); // by node: the widget, and the height before
+  #entries = new Map(); // by node: the widget, and the height before
 
   show(node, sentence) {
     this.#take(node);
@@ -34,20 +34,20 @@ export class Sentences {
     const widget = node.addDOMWidget(WIDGET, WIDGET, element,
       { serialize: false, hideOnZoom: false, getMinHeight: height, getMaxHeight: height });
     widget.serialize = false;
-    this.#shown.set(node, { widget, height: node.size[1] });
+    this.#entries.set(node, { widget, height: node.size[1] });
     node.setSize([node.size[0], Math.max(node.size[1], node.computeSize()[1])]);
   }
 
   clear() {
-    for (const node of [...this.#shown.keys()]) this.#take(node);
+    for (const node of [...this.#entries.keys()]) this.#take(node);
   }
 
   #take(node) {
-    const shown = this.#shown.get(node);
-    if (!shown) return;
-    this.#shown.delete(node);
-    if (!node.widgets?.includes(shown.widget)) return;
-    node.removeWidget(shown.widget);
-    node.setSize([node.size[0], shown.height]);
+    const entry = this.#entries.get(node);
+    if (!entry) return;
+    this.#entries.delete(node);
+    if (!node.widgets?.includes(entry.widget)) return;
+    node.removeWidget(entry.widget);
+    node.setSize([node.size[0], entry.height]);
   }
 }

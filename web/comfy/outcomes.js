@@ -64,7 +64,7 @@ export class Outcomes {
   }
 
   /** The same for a node's `ui` output, which may be of an earlier run. */
-  shown(output) {
+  notedIn(output) {
     const messages = output?.ssd_preview?.at(-1)?.messages ?? [];
     messages.filter(({ kind }) => kind === "started").forEach((start) => this.noted(start));
   }

@@ -40,7 +40,7 @@ export function attachPlan(node, ask) {
 class PlanText {
   #node;
   #ask;
-  #asked = "";
+  #key = "";
 
   /** ask(query) returns a promise of the text. */
   constructor(node, ask) {
@@ -54,9 +54,9 @@ class PlanText {
   async refresh() {
     const query = queryOf(this.#node);
     const key = JSON.stringify(query);
-    if (key === this.#asked) return;
-    this.#asked = key;
+    if (key === this.#key) return;
+    this.#key = key;
     const text = await this.#ask(query).catch(() => "");
-    if (this.#asked === key) setText(this.element, text); // else a later query is under way
+    if (this.#key === key) setText(this.element, text); // else a later query is under way
   }
 }

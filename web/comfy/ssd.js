@@ -47,7 +47,7 @@ const previews = new WeakMap();
 const plans = new WeakMap(); // texts of schedules by node
 const memory = new Memory();
 const places = new Places();
-const asked = new Set(); // workflows whose messages were fetched from the server
+const fetched = new Set(); // workflows whose messages were fetched from the server
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((backbone) => ask("/ssd/sizes", { backbone }));
 const kinds = new Known((backbone) => ask("/ssd/words", { backbone, language: language() }));
@@ -145,8 +145,8 @@ function show(message) {
 }
 
 async function askOnce(graph) {
-  if (graph === NO_ID || asked.has(graph)) return;
-  asked.add(graph);
+  if (graph === NO_ID || fetched.has(graph)) return;
+  fetched.add(graph);
   await fetchMessages({ graph });
 }
 
@@ -188,12 +188,12 @@ function repaint(record) {
  * Show a node's `ui` output. The page has seen the run, unless the result comes from ComfyUI's
  * cache: then the picture may be older, or another tab may have drawn it.
  */
-async function restore(shown, output) {
+async function restore(nodeId, output) {
   const messages = output?.ssd_preview?.at(-1)?.messages;
   if (!messages?.length) return;
   // The result may be from another node with the same inputs, such as this one before it was moved
   // into a subgraph.
-  const node = idOf(app.graph, shown) ?? messages[0].node;
+  const node = idOf(app.graph, nodeId) ?? messages[0].node;
   const graph = workflow();
   if (memory.knows({ ...messages[0], graph, node })) repaint(memory.get(graph, node));
   else if (isHere(messages[0].graph) || cached.has(node)) {
@@ -221,7 +221,7 @@ function attach(node) {
   node.size[0] = Math.max(node.size[0], width);
   chain(node, "onExecuted", (output) => {
     preview.recover();
-    outcomes.shown(output);
+    outcomes.notedIn(output);
     inOrder(() => restore(node, output));
   });
   chain(node, "onConnectionsChange", () => setTimeout(() => {

@@ -4,21 +4,21 @@
  */
 
 export class Toasts {
-  #shown = [];
+  #messages = [];
 
   constructor(manager) {
     this.manager = manager;
   }
 
   add(severity, summary, detail) {
-    if (!detail || this.#shown.some((toast) => toast.detail === detail)) return;
+    if (!detail || this.#messages.some((toast) => toast.detail === detail)) return;
     const message = { severity, summary, detail };
-    this.#shown.push(message);
+    this.#messages.push(message);
     this.manager()?.add(message);
   }
 
   clear() {
-    for (const message of this.#shown) this.manager()?.remove?.(message);
-    this.#shown = [];
+    for (const message of this.#messages) this.manager()?.remove?.(message);
+    this.#messages = [];
   }
 }

@@ -82,8 +82,8 @@ export class Preview {
 
   #pass(message) {
     const state = this.state.panels[message.panel];
-    const shown = this.#panels.get(message.panel);
-    const panel = shown?.state.run === state.run ? shown : this.#newPanel(message.panel);
+    const current = this.#panels.get(message.panel);
+    const panel = current?.state.run === state.run ? current : this.#newPanel(message.panel);
     panel.take(state, message);
   }
 

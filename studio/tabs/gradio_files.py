@@ -14,13 +14,13 @@ from ..history import Entry, History
 from ..reading import answered
 
 
-def shown(entry: Entry) -> str:
+def picture_file(entry: Entry) -> str:
     """The path of an identical copy; the same path while the picture is unchanged."""
     return answered(entry.path, partial(save_file_to_cache, entry.path,
                                         gr.utils.get_upload_folder()))
 
 
-def small(entry: Entry, history: History) -> str:
+def thumbnail_file(entry: Entry, history: History) -> str:
     """The path of a thumbnail; the same path while the picture is unchanged.
 
     Another page may be reading the file, so it is replaced whole. (Gradio's `save_bytes_to_cache`
