@@ -9,7 +9,8 @@ from typing import Any
 def flag(default: Any, text: str, *names: str, hidden: bool = False) -> Any:
     """Declare a field that becomes an option with this help text.
 
-    names: of the option, instead of the field's own. hidden: `--help` omits it.
+    default: dataclasses.MISSING: the option is required. names: of the option, instead of the
+    field's own. hidden: `--help` omits it.
     """
     return dataclasses.field(default=default,
                              metadata={"help": text, "names": names, "hidden": hidden})

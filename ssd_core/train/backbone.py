@@ -22,13 +22,14 @@ from ..backbones.codecs.vq import VQTokenizer
 from ..backbones.postcard import GRID, SHAPE, Postcard
 from ..errors import SSDError
 from ..files import read_safetensors
+from ..model.flags import flag
 from ..model.grid import Grid
 from ..model.transformer import DecoderShape
 from ..postcards import WORDS
 from ..weights.load import load_backbone
 from . import tokenizer as tokenizer_stage
 from .checkpoints import Checkpoint, training_steps
-from .common import descend, mixed_precision, muon_and_adamw, option, set_rate, trapezoid
+from .common import descend, mixed_precision, muon_and_adamw, set_rate, trapezoid
 from .data import HELD_OUT, fresh_caption, painted_tokens, prompt_batch, scene_of
 from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_prompt, learn_to_read
 
@@ -36,15 +37,15 @@ from .reading import CellProbe, SceneProbe, answers, cell_labels, heard_at_promp
 @dataclass(frozen=True)
 class BackboneRecipe:
     out: Path
-    start_from: str = option("", "A postcard to continue from, instead of fresh weights: a bundled "
-                                 "name, a file or a folder.")
-    tokenizer: str = option("", "A postcard that provides the tokenizer for fresh weights, instead "
-                                "of stage 1 in --out.")
-    side: int = option(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
-                                  "backbone that drafts for it in MuLo-SD.")
-    layers: int = option(SHAPE.layers, "Layers of fresh weights.")
-    hidden: int = option(SHAPE.hidden, "Channels of fresh weights, a multiple of "
-                                       f"{SHAPE.head_dim}.")
+    start_from: str = flag("", "A postcard to continue from, instead of fresh weights: a bundled "
+                               "name, a file or a folder.")
+    tokenizer: str = flag("", "A postcard that provides the tokenizer for fresh weights, instead "
+                              "of stage 1 in --out.")
+    side: int = flag(GRID.rows, "Cells along a side of fresh weights: 24, or 12, 8 or 6 for a "
+                                "backbone that drafts for it in MuLo-SD.")
+    layers: int = flag(SHAPE.layers, "Layers of fresh weights.")
+    hidden: int = flag(SHAPE.hidden, "Channels of fresh weights, a multiple of "
+                                     f"{SHAPE.head_dim}.")
     reading_steps: int = 1500
     reading_batch: int = 128
     steps: int = 12000
@@ -54,10 +55,10 @@ class BackboneRecipe:
     probe_weight: float = 0.01
     cell_weight: float = 0.5
     thing_weight: float = 2.0
-    foreign_cells: float = option(0.2, "Up to this share of a picture's cells is taken from "
-                                       "another picture.")
-    foreign_patches: float = option(0.35, "Share of pictures that take a whole patch from another "
-                                          "picture.")
+    foreign_cells: float = flag(0.2, "Up to this share of a picture's cells is taken from "
+                                     "another picture.")
+    foreign_patches: float = flag(0.35, "Share of pictures that take a whole patch from another "
+                                        "picture.")
     rate: float = 2.5e-3
     drop_text: float = 0.1
     held_out: int = 128

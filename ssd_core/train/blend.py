@@ -24,12 +24,13 @@ from ..backbones import postcard
 from ..backbones.codecs.vq import VQTokenizer
 from ..backbones.postcard import Postcard
 from ..errors import SSDError
+from ..model.flags import flag
 from ..model.sampling import Sampling, guide, probabilities
 from ..postcards.things import cells_of
 from ..weights.load import load_backbone
 from .backbone import require_postcard
 from .checkpoints import Checkpoint, training_steps
-from .common import REQUIRED, cosine, descend, mixed_precision, option, remember_rates, set_rate
+from .common import REQUIRED, cosine, descend, mixed_precision, remember_rates, set_rate
 from .data import fresh_caption, pictures, scene_of, to_signed
 from .teacher import teach
 from .tokenizer import PATCH, held_out_metrics
@@ -44,16 +45,16 @@ UNTOUCHED = 1 / 3  # share of pictures that keep all of their own tokens
 class BlendRecipe:
     """How the decoder of a postcard's tokenizer learns to join sampled tokens."""
 
-    out: Path = option(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
-    backbone: str = option("", "Bundled name, file or folder. Default: --out.")
-    pictures: int = option(1000, "Painted pictures whose tokens are sampled again.")
-    steps: int = option(2000, "Batches seen.")
-    batch: int = option(4, "Pictures of a step.")
-    rate: float = option(1e-3, "Peak learning rate.")
-    held_out: int = option(200, "Pictures for measurement only.")
+    out: Path = flag(REQUIRED, "Folder of the finished backbone; its tokenizer is replaced.")
+    backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
+    pictures: int = flag(1000, "Painted pictures whose tokens are sampled again.")
+    steps: int = flag(2000, "Batches seen.")
+    batch: int = flag(4, "Pictures of a step.")
+    rate: float = flag(1e-3, "Peak learning rate.")
+    held_out: int = flag(200, "Pictures for measurement only.")
     seed: int = 0
-    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = option("fp32", "Of the backbone: fp32, bf16, fp16.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = flag("fp32", "Of the backbone: fp32, bf16, fp16.")
 
 
 class Examples(NamedTuple):

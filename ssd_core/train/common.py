@@ -1,4 +1,4 @@
-"""Shared by the training stages: options, schedules, optimizer steps, precision."""
+"""Shared by the training stages: schedules, optimizer steps, precision."""
 
 from __future__ import annotations
 
@@ -24,14 +24,6 @@ Say = Callable[[str], None]
 
 def silent(line: str) -> None:
     """Discard a line of a stage's output."""
-
-
-def option(default: Any, text: str, *names: str) -> Any:
-    """Declare a recipe's field with its flag's help text and, optionally, the flag's names.
-
-    default REQUIRED: the flag has no default.
-    """
-    return dataclasses.field(default=default, metadata={"help": text, "names": names})
 
 
 def require_least(recipe: Any, **least: int) -> None:

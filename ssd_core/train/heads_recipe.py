@@ -8,9 +8,10 @@ from pathlib import Path
 from ..backbones.base import Backbone
 from ..engine.heads import DraftHeads, HeadFeatures
 from ..errors import SSDError
+from ..model.flags import flag
 from ..model.grid import Grid
 from ..weights.find import HEADS_FILE
-from .common import REQUIRED, gigabytes, option, require_least
+from .common import REQUIRED, gigabytes, require_least
 
 KINDS = ("heads", "row")
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
@@ -21,29 +22,29 @@ DISK_BYTES, CHECKPOINT_BYTES, LEARNING_BYTES = 2, 12, 16  # per parameter
 class HeadsRecipe:
     """The paper's Table 8, except the rate for small backbones and the batch of one device."""
 
-    out: Path = option(REQUIRED, "Folder, or a file that ends with .safetensors.")
-    backbone: str = option("", "Bundled name, file or folder. Default: --out.")
-    data: str = option("", "Folder in which train self-distill drew. Default: --out.",
-                       "--data", "--drawn")
-    kind: str = option("heads", "heads: horizontal and vertical draft heads. row: the row drafter, "
-                                "whose cells see their neighbours. Both fit in one file.")
-    k_h: int = option(5, "Horizontal heads.")
-    k_v: int = option(3, "Vertical heads.")
-    source: str = option("h_pre+e", "What goes in: h_pre+e, h_pre, h_post+e, h_post, e.")
-    target: str = option("h_pre", "What is guessed: h_pre, h_post, e.")
-    loss: str = option("smooth_l1", "smooth_l1 (Eq. 3); scaled divides the states by their mean "
-                                    "size first; kl compares distributions; scaled+kl.")
-    pictures: int = option(0, "Learn from so many; 0: from all that were drawn.")
-    epochs: int = option(3, "How often each picture is seen, on average.")
-    batch: int = option(16, "Pictures of a step.")
-    rate: float = option(0.0, "Peak learning rate. 0: 1e-3 for a small backbone, else 1e-4.")
-    floor: float = option(0.1, "The last rate, as a share of the peak.")
-    drop_text: float = option(0.1, "Share of pictures that are shown without their text.")
-    held_out: int = option(64, "Pictures that only measure; at most a quarter.")
+    out: Path = flag(REQUIRED, "Folder, or a file that ends with .safetensors.")
+    backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
+    data: str = flag("", "Folder in which train self-distill drew. Default: --out.",
+                     "--data", "--drawn")
+    kind: str = flag("heads", "heads: horizontal and vertical draft heads. row: the row drafter, "
+                              "whose cells see their neighbours. Both fit in one file.")
+    k_h: int = flag(5, "Horizontal heads.")
+    k_v: int = flag(3, "Vertical heads.")
+    source: str = flag("h_pre+e", "What goes in: h_pre+e, h_pre, h_post+e, h_post, e.")
+    target: str = flag("h_pre", "What is guessed: h_pre, h_post, e.")
+    loss: str = flag("smooth_l1", "smooth_l1 (Eq. 3); scaled divides the states by their mean "
+                                  "size first; kl compares distributions; scaled+kl.")
+    pictures: int = flag(0, "Learn from so many; 0: from all that were drawn.")
+    epochs: int = flag(3, "How often each picture is seen, on average.")
+    batch: int = flag(16, "Pictures of a step.")
+    rate: float = flag(0.0, "Peak learning rate. 0: 1e-3 for a small backbone, else 1e-4.")
+    floor: float = flag(0.1, "The last rate, as a share of the peak.")
+    drop_text: float = flag(0.1, "Share of pictures that are shown without their text.")
+    held_out: int = flag(64, "Pictures that only measure; at most a quarter.")
     seed: int = 0
-    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = option("auto", "Of the backbone: auto, fp32, bf16, fp16, int8, int4. Heads "
-                                "learn in fp32.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = flag("auto", "Of the backbone: auto, fp32, bf16, fp16, int8, int4. Heads "
+                              "learn in fp32.")
 
     @property
     def file(self) -> Path:

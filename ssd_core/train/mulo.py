@@ -20,6 +20,7 @@ from ..backbones.codecs.codec import PictureCodec
 from ..backbones.codecs.vqgan import nearest_codes
 from ..backbones.drafter import BLOCKS, WIDTH, Downsampler, Drafter, Upsampler, save_samplers
 from ..errors import SSDError
+from ..model.flags import flag
 from ..weights.find import find_path
 from ..weights.load import SAMPLERS_FILE, load_backbone
 from .checkpoints import Checkpoint, training_steps
@@ -28,7 +29,6 @@ from .common import (
     Say,
     cosine,
     descend,
-    option,
     remember_rates,
     require_least,
     set_rate,
@@ -44,21 +44,21 @@ PICTURES_AT_ONCE = 16
 class MuloRecipe:
     """The two backbones, and how the samplers between them learn."""
 
-    out: Path = option(REQUIRED, "Folder of the larger backbone, or of a copy of it.")
-    drafter: str = option(REQUIRED, "The smaller backbone: a file or folder in the folder of --out "
-                                    "or beside that.")
-    backbone: str = option("", "The larger backbone: name, file or folder. Default: --out.")
-    data: str = option("", "Folder in which train self-distill drew with the larger backbone. "
-                           "Default: --out.", "--data", "--drawn")
-    pictures: int = option(0, "Learn from so many; 0: from all that were drawn.")
-    steps: int = option(2000, "Batches seen.")
-    batch: int = option(8, "Pictures of a step.")
-    width: int = option(WIDTH, "Channels of the samplers.")
-    blocks: int = option(BLOCKS, "Residual blocks of each.")
-    rate: float = option(1e-3, "Peak learning rate.")
-    held_out: int = option(64, "Pictures that only measure; at most a quarter.")
+    out: Path = flag(REQUIRED, "Folder of the larger backbone, or of a copy of it.")
+    drafter: str = flag(REQUIRED, "The smaller backbone: a file or folder in the folder of --out "
+                                  "or beside that.")
+    backbone: str = flag("", "The larger backbone: name, file or folder. Default: --out.")
+    data: str = flag("", "Folder in which train self-distill drew with the larger backbone. "
+                         "Default: --out.", "--data", "--drawn")
+    pictures: int = flag(0, "Learn from so many; 0: from all that were drawn.")
+    steps: int = flag(2000, "Batches seen.")
+    batch: int = flag(8, "Pictures of a step.")
+    width: int = flag(WIDTH, "Channels of the samplers.")
+    blocks: int = flag(BLOCKS, "Residual blocks of each.")
+    rate: float = flag(1e-3, "Peak learning rate.")
+    held_out: int = flag(64, "Pictures that only measure; at most a quarter.")
     seed: int = 0
-    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
 
 
 def check(recipe: MuloRecipe) -> None:

@@ -25,6 +25,7 @@ from ..engine.methods import AR, Exact, Method
 from ..engine.plan import Plan
 from ..errors import SSDError
 from ..files import read_safetensors
+from ..model.flags import flag
 from ..model.grid import size_of
 from ..model.sampling import Sampling
 from ..output.knobs import check_pictures
@@ -36,7 +37,7 @@ from ..runs.batch.task import Exists, LoadedModels, fitting_batch
 from ..runs.batch.workers import Place
 from ..weights.find import portable
 from ..weights.fit import run_bytes
-from .common import REQUIRED, Say, gigabytes, option, require_least, silent
+from .common import REQUIRED, Say, gigabytes, require_least, silent
 from .data import fresh_caption
 from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
@@ -51,22 +52,22 @@ METHODS: dict[str, Method] = {method.name: method for method in (AR(), Exact())}
 class SelfDistillRecipe(WorkerOptions):
     """Pictures first .. pictures-1, so that several processes or machines can share the work."""
 
-    out: Path = option(REQUIRED, "Folder; the pictures go to its self-distill.")
-    backbone: str = option("", "Bundled name, file or folder. Default: --out.")
-    prompts: str = option("", "Text file, one prompt a line. Default: captions of postcards, or "
-                              "the classes of a backbone that draws classes.")
-    pictures: int = option(0, "Picture i has prompt i and starts again behind the last. 0: one a "
-                              f"prompt; {POSTCARDS} postcards; {EACH_CLASS} a class.")
-    first: int = option(0, "Number of the first picture.")
-    method: str = option(AR.name, "ar or exact, which draws AR's pictures in fewer but larger "
-                                  "passes: faster in small batches. In half precision a token may "
-                                  "differ by rounding.")
-    batch: int = option(0, f"Pictures at once. 0: up to {MOST_AT_ONCE}, as memory allows.")
-    size: str = option("", "WxH in pixels. Default: the backbone's own.")
-    cfg: float = option(0.0, "Guidance. 0: the backbone's own.")
-    seed: int = option(0, "Picture i uses seed + i.")
-    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
-    dtype: str = option("auto", "auto, fp32, bf16, fp16, int8, int4.")
+    out: Path = flag(REQUIRED, "Folder; the pictures go to its self-distill.")
+    backbone: str = flag("", "Bundled name, file or folder. Default: --out.")
+    prompts: str = flag("", "Text file, one prompt a line. Default: captions of postcards, or "
+                            "the classes of a backbone that draws classes.")
+    pictures: int = flag(0, "Picture i has prompt i and starts again behind the last. 0: one a "
+                            f"prompt; {POSTCARDS} postcards; {EACH_CLASS} a class.")
+    first: int = flag(0, "Number of the first picture.")
+    method: str = flag(AR.name, "ar or exact, which draws AR's pictures in fewer but larger "
+                                "passes: faster in small batches. In half precision a token may "
+                                "differ by rounding.")
+    batch: int = flag(0, f"Pictures at once. 0: up to {MOST_AT_ONCE}, as memory allows.")
+    size: str = flag("", "WxH in pixels. Default: the backbone's own.")
+    cfg: float = flag(0.0, "Guidance. 0: the backbone's own.")
+    seed: int = flag(0, "Picture i uses seed + i.")
+    device: str = flag("auto", "auto, cpu, cuda, cuda:1, mps, xpu.")
+    dtype: str = flag("auto", "auto, fp32, bf16, fp16, int8, int4.")
 
 
 @dataclass(frozen=True)
