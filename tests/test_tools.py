@@ -1,5 +1,8 @@
 """What tools/make.py compares is as it makes it, and the repository's pictures stay small."""
 
+import subprocess
+import sys
+
 import pytest
 from support.script_modules import script
 
@@ -26,6 +29,13 @@ def test_a_large_or_missing_picture_is_named(tmp_path):
     (tmp_path / "a.webp").write_bytes(b"0" * (LARGEST + 1))
     assert complaint(tmp_path / "a.webp") == "has 300,001 bytes, more than 300,000"
     assert complaint(tmp_path / "b.webp") == "is missing"
+
+
+def test_without_torch_one_line_says_how_to_set_up(root):
+    done = subprocess.run([sys.executable, "-S", "-I", root / "tools" / "make.py", "texts"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "has no torch: run python install.py test --fast once" in done.stderr
 
 
 def test_a_stale_text_is_named_and_written(make, tmp_path, monkeypatch):
