@@ -67,12 +67,13 @@ def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None
     names, made = settings.open, None
     if settings.expand and settings.fixed is None:
         made = filled_in(settings, backbone, names)
-    elif settings.expand:
-        names, made = as_fixed(settings, backbone)
+    elif settings.expand and settings.fixed is not None:
+        names, made = as_fixed(settings, settings.fixed, backbone)
     if made is None:
         fixed = settings.fixed
-        as_typed = fixed in (None, Words(settings.prompt, settings.negative or None))
-        return None if as_typed else message(settings, text=text_of(fixed))
+        if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
+            return None
+        return message(settings, text=text_of(fixed))
     chips = [chip(settings.prompt, added, chinese) for added in made.added]
     return message(settings, names, chips) if chips or names else None
 
@@ -94,12 +95,13 @@ def filled_in(settings: Settings, backbone: Backbone, names: Sequence[str]) -> E
                                 [settings.knobs["seed"]], names)), None)
 
 
-def as_fixed(settings: Settings, backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
+def as_fixed(settings: Settings, fixed: Words,
+             backbone: Backbone) -> tuple[tuple[str, ...], Expanded | None]:
     """The additions, and those left open, by which the prompt becomes the words that are fixed.
 
     None if the seed or a newer version fills in others.
     """
-    fixed, whole = settings.fixed, filled_in(settings, backbone, ())
+    whole = filled_in(settings, backbone, ())
     names = tuple(added.name for added in whole.added
                   if added.written.strip(" ,，") not in fixed.prompt) if whole else ()
     made = filled_in(settings, backbone, names)
