@@ -14,28 +14,26 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import conditions, table, write_page
+from script import PROMPT, in_new_process, options, postcard
 from threads import other_work
 
-from ssd_core import Sampling, load_backbone, load_heads
+from ssd_core import Sampling
 from ssd_core.backbones.base import Backbone
-from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SJD, SSD, Exact, Jacobi, Method, Rolling, Wave
 from ssd_core.engine.methods.paced import Paced
 from ssd_core.kept_files import VARIABLE
+from ssd_core.runs.batch.task import LoadedModels
 from ssd_core.runs.request import Request
 
-PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 METHODS = {"ar": AR(), "faithful": Exact(), "balanced": Rolling(fewer=8.0),
            "fast": Rolling(fewer=12.0), "sjd": SJD(), "jacobi": Jacobi(), "wave": Wave(),
            "ssd": SSD()}
@@ -70,9 +68,9 @@ class Way:
         self.seconds.append(time.perf_counter() - start)
 
 
-def ways(name: str, backbone: Backbone, heads: DraftHeads | None, batch: int) -> Iterator[Way]:
+def ways(name: str, loaded: LoadedModels, batch: int) -> Iterator[Way]:
     """The program's choice, then every other possible choice."""
-    method = METHODS[name]
+    method, backbone, heads = METHODS[name], loaded.backbone, loaded.heads
     asked = Request(backbone, heads, method, Sampling(seed=3), PROMPT, pictures=batch)
     yield Way(f"{asked.label}{', one by one' * asked.alone}", asked.parts(), True)
     for variant in swept(method, backbone):
@@ -100,12 +98,11 @@ def swept(method: Method, backbone: Backbone) -> list[Method]:
 
 def rows(dtype: str, batches: list[int], names: list[str], repeats: int) -> list[list[str]]:
     """One row per method and batch, measured in this process."""
-    backbone = load_backbone("postcard", "cpu", dtype)
-    heads, rows = load_heads("postcard", backbone), []
+    loaded, rows = postcard(dtype), []
     for batch in batches:
         for name in names:
-            rows.append([dtype, str(batch), name, *timed(list(ways(name, backbone, heads, batch)),
-                                                          batch, repeats)])
+            each = list(ways(name, loaded, batch))
+            rows.append([dtype, str(batch), name, *timed(each, batch, repeats)])
             print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -139,21 +136,18 @@ def timed(each: list[Way], batch: int, repeats: int) -> list[str]:
 def apart(dtype: str, args: argparse.Namespace) -> list[list[str]]:
     """`rows` in a new process with an empty record."""
     with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run(
-            [sys.executable, __file__, "--child", dtype, "--repeats", str(args.repeats),
-             "--batches", *map(str, args.batches), "--methods", *args.methods],
-            env={**os.environ, VARIABLE: folder}, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(run.stdout.splitlines()[-1])
+        return in_new_process(__file__, "--child", dtype, "--repeats", args.repeats,
+                              "--batches", *args.batches, "--methods", *args.methods,
+                              variables={**os.environ, VARIABLE: folder})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, "choice.md")
     parser.add_argument("--dtypes", nargs="+", default=["fp32", "int8"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 4, 8])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--states", nargs="+", default=["idle", "busy"], choices=("idle", "busy"))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=RESULTS / "choice.md")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -169,7 +163,7 @@ def main() -> None:
     about = ("The best of the sweep, found first, and what is chosen: medians of "
             f"{args.repeats} runs in turn, and the median of their ratios; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
-            f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/choice.py`.")
+            f"{conditions()}. Made by `python benchmarks/choice.py`.")
     write_page(args.out, "What is chosen, against a sweep", about, table(head, lines))
 
 

@@ -10,21 +10,19 @@ from pathlib import Path
 import torch
 
 import ssd_core
-from ssd_core.backbones.base import Backbone
-from ssd_core.errors import SSDError
 from ssd_core.evaluate.best import in_words
 from ssd_core.evaluate.machine import OtherWork, processor, waiting
 from ssd_core.evaluate.tables import table
-from ssd_core.files import atomic_write
-from ssd_core.weights.load import load_backbone
+from ssd_core.files import write_text
 
-__all__ = ["RESULTS", "conditions", "loadable", "processor", "table", "write_page"]
+__all__ = ["CPU", "RESULTS", "conditions", "page_of", "processor", "table", "write_page"]
 
+CPU = torch.device("cpu")
 RESULTS = Path(__file__).parent / "results"
 OTHERS = OtherWork()  # from the script's start
 
 
-def conditions(device: torch.device, dtype: str = "", threads: Collection[int] = (),
+def conditions(device: torch.device = CPU, dtype: str = "", threads: Collection[int] = (),
                alone: bool = True) -> str:
     """One line for the head of a table.
 
@@ -41,26 +39,13 @@ def conditions(device: torch.device, dtype: str = "", threads: Collection[int] =
     return ", ".join(filter(None, parts))
 
 
+def page_of(title: str, *parts: str) -> str:
+    """A page of results: its title, and paragraphs and tables that are not empty."""
+    return "\n\n".join([f"# {title}", *(part.rstrip("\n") for part in parts if part)]) + "\n"
+
+
 def write_page(path: Path, title: str, *parts: str) -> None:
-    """Write a page of results atomically and print it."""
-    text = "\n\n".join([f"# {title}", *(part.rstrip("\n") for part in parts if part)]) + "\n"
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    """Write a page of results and print it."""
+    text = page_of(title, *parts)
+    write_text(path, text)
     print(text)
-
-
-def loadable(backbone: str, dtypes: Collection[str], device: str = "cpu"
-             ) -> tuple[dict[str, Backbone], list[str]]:
-    """The backbone in each of these dtypes that can be loaded, and lines about the others."""
-    tried = {dtype: attempted(backbone, device, dtype) for dtype in dtypes}
-    loaded = {dtype: result for dtype, result in tried.items() if isinstance(result, Backbone)}
-    return loaded, [f"{dtype} is left out: {reason}" for dtype, reason in tried.items()
-                    if isinstance(reason, str)]
-
-
-def attempted(backbone: str, device: str, dtype: str) -> Backbone | str:
-    """The backbone, or the reason why it cannot be loaded."""
-    try:
-        return load_backbone(backbone, device, dtype)
-    except SSDError as error:
-        return str(error)

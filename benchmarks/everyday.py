@@ -16,7 +16,7 @@ import argparse
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -24,6 +24,7 @@ from conditions import conditions
 from everyday_rule import Prompt, read_prompts
 from everyday_sheets import write_sheets
 from everyday_tables import EXPANDED, TYPED, Drawn, Line, write
+from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone, load_heads
 from ssd_core.cli.specs import parse_method
@@ -38,7 +39,7 @@ from ssd_core.output.quality_presets import SPEEDS
 from ssd_core.output.recipe import to_bytes
 from ssd_core.postcards import read
 from ssd_core.runs.batch.queue import work
-from ssd_core.runs.batch.task import Exists, LoadedModels
+from ssd_core.runs.batch.task import LoadedModels, PicturesTask, in_groups
 from ssd_core.runs.batch.workers import LocalWorker
 from ssd_core.runs.request import Request
 from ssd_core.weights.figures import stored_dtype
@@ -78,7 +79,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class WorkerOptions:
+class StoredPicture:
     """A picture to draw. file: a name made of everything that decides the picture."""
 
     prompt: str
@@ -87,54 +88,31 @@ class WorkerOptions:
     file: str
 
     @classmethod
-    def of(cls, loaded: LoadedModels, row: Row, prompt: str, seed: int) -> WorkerOptions:
+    def of(cls, loaded: LoadedModels, row: Row, prompt: str, seed: int) -> StoredPicture:
         request = row.request(loaded, prompt, seed)
-        words, heads = words_of(request), request.heads and request.heads.sha256
+        words, heads = request.words[0], request.heads and request.heads.sha256
+        drawn = words.prompt, words.negative
         backbone = (loaded.backbone.sha256, stored_dtype(loaded.backbone))
-        same = repr((backbone, heads, request.method, words, seed))
+        same = repr((backbone, heads, request.method, drawn, seed))
         digest = hashlib.sha256(same.encode()).hexdigest()[:16]
-        return cls(*words, seed, f"{request.method.name}/{digest}.json")
-
-
-def words_of(request: Request) -> tuple[str, str | None]:
-    """The prompt and the negative prompt that are drawn."""
-    words = request.words[0]
-    return words.prompt, words.negative
+        return cls(*drawn, seed, f"{request.method.name}/{digest}.json")
 
 
 @dataclass(frozen=True)
-class Batch:
-    """A task for `work`: pictures of one row with a file each.
+class Batch(PicturesTask):
+    """Pictures of one row."""
 
-    Its name does not change when some of them exist.
-    """
-
-    name: str
+    pictures: tuple[StoredPicture, ...]
     row: Row
-    pictures: tuple[WorkerOptions, ...]
 
     @classmethod
-    def of(cls, row: Row, pictures: Sequence[WorkerOptions]) -> Batch:
-        return cls(pictures[0].file.removesuffix(".json"), row, tuple(pictures))
+    def of(cls, row: Row, pictures: Sequence[StoredPicture]) -> Batch:
+        return cls(pictures[0].file.removesuffix(".json"), tuple(pictures), row)
 
-    @property
-    def count(self) -> int:
-        return len(self.pictures)
-
-    def left(self, exists: Exists) -> Batch | None:
-        pictures = tuple(wanted for wanted in self.pictures if not exists(wanted.file))
-        return replace(self, pictures=pictures) if pictures else None
-
-    def together(self) -> list[list[WorkerOptions]]:
+    def together(self) -> list[list[StoredPicture]]:
         """Groups that `generate` can draw at once: one negative prompt, consecutive seeds."""
-        groups: list[list[WorkerOptions]] = []
-        for wanted in self.pictures:
-            last = groups[-1][-1] if groups else None
-            if last and (last.negative, last.seed + 1) == (wanted.negative, wanted.seed):
-                groups[-1].append(wanted)
-            else:
-                groups.append([wanted])
-        return groups
+        return in_groups(self.pictures, lambda last, wanted: (
+            (last.negative, last.seed + 1) == (wanted.negative, wanted.seed)))
 
     def run(self, loaded: LoadedModels) -> dict[str, bytes]:
         request = self.row.request(loaded, self.pictures[0].prompt, 0)
@@ -149,7 +127,7 @@ class Batch:
         return made
 
 
-def encoded(loaded: LoadedModels, wanted: WorkerOptions, tokens: torch.Tensor,
+def encoded(loaded: LoadedModels, wanted: StoredPicture, tokens: torch.Tensor,
             passes: int) -> bytes:
     """The content of a picture's file."""
     picture = to_bytes(next(pixels(loaded.backbone, tokens[None])))
@@ -159,11 +137,10 @@ def encoded(loaded: LoadedModels, wanted: WorkerOptions, tokens: torch.Tensor,
 
 
 def drawn(loaded: LoadedModels, rows: Sequence[Row], prompts: Sequence[Prompt],
-          seeds: Sequence[int],
-          folder: Path) -> dict[Row, list[Drawn]]:
+          seeds: Sequence[int], folder: Path) -> dict[Row, list[Drawn]]:
     """All pictures of every row; draws those missing in the folder. Prompt n has seed + n."""
-    pictures_by_row: dict[Row, list[tuple[Prompt, WorkerOptions]]] = {row: [
-        (prompt, WorkerOptions.of(loaded, row, prompt.text, seed + n))
+    pictures_by_row: dict[Row, list[tuple[Prompt, StoredPicture]]] = {row: [
+        (prompt, StoredPicture.of(loaded, row, prompt.text, seed + n))
         for seed in seeds for n, prompt in enumerate(prompts)] for row in rows}
     batches = [Batch.of(row, [wanted for _, wanted in own[a : a + AT_ONCE]])
                for a in range(0, len(prompts) * len(seeds), AT_ONCE)
@@ -174,7 +151,7 @@ def drawn(loaded: LoadedModels, rows: Sequence[Row], prompts: Sequence[Prompt],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--expansion", nargs="+", default=list(EXPANSIONS), choices=EXPANSIONS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1000, 2000],

@@ -9,13 +9,12 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from conditions import RESULTS, table
+from conditions import RESULTS, page_of, table
 from everyday_rule import Demand, Prompt
 from everyday_sheets import eyes_table
 
 from ssd_core.evaluate.metrics import with_errors
-from ssd_core.evaluate.tables import with_error
-from ssd_core.files import atomic_write
+from ssd_core.evaluate.tables import with_error, write_with_rows
 from ssd_core.postcards import Reading
 
 AR, EXACT = "ar", "exact"
@@ -122,13 +121,9 @@ def whole(pictures: Iterable[Drawn]) -> list[Drawn]:
 def write(name: str, lines: Sequence[Line], where: str) -> str:
     """Write NAME.md and NAME.json into the folder of results; returns the text."""
     rows = [line.measured() for line in lines]
-    parts = ["# Everyday prompts\n",
-             f"{where}. Made by `python benchmarks/everyday.py`, ± one standard error over "
-             "prompts. Columns: [README.md](README.md).\n",
-             main_table(rows), category_table(rows), comparisons(lines), eyes_table()]
-    text = "\n".join(part for part in parts if part)
-    with atomic_write(RESULTS / f"{name}.json") as temporary:
-        temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    with atomic_write(RESULTS / f"{name}.md") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    text = page_of(
+        "Everyday prompts", f"{where}. Made by `python benchmarks/everyday.py`, ± one standard "
+        "error over prompts. Columns: [README.md](README.md).", main_table(rows),
+        category_table(rows), comparisons(lines), eyes_table())
+    write_with_rows(RESULTS, name, text, rows)
     return text

@@ -10,23 +10,22 @@ With graphs, a replay counts as one launch, beside the copies into and out of it
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import CPU, conditions, table, write_page
 from random_backbones import random_backbone, random_heads, scaled
+from script import described, options, postcard
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ssd_core import Pass, Sampling, generate, load_backbone, load_heads
+from ssd_core import Pass, Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine import decode
 from ssd_core.engine.events import Event
@@ -111,20 +110,18 @@ def counted_in(run: Generator[Event, None, None], launches: Launches) -> dict[st
 
 def subjects():
     """(name, backbone, heads) of postcard and of the catalogue's rows at true depth."""
-    postcard = load_backbone("postcard", "cpu", "fp32")
-    yield "postcard (6 layers)", postcard, load_heads("postcard", postcard)
+    loaded = postcard()
+    yield "postcard (6 layers)", loaded.backbone, loaded.heads
     for name in NAMES:
         row = known(name)
         narrow = scaled(row)
         narrow = replace(narrow, shape=replace(narrow.shape, layers=row.shape.layers))
-        backbone = random_backbone(narrow, torch.device("cpu"), torch.float32)
+        backbone = random_backbone(narrow, CPU, torch.float32)
         yield f"{name} ({row.shape.layers} layers)", backbone, random_heads(backbone, 5, 4)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=RESULTS / "launches.md")
-    out = parser.parse_args().out
+    out = options(__doc__, "launches.md").parse_args().out
     rows = []
     for name, backbone, heads in subjects():
         for label, method in METHODS.items():
@@ -132,9 +129,8 @@ def main() -> None:
             rows.append([name, label, *(", ".join(f"{k} {n}" for k, n in sorted(counts.items()))
                                         for counts in ways)])
             print(*rows[-1], flush=True)
-    about = " ".join(__doc__.split("\n\n")[2].split())
     head = ["backbone", "decoding", "launches by kind of pass", "with graphs"]
-    write_page(out, "Launches a pass", f"{about} {conditions(torch.device('cpu'))}. Made by "
+    write_page(out, "Launches a pass", f"{described(__doc__)} {conditions()}. Made by "
                "`python benchmarks/launches.py`.", table(head, rows))
 
 

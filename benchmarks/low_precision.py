@@ -9,19 +9,19 @@ lacks are left out, with the reason.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from dataclasses import replace
-from pathlib import Path
+import time
+from functools import partial
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
-from true_size import synchronised
+from conditions import conditions, table, write_page
+from passes import layer_pass, one_layer, seconds_of, synchronised
+from script import options
 
 from ssd_core import Sampling, SSDError, load_backbone
 from ssd_core.engine.methods import AR
 from ssd_core.evaluate.metrics import Trial, decode_all
-from ssd_core.model.transformer import Decoder, sequence_angles
+from ssd_core.model.transformer import Decoder
 from ssd_core.weights.catalogue import known
 from ssd_core.weights.figures import stored_bytes
 from ssd_core.weights.load import DTYPES, pick_device
@@ -29,42 +29,24 @@ from ssd_core.weights.quantize import KINDS, quantise, quantiser
 
 PRECISIONS = ("fp32", "bf16", *KINDS)
 WIDTHS = {"cpu": "Janus-Pro-1B", "cuda": "Janus-Pro-7B"}  # whose layer is timed
-START, SLOTS = 300, 704  # a pass in the middle of a picture of 24 x 24 cells
 PASS_HEAD = ["weights", "MiB a layer", "AR's pass, ms", "row's pass, ms", "AR against bf16",
              "row against bf16"]
 QUALITY_HEAD = ["weights", "captions", "objects", "NLL", "tokens as in fp32"]
 
 
-@torch.no_grad()
 def layer(name: str, precision: str, device: torch.device) -> Decoder:
     """One layer of a backbone's width with random weights in this precision."""
-    dtype = DTYPES.get(precision, torch.bfloat16)
     become = quantiser(precision, device) if precision in KINDS else None
-    decoder = Decoder(replace(known(name).shape, layers=1)).to(device)
-    draws = torch.Generator(device).manual_seed(0)
-    for weight in decoder.parameters():
-        if weight.dim() == 2:
-            weight.normal_(std=0.02, generator=draws)
-    decoder = decoder.to(dtype).requires_grad_(False)
+    decoder = one_layer(name, DTYPES.get(precision, torch.bfloat16), device)
     if become:
         quantise(decoder, become)
     return decoder
 
 
-@torch.inference_mode()
-def pass_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
-    """Median seconds of a guided pass over `cells` cells, after two warm-up passes."""
-    weight, shape = decoder.layers[0].attention_norm, decoder.shape
-    cache = decoder.new_cache(2, SLOTS)
-    x = torch.randn(2, cells, shape.hidden, device=weight.device).to(weight.dtype)
-    angles = sequence_angles(SLOTS, shape.head_dim)[START : START + cells].to(weight.device)
-    seconds = []
-    for _ in range(repeats + 2):
-        begun = synchronised(weight.device)
-        cache.seek(START, cells)
-        decoder(x, angles, cache)
-        seconds.append(synchronised(weight.device) - begun)
-    return statistics.median(seconds[2:])
+def pass_seconds(decoder: Decoder, cells: int, repeats: int, device: torch.device) -> float:
+    """Median seconds of a pass over `cells` cells: of the processor, or of the card."""
+    clock = time.process_time if device.type == "cpu" else partial(synchronised, device)
+    return statistics.median(seconds_of(layer_pass(decoder, cells), repeats, 2, clock))
 
 
 def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[str]]:
@@ -78,7 +60,8 @@ def passes(device: torch.device, repeats: int) -> tuple[list[list[str]], list[st
             continue
         size = sum(stored_bytes(weight) for weight in decoder.parameters())
         row = known(name).grid.width
-        results[precision] = size, *(pass_seconds(decoder, cells, repeats) for cells in (1, row))
+        results[precision] = size, *(pass_seconds(decoder, cells, repeats, device)
+                                     for cells in (1, row))
     return [[precision, f"{size / 2**20:.0f}", f"{1000 * single:.2f}", f"{1000 * row:.2f}",
              f"{results['bf16'][1] / single:.2f}", f"{results['bf16'][2] / row:.2f}"]
             for precision, (size, single, row) in results.items()], left_out
@@ -104,12 +87,11 @@ def quality(device: torch.device, prompts: int, batch: int) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, "low_precision.md")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--prompts", type=int, default=32)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=RESULTS / "low_precision.md")
     args = parser.parse_args()
     device = pick_device(args.device)
     if device.type == "cpu":

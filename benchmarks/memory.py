@@ -15,21 +15,20 @@ import gc
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import conditions, page_of, table
 from random_backbones import NARROW, random_backbone, random_heads
+from script import in_new_process, options
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.events import Pass, RowsDone
 from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
-from ssd_core.files import atomic_write
+from ssd_core.files import write_text
 from ssd_core.model.grid import Grid
 from ssd_core.output.pixels import pixels
 from ssd_core.weights.catalogue import KnownBackbone, known
@@ -151,10 +150,8 @@ def measure(case: Case, device: torch.device) -> dict:
 
 def apart(case: Case, device: str = "cpu") -> dict:
     """`measure` in a process of its own."""
-    run = subprocess.run([sys.executable, __file__, "--device", device, "--case",
-                          json.dumps(asdict(case))], env={**os.environ, **BLOCKS}, check=True,
-                         capture_output=True, text=True)
-    return json.loads(run.stdout.splitlines()[-1])
+    return in_new_process(__file__, "--device", device, "--case", json.dumps(asdict(case)),
+                          variables={**os.environ, **BLOCKS})
 
 
 def line(row: dict) -> list[str]:
@@ -163,24 +160,24 @@ def line(row: dict) -> list[str]:
             *(f"{row[part] / MIB:,.0f}" for part in PARTS), f"{row['needed'] / row['peak']:.2f}"]
 
 
-def text_of(rows: list[dict], device: torch.device) -> str:
+def page(rows: list[dict], device: torch.device) -> str:
     what = ("allocated by PyTorch" if device.type == "cuda" else
             "resident beyond the loaded interpreter, one thread; freed blocks of 64 KiB or more "
             "go back to the system at once")
-    return (f"# Memory: estimate and peak\n\n{conditions(device)}. Peak: {what}. Each run in a "
-            "process of its own: random weights in the sizes of real backbones (few layers, "
-            "smaller text vocabularies; Lumina-mGPT and Emu3 on smaller grids), guidance on, one "
-            "whole picture, decoded to pixels while keys and values are there, as a preview may "
-            f"do it. MiB.\n\n{table(HEAD, [line(row) for row in rows])}\n"
-            "The estimate is what `fit` says is needed. It has a margin of 5 %. What loading "
-            "takes for a moment is not in it: tensors come one by one, before the codec, keys and "
-            "values are there.\n")
+    return page_of(
+        "Memory: estimate and peak",
+        f"{conditions(device)}. Peak: {what}. Each run in a process of its own: random weights in "
+        "the sizes of real backbones (few layers, smaller text vocabularies; Lumina-mGPT and Emu3 "
+        "on smaller grids), guidance on, one whole picture, decoded to pixels while keys and "
+        "values are there, as a preview may do it. MiB.", table(HEAD, [line(row) for row in rows]),
+        "The estimate is what `fit` says is needed. It has a margin of 5 %. What loading takes for "
+        "a moment is not in it: tensors come one by one, before the codec, keys and values are "
+        "there.")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, "memory.md")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path, default=RESULTS / "memory.md")
     parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
     device = pick_device(args.device)
@@ -191,8 +188,7 @@ def main() -> None:
     for case in CASES:
         rows.append(apart(case, str(device)))
         print(*line(rows[-1]), sep=" | ", flush=True)
-        with atomic_write(args.out) as temporary:  # a stopped run keeps its rows
-            temporary.write_text(text_of(rows, device))
+        write_text(args.out, page(rows, device))  # a stopped run keeps its rows
 
 
 if __name__ == "__main__":

@@ -17,24 +17,23 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import torch
 import transformers
-from conditions import RESULTS, conditions, table
+from conditions import conditions, table, write_page
+from passes import synchronised
 from plain_loop import plain_loop
-from random_backbones import random_backbone, random_heads
+from random_backbones import narrowed, random_backbone, random_heads
+from script import options
 from transformers_loop import emu3, emu3_loop, janus, janus_loop
-from true_size import synchronised
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
 from ssd_core.backbones.emu3 import NEGATIVE, POSITIVE
 from ssd_core.engine.decode import prompt_branches
-from ssd_core.engine.events import Finished
+from ssd_core.engine.events import finished
 from ssd_core.engine.methods import AR, SSD
 from ssd_core.evaluate.best import fastest, in_words, settings, take_turns, thread_counts
-from ssd_core.files import atomic_write
 from ssd_core.model.grid import Grid
 from ssd_core.model.processor import prefers_column_major
 from ssd_core.weights.catalogue import KnownBackbone, known
@@ -62,10 +61,7 @@ class Side:
 
 def scaled(row: KnownBackbone) -> KnownBackbone:
     """Fewer layers, heads and codes; heads as wide as real ones. Emu3's grid is smaller, too."""
-    s, heads = row.shape, SCALED["heads"]
-    hidden = heads * s.head_dim
-    shape = replace(s, layers=SCALED["layers"], heads=heads, hidden=hidden,
-                    kv_heads=max(1, s.kv_heads * heads // s.heads), ffn=s.ffn * hidden // s.hidden)
+    shape = narrowed(row.shape, SCALED["layers"], SCALED["heads"], row.shape.head_dim)
     grid = Grid(SCALED["side"], SCALED["side"], True) if row.grid.row_end else row.grid
     words = 64 + SCALED["codes"] * (row.family == "Emu3")
     return replace(row, shape=shape, grid=grid, codes=SCALED["codes"], vocabulary=words,
@@ -74,10 +70,9 @@ def scaled(row: KnownBackbone) -> KnownBackbone:
 
 def engine(backbone: Backbone, method, sampling: Sampling, heads=None) -> Draw:
     def draw() -> torch.Tensor:
-        *_, last = generate(backbone, PROMPT, method, heads, sampling,
-                             threads=torch.get_num_threads())
-        assert isinstance(last, Finished)
-        return with_row_ends(last.tokens[0], backbone)
+        done = finished(generate(backbone, PROMPT, method, heads, sampling,
+                                 threads=torch.get_num_threads()))
+        return with_row_ends(done.tokens[0], backbone)
 
     return draw
 
@@ -161,7 +156,8 @@ def lines(result: dict) -> list[list[str]]:
     return written
 
 
-def text_of(results: list[dict], device: torch.device, repeats: int) -> str:
+def page(results: list[dict], device: torch.device, repeats: int) -> list[str]:
+    """The paragraphs and the table of the page."""
     sizes = "; ".join(f"{r['name']}: grid {r['grid']}, {r['layers']} layers of width "
                       f"{r['hidden']}, {r['codes']:,} codes, {r['parameters'] / 1e6:,.0f} M "
                       "parameters" for r in results)
@@ -169,24 +165,23 @@ def text_of(results: list[dict], device: torch.device, repeats: int) -> str:
            "each number of threads and counts with the one that is best for it. "
            if device.type == "cpu" else "True sizes. ")
     where = conditions(device, results[0]["dtype"], thread_counts(device))
-    return (
-        f"# Beside transformers and a plain loop\n\n{where}, transformers "
-        f"{transformers.__version__}; SDPA attention everywhere. {cpu}One picture, "
-        f" guidance on, without pixels, medians of {repeats} turns; prompt included. "
-        f"{sizes}.\n\n{table(HEAD, [line for r in results for line in lines(r)])}\n"
+    return [
+        f"{where}, transformers {transformers.__version__}; SDPA attention everywhere. {cpu}One "
+        f"picture, guidance on, without pixels, medians of {repeats} turns; prompt included. "
+        f"{sizes}.", table(HEAD, [line for r in results for line in lines(r)]),
         "All sides have the same random weights. Same greedy tokens: share of equal tokens at "
         "temperature 0, compared with this engine's AR; seconds are of sampling at temperature 1. "
         "As fast as transformers: against the faster of its two caches, at its best. For Emu3 "
         "transformers' `generate` computes guidance in a second pass for each token and "
         "constrains ids by a function, as the model's documentation has it; the other sides "
         "compute both branches in one pass. The plain loop is `benchmarks/plain_loop.py`, in the "
-        "manner of gpt-fast.\n\n"
+        "manner of gpt-fast.",
         "SSD's heads are random, too, and every planned round is run: the figure shows what its "
-        "schedule costs and says nothing about the quality of pictures.\n")
+        "schedule costs and says nothing about the quality of pictures."]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, "peers.md")
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto", choices=("auto", *DTYPES))
@@ -195,7 +190,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--side", type=int, help="rows and columns of Emu3's picture")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--compile", action="store_true", help="the plain loop compiled, too")
-    parser.add_argument("--out", type=Path, default=RESULTS / "peers.md")
     args = parser.parse_args(arguments)
     device, results = pick_device(args.device), []
     small = device.type == "cpu" if args.scaled is None else args.scaled
@@ -207,10 +201,9 @@ def main(arguments: list[str] | None = None) -> None:
         print(row.name, file=sys.stderr)
         results.append(measure(row, device, pick_dtype(args.dtype, device, small), args.repeats,
                                args.compile))
-    text = text_of(results, device, args.repeats)
-    with atomic_write(args.out) as temporary:
-        temporary.write_text(text)
-    print(text, json.dumps(results), sep="\n")
+    write_page(args.out, "Beside transformers and a plain loop",
+               *page(results, device, args.repeats))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from ssd_core.backbones.prompts.text import Text
 from ssd_core.backbones.shared_vocabulary import Vocabulary
 from ssd_core.backbones.tar import Tar
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.model.transformer import sequence_angles
+from ssd_core.model.transformer import DecoderShape, sequence_angles
 from ssd_core.weights.catalogue import KnownBackbone
 
 CLASSES, T5_WIDTH, TA_TOK_WIDTH, TA_TOK_CODES = 1000, 2048, 1152, 65536
@@ -57,13 +57,17 @@ class Features:
         return torch.ones(len(ids), self.width, dtype=dtype)
 
 
+def narrowed(s: DecoderShape, layers: int, heads: int, head_dim: int) -> DecoderShape:
+    """The shape with so many layers and heads; all other widths follow in proportion."""
+    hidden = heads * head_dim
+    return replace(s, layers=layers, heads=heads, kv_heads=max(1, s.kv_heads * heads // s.heads),
+                   head_dim=head_dim, hidden=hidden, ffn=s.ffn * hidden // s.hidden)
+
+
 def scaled(row: KnownBackbone) -> KnownBackbone:
     """The row with fewer and narrower layers and fewer codes; grid, heads and schedule stay."""
-    s = row.shape
-    heads, kv_heads = (max(1, count // SCALED_BY) for count in (s.heads, s.kv_heads))
-    hidden = heads * SCALED_HEAD_DIM
-    shape = replace(s, layers=SCALED_LAYERS, hidden=hidden, heads=heads, kv_heads=kv_heads,
-                    head_dim=SCALED_HEAD_DIM, ffn=s.ffn * hidden // s.hidden)
+    shape = narrowed(row.shape, SCALED_LAYERS, max(1, row.shape.heads // SCALED_BY),
+                     SCALED_HEAD_DIM)
     return replace(row, name=f"{row.name}, scaled down", shape=shape, codes=SCALED_CODES,
                    vocabulary=min(row.vocabulary, 2 * SCALED_CODES), codec_channels=NARROW)
 

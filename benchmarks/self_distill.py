@@ -16,8 +16,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-import torch
-from conditions import RESULTS, conditions, loadable, table, write_page
+from conditions import CPU, conditions, table, write_page
+from script import loadable, options
 
 from ssd_core.engine.methods import AR
 from ssd_core.evaluate.bench import AR_DTYPES
@@ -30,20 +30,18 @@ HEAD = ["pictures at once", "method", "passes", "seconds a picture", "dtype", "b
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, "self_distill.md")
     parser.add_argument("--backbone", default="postcard")
     parser.add_argument("--pictures", type=int, default=8)
     parser.add_argument("--batches", default="1,8")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--dtypes", nargs="+", default=list(AR_DTYPES))
-    parser.add_argument("--out", type=Path, default=RESULTS / "self_distill.md")
     args = parser.parse_args()
-    cpu = torch.device("cpu")
-    counts, (backbones, left_out) = thread_counts(cpu), loadable(args.backbone, args.dtypes)
+    counts, (backbones, left_out) = thread_counts(CPU), loadable(args.backbone, args.dtypes)
     rows = []
     for batch in map(int, args.batches.split(",")):
         rows += measured(args, batch, list(backbones), counts)
-    about = (f"{conditions(cpu, ', '.join(backbones), counts)}. {args.pictures} pictures of "
+    about = (f"{conditions(CPU, ', '.join(backbones), counts)}. {args.pictures} pictures of "
              f"`{args.backbone}` with its own guidance, seeds 0 and up, drawn by `train "
              f"self-distill`; seconds of the whole stage, loading included, medians of "
              f"{args.repeats} turns. Each method counts with its fastest number of threads; 'as "

@@ -9,7 +9,6 @@ load, allocators grow. The result is whether memory still grows after them.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -24,9 +23,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import conditions, table, write_page
 from playwright.sync_api import Page, sync_playwright
+from script import options
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -145,9 +144,8 @@ def soak(minutes: float, address: str, process: subprocess.Popen) -> list[float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, "soak.md")
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--out", type=Path, default=RESULTS / "soak.md")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, app(Path(folder)) as (address, process):
         start = resident_mib(process)
@@ -158,7 +156,7 @@ def main() -> None:
             f"{seen[WARM_UP - 1]:.0f}"], ["first third after that, median",
             f"{statistics.median(first):.0f}"], ["last third, median",
             f"{statistics.median(last):.0f}"], ["highest", f"{max(seen):.0f}"]]
-    where = conditions(torch.device("cpu"), alone=False)
+    where = conditions(alone=False)
     write_page(args.out, "Soak of the app", f"{where}; {args.minutes:g} minutes, {len(seen)} "
                "rounds. A round: open a tab, draw, draw and stop, race, start eight seeds and "
                "leave them, reload during a run, close the tab.",

@@ -9,16 +9,15 @@ setting. A dtype that cannot be loaded is left out, and the page says why.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-import torch
-from conditions import RESULTS, conditions, loadable, table, write_page
+from conditions import CPU, conditions, table, write_page
+from passes import backbone_pass, layer_pass, one_layer, seconds_of
 from plain_loop import plain_loop
+from script import PROMPT, loadable, options
 
 from ssd_core import Sampling, load_heads, methods
 from ssd_core.backbones.base import Backbone
@@ -29,13 +28,9 @@ from ssd_core.engine.threads import using_threads
 from ssd_core.evaluate.bench import AR_DTYPES, Entrant, bench
 from ssd_core.evaluate.best import Setting, fastest, in_words, settings, thread_counts
 from ssd_core.model.processor import has_bf16
-from ssd_core.model.transformer import Decoder, sequence_angles
 from ssd_core.runs.request import Request
-from ssd_core.weights.catalogue import known
 from ssd_core.weights.load import DTYPES
 
-CPU = torch.device("cpu")
-PROMPT = "a red house on the left, a yellow boat on the right, on a lake, at sunset."
 R2 = methods.SSD(k_h=5, k_v=1, rounds=2)
 ROLLING = {fewer: f"rolling, 1/{fewer} of AR's passes" for fewer in (8, 12)}
 METHODS = [
@@ -150,19 +145,10 @@ def batches(everyone: Sequence[LoadedModels], repeats: int, counts: Sequence[int
 # One pass
 
 
-@torch.inference_mode()
 def pass_seconds(backbone: Backbone, cells: int, threads: int, repeats: int = 60) -> float:
-    """Median seconds of one guided pass over `cells` cells in the middle of a picture."""
-    cache = backbone.new_cache(2, 40 + backbone.grid.cells)
-    x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
-    seconds = []
+    """Median seconds of one pass over `cells` cells."""
     with using_threads(threads):
-        for _ in range(repeats):
-            start = time.perf_counter()
-            cache.seek(300, cells)
-            backbone.logits(backbone(x, cache))
-            seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+        return statistics.median(seconds_of(backbone_pass(backbone, cells), repeats))
 
 
 def widths(everyone: Sequence[LoadedModels], counts: Sequence[int]) -> str:
@@ -180,39 +166,16 @@ def widths(everyone: Sequence[LoadedModels], counts: Sequence[int]) -> str:
 # How matrices are stored
 
 
-def wide_layer(dtype: torch.dtype) -> Decoder:
-    """One layer as wide as Janus-Pro-1B's, with random weights."""
-    decoder = Decoder(replace(known("Janus-Pro-1B").shape, layers=1))
-    for weight in decoder.parameters():
-        if weight.dim() == 2:
-            torch.nn.init.normal_(weight, std=0.02)
-    return decoder.to(dtype).requires_grad_(False)
-
-
-@torch.inference_mode()
-def layer_seconds(decoder: Decoder, cells: int, repeats: int) -> float:
-    """The least processor seconds of a guided pass over `cells` cells; ignores other load."""
-    shape, cache, seconds = decoder.shape, decoder.new_cache(2, 700), []
-    x = torch.randn(2, cells, shape.hidden).to(decoder.layers[0].qkv.dtype)
-    angles = sequence_angles(700, shape.head_dim)[300 : 300 + cells]
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        cache.seek(300, cells)
-        decoder(x, angles, cache)
-        seconds.append(time.process_time() - start)
-    return min(seconds[1:])
-
-
 def storage(repeats: int) -> str:
     """A pass in both dtypes, each with row-major and column-major matrices."""
     lines = []
     with using_threads(1):  # processor seconds are meaningful only for one
         for name in ("fp32", "bf16"):
-            decoder = wide_layer(DTYPES[name])
+            decoder = one_layer("Janus-Pro-1B", DTYPES[name], CPU)
             for order in ("by row", "by column"):
-                times = [f"{1000 * layer_seconds(decoder, cells, repeats):.1f}"
-                         for cells in (1, 24, 48)]
-                lines.append([name, order, *times])
+                times = [min(seconds_of(layer_pass(decoder, cells), repeats,
+                                        clock=time.process_time)) for cells in (1, 24, 48)]
+                lines.append([name, order, *(f"{1000 * seconds:.1f}" for seconds in times)])
                 decoder.store_column_major()
     units = "has" if has_bf16(CPU) else "has no"
     return (f"## How matrices are stored\n\nIn one thread; the processor {units} units for bf16. "
@@ -241,16 +204,15 @@ def page(dtypes: Sequence[str], repeats: int, batch_repeats: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, "speed.md")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batch-repeats", type=int, default=2)
     parser.add_argument("--dtypes", nargs="+", default=list(AR_DTYPES),
                         help="fp32 is always among them: the plain loop in it is the yardstick")
-    parser.add_argument("--out", type=Path, default=RESULTS / "speed.md")
     parser.add_argument("--storage", action="store_true", help="print that section alone")
     args = parser.parse_args()
     if args.storage:
-        print(f"{conditions(CPU)}\n\n{storage(args.repeats)}")
+        print(f"{conditions()}\n\n{storage(args.repeats)}")
         return
     text = page(list(dict.fromkeys(["fp32", *args.dtypes])), args.repeats, args.batch_repeats)
     write_page(args.out, "Speed of `postcard`", text)

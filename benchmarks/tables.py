@@ -20,7 +20,8 @@ from pathlib import Path
 from statistics import mean
 
 import torch
-from conditions import RESULTS, conditions, table
+from conditions import RESULTS, conditions, page_of, table
+from script import options
 from strips import SHOWN, save_sheet
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
@@ -30,7 +31,7 @@ from ssd_core.engine.methods import AR, METHODS, SSD, Exact, Method, Rows, Stric
 from ssd_core.evaluate.metrics import Trial
 from ssd_core.evaluate.plots import plot, require_matplotlib
 from ssd_core.evaluate.shards import Entry, Shards
-from ssd_core.evaluate.tables import with_error
+from ssd_core.evaluate.tables import with_error, write_with_rows
 from ssd_core.output.guarantees import HELPFUL, NEEDED, UNUSED, heads_use
 from ssd_core.train import heads as heads_stage
 from ssd_core.train.heads_recipe import LOSSES, HeadsRecipe
@@ -205,14 +206,14 @@ SPEED = ("Speed is in [speed.md](speed.md), where every method and AR count with
 def page(name: str, title: str, trial: Trial, outcome: Outcome, pictures: Sequence[str]) -> str:
     columns = METHODS_COLUMNS if name == ALL_METHODS else PAPER_COLUMNS
     lines = [[cell(row) for cell in columns.values()] for row in outcome.rows]
-    gone = "".join(f"\nLeft out: {reason}.\n" for reason in outcome.left_out)
     where = conditions(trial.backbone.device, stored_dtype(trial.backbone))
-    return (f"# {title}\n\n{where}; {len(trial.captions)} held-out captions, guidance "
-            f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "
-            f"{trial.sampling.seed}, batches of {trial.batch}, ± one standard error. "
-            f"{SPEED * (name == ALL_METHODS)}Columns: [README.md](README.md).\n\n"
-            f"{table(list(columns), lines)}{gone}\n"
-            + "".join(f"{picture}\n\n" for picture in pictures)).rstrip("\n") + "\n"
+    return page_of(
+        title, f"{where}; {len(trial.captions)} held-out captions, guidance "
+        f"{trial.backbone.preset.cfg:g}, temperature 1 unless T is given, seeds from "
+        f"{trial.sampling.seed}, batches of {trial.batch}, ± one standard error. "
+        f"{SPEED * (name == ALL_METHODS)}Columns: [README.md](README.md).",
+        table(list(columns), lines), *(f"Left out: {reason}." for reason in outcome.left_out),
+        *pictures)
 
 
 def caption(row: dict, name: str) -> str:
@@ -233,8 +234,7 @@ def write(name: str, title: str, trial: Trial, outcome: Outcome, plots: bool) ->
         plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.png")
         pictures.append(f"![Claims obeyed against forward passes]({name}-passes.png)")
     text = page(name, title, trial, outcome, pictures)
-    (RESULTS / f"{name}.json").write_text(json.dumps(outcome.rows, indent=1) + "\n")
-    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    write_with_rows(RESULTS, name, text, outcome.rows)
     return text
 
 
@@ -253,8 +253,7 @@ def run(name: str, args: argparse.Namespace) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = options(__doc__)
     made.add_argument("--backbone", default="postcard")
     made.add_argument("--heads", default="postcard", help="a file, or none")
     made.add_argument("--dtype", default="fp32", help="bf16 is faster on CPUs with AMX")

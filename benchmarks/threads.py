@@ -3,13 +3,13 @@
     python benchmarks/threads.py --pictures 3
 
 Every cell of the table runs in a process of its own. The machine is kept busy by as many other
-processes as it has cores, each multiplying matrices on one thread. Writes
-benchmarks/results/threads.md.
+processes as it has cores, each multiplying matrices on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import conditions, table, write_page
+from script import in_new_process, options, postcard
 
-from ssd_core import Sampling, generate, load_backbone, load_heads
+from ssd_core import Sampling, generate
 from ssd_core.engine.methods import AR, SSD, Exact
 
 METHODS = {"ar": AR(), "ssd": SSD(), "exact": Exact()}
@@ -33,28 +34,24 @@ SETTINGS = {CHOSEN: {}, "library's own (active for a while)": {},
 BUSY = "import torch; torch.set_num_threads(1); x = torch.randn(512, 512)\nwhile True: x @ x"
 
 
-def seconds(method: str, pictures: int, chosen: bool = False) -> list[float]:
+def seconds(method: str, pictures: int, chosen: bool) -> list[float]:
     """Wall-clock seconds of each picture, after a warm-up picture."""
-    backbone = load_backbone("postcard", "cpu", "fp32")
-    heads, each = load_heads("postcard", backbone), []
+    loaded, threads, each = postcard(), None if chosen else torch.get_num_threads(), []
     for seed in range(pictures + 1):
         start = time.perf_counter()
-        for _ in generate(backbone, "a red house by a lake", METHODS[method], heads,
-                          Sampling(seed=seed),
-                          threads=None if chosen else torch.get_num_threads()):
+        for _ in generate(loaded.backbone, "a red house by a lake", METHODS[method], loaded.heads,
+                          Sampling(seed=seed), threads=threads):
             pass
         each.append(time.perf_counter() - start)
     return each[1:]
 
 
 def apart(method: str, pictures: int, setting: str) -> float:
-    """The median of `seconds`, in a new process with these variables."""
+    """The median of `seconds`, in a new process with the setting's variables."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
-    code = (f"import torch, sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); "
-            f"import threads; print(*threads.seconds({method!r}, {pictures}, {setting == CHOSEN}))")
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
-                         env={**plain, **SETTINGS[setting], "SSD_CACHE": "off"}, text=True)
-    return statistics.median(map(float, run.stdout.split()))
+    return statistics.median(in_new_process(
+        __file__, "--child", method, "--pictures", pictures, *["--chosen"] * (setting == CHOSEN),
+        variables={**plain, **SETTINGS[setting], "SSD_CACHE": "off"}))
 
 
 @contextmanager
@@ -71,10 +68,15 @@ def other_work() -> Iterator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, "threads.md")
     parser.add_argument("--pictures", type=int, default=3)
-    pictures = parser.parse_args().pictures
-    rows = []
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--chosen", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        print(json.dumps(seconds(args.child, args.pictures, args.chosen)))
+        return
+    pictures, rows = args.pictures, []
     for name in SETTINGS:
         idle = [apart(method, pictures, name) for method in METHODS]
         with other_work():
@@ -84,8 +86,8 @@ def main() -> None:
     head = ["threads", *(f"{method}, {state}" for state in ("idle", "busy") for method in METHODS)]
     about = (f"Seconds a picture of `postcard` in fp32, median of {pictures}; busy: as many other "
             f"processes as there are cores ({os.cpu_count()}) multiply matrices. "
-            f"{conditions(torch.device('cpu'))}. Made by `python benchmarks/threads.py`.")
-    write_page(RESULTS / "threads.md", "OpenMP's threads while they wait", about, table(head, rows))
+            f"{conditions()}. Made by `python benchmarks/threads.py`.")
+    write_page(args.out, "OpenMP's threads while they wait", about, table(head, rows))
 
 
 if __name__ == "__main__":

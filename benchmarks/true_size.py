@@ -14,16 +14,17 @@ import argparse
 import json
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
-from conditions import conditions, table
+from conditions import conditions, page_of, table
 from memory import Peak
+from passes import backbone_pass, seconds_of, synchronised
 from random_backbones import random_backbone, random_heads, scaled
+from script import options
 
 from ssd_core import Sampling, generate
 from ssd_core.backbones.base import Backbone
@@ -33,7 +34,7 @@ from ssd_core.engine.heads import DraftHeads
 from ssd_core.engine.methods import AR, SSD, Method
 from ssd_core.engine.threads import using_threads
 from ssd_core.evaluate.best import in_words, thread_counts
-from ssd_core.files import atomic_write
+from ssd_core.files import write_text
 from ssd_core.weights.catalogue import KnownBackbone, known
 from ssd_core.weights.figures import stored_dtype
 from ssd_core.weights.load import DTYPES, pick_device, pick_dtype
@@ -59,27 +60,12 @@ class Run:
     threads: int = 1
 
 
-def synchronised(device: torch.device) -> float:
-    """Wall-clock seconds, after the card has finished its queue."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
-
-
 def copy_bandwidth(device: torch.device, repeats: int = 10) -> float:
     """Bytes a second that a plain copy reads and writes: the best of several."""
     size = COPY_BYTES.get(device.type, 1 << 28)
     source = torch.zeros(size, dtype=torch.uint8, device=device)
-    target, seconds = torch.empty_like(source), []
-    for _ in range(repeats):
-        start = synchronised(device)
-        target.copy_(source)
-        seconds.append(synchronised(device) - start)
-    return 2 * size / min(seconds)
-
-
-def parameter_bytes(*weights: torch.Tensor) -> int:
-    return sum(weight.numel() * weight.element_size() for weight in weights)
+    copy = partial(torch.empty_like(source).copy_, source)
+    return 2 * size / min(seconds_of(copy, repeats, clock=partial(synchronised, device)))
 
 
 def read_bytes(backbone: Backbone, rows: int, slots: int) -> int:
@@ -88,37 +74,22 @@ def read_bytes(backbone: Backbone, rows: int, slots: int) -> int:
             if name.split(".")[0] in ("decoder", "norm", "projection", "head")]
     s = backbone.decoder.shape
     cache = 2 * s.layers * rows * s.kv_heads * slots * s.head_dim * backbone.dtype.itemsize
-    return parameter_bytes(*ends) + cache
+    return sum(weight.numel() * weight.element_size() for weight in ends) + cache
 
 
-@torch.inference_mode()
 def pass_by_width(backbone: Backbone, repeats: int, copied: float) -> list[dict]:
     """One guided pass in the middle of a picture, over a cell, a row, a block of the preset."""
     branches = prompt_branches(backbone, [PROMPT], None, backbone.preset.cfg)
     prompt, grid = max(map(len, branches)), backbone.grid
     middle = prompt + grid.rows // 2 * grid.width
-    cache = backbone.new_cache(len(branches), prompt + grid.slots)
-    rows = []
+    clock, rows = partial(synchronised, backbone.device), []
     for cells in dict.fromkeys((1, grid.width, backbone.preset.k_v * grid.width)):
-        seconds = statistics.median(pass_seconds(backbone, cache, middle, cells, repeats))
+        run = backbone_pass(backbone, cells, middle, prompt + grid.slots, len(branches))
+        seconds = statistics.median(seconds_of(run, repeats, clock=clock))
         read = read_bytes(backbone, len(branches), middle + cells)
         rows.append({"cells": cells, "seconds": seconds, "bytes_per_second": read / seconds,
                      "of_copy": read / seconds / copied})
     return rows
-
-
-def pass_seconds(backbone: Backbone, cache, start: int, cells: int,
-                 repeats: int) -> Iterator[float]:
-    """Seconds of each of several passes, after a warm-up pass."""
-    x = backbone.embed(torch.zeros(cache.keys.shape[1], cells, dtype=torch.long,
-                                   device=backbone.device))
-    for repeat in range(repeats + 1):
-        begun = synchronised(backbone.device)
-        cache.seek(start, cells)
-        backbone.logits(backbone(x, cache))
-        ended = synchronised(backbone.device)
-        if repeat:
-            yield ended - begun
 
 
 def decode(backbone: Backbone, method: Method, heads: DraftHeads | None = None, first: int = 0,
@@ -174,12 +145,8 @@ def pixel_seconds(backbone: Backbone) -> float:
     """Seconds to decode one picture's tokens, after a warm-up."""
     tokens = torch.randint(backbone.codes, (1, backbone.grid.rows, backbone.grid.columns),
                            device=backbone.device)
-    for _ in range(2):
-        begun = synchronised(backbone.device)
-        with torch.inference_mode():
-            backbone.decode(tokens)
-        seconds = synchronised(backbone.device) - begun
-    return seconds
+    clock = partial(synchronised, backbone.device)
+    return seconds_of(partial(backbone.decode, tokens), 1, clock=clock)[0]
 
 
 def best_run(run: Callable[[], Run], device: torch.device) -> Run:
@@ -255,26 +222,27 @@ SCALED = ("scaled down: grids and schedules of the real backbones, but layers, w
           "for which this has to be run on a card")
 
 
-def text_of(rows: list[dict], device: torch.device, where: str, copied: float,
-            scaled_rows: bool) -> str:
-    return (
-        f"# Real backbones with random weights\n\n{where}; a copy "
-        f"moves {copied / 1e9:.0f} GB/s here{CLOCK if device.type == 'cpu' else ''}. One picture, "
-        f"guidance on (two branches), {SCALED if scaled_rows else TRUE}.\n\n"
+def page(rows: list[dict], device: torch.device, where: str, copied: float,
+         scaled_rows: bool) -> list[str]:
+    """The paragraphs and tables of the page."""
+    return [
+        f"{where}; a copy moves {copied / 1e9:.0f} GB/s "
+        f"here{CLOCK if device.type == 'cpu' else ''}. One picture, guidance on (two branches), "
+        f"{SCALED if scaled_rows else TRUE}.",
         "Weights and draft heads are random. Passes and seconds are those of trained ones; which "
         "drafts would stand is not known, so nothing is said about it, and every planned round is "
         "run. Seconds leave out the prefill, and pixels, which are in the last table. Weights that "
         "fit into a processor's caches are read faster than a copy. ~: from AR's first and last "
-        "rows, the rest interpolated."
-        f"\n\n{table(HEAD, [line for row in rows for line in lines(row)])}\n"
+        "rows, the rest interpolated.",
+        table(HEAD, [line for row in rows for line in lines(row)]),
         "One pass in the middle of a picture; bytes are those of layers, image head, keys and "
-        f"values:\n\n{table(WIDTH_HEAD, [line for row in rows for line in width_lines(row)])}\n"
-        + table(["backbone", "grid", "parameters", "of the heads", "guidance", "pixels, s"],
-                [model_line(row) for row in rows]))
+        "values:", table(WIDTH_HEAD, [line for row in rows for line in width_lines(row)]),
+        table(["backbone", "grid", "parameters", "of the heads", "guidance", "pixels, s"],
+              [model_line(row) for row in rows])]
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME",
                         help="rows of the catalogue")
     parser.add_argument("--device", default="auto")
@@ -299,10 +267,10 @@ def main(arguments: list[str] | None = None) -> None:
         print(row.name, file=sys.stderr)
         rows.append(measure(scaled(row) if args.scaled else row, device, dtype, copied, args))
     where = conditions(device, rows[0]["dtype"], thread_counts(device))
-    text = text_of(rows, device, where, copied, args.scaled)
+    text = page_of("Real backbones with random weights",
+                   *page(rows, device, where, copied, args.scaled))
     if args.out:
-        with atomic_write(args.out) as temporary:
-            temporary.write_text(text)
+        write_text(args.out, text)
     print(f"\n{text}\n{json.dumps({'conditions': where, 'results': rows})}")
 
 

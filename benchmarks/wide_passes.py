@@ -4,19 +4,19 @@
 
 Random weights, guidance on, one picture. Milliseconds are measured, decoder and image head. Seconds
 a picture are computed from them and from the passes that `postcard` takes (usual.json): what real
-weights would take is not known. Writes benchmarks/results/wide_passes.md.
+weights would take is not known.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import CPU, conditions, table, write_page
+from passes import backbone_pass, seconds_of
 from random_backbones import random_backbone
+from script import described, options
 
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.threads import using_threads
@@ -27,9 +27,7 @@ from ssd_core.weights.load import DTYPES
 from ssd_core.weights.quantize import quantise, quantise_image_head, quantiser
 
 NAME, PRECISIONS = "Janus-Pro-1B", ("fp32", "bf16", "int8")
-CELLS, START, SLOTS = (1, 8, 16, 24, 48, 96), 300, 704
-AR_PASSES = 576
-CPU = torch.device("cpu")
+CELLS, AR_PASSES = (1, 8, 16, 24, 48, 96), 576
 
 
 def backbone_in(precision: str) -> Backbone:
@@ -40,18 +38,10 @@ def backbone_in(precision: str) -> Backbone:
     return backbone
 
 
-@torch.inference_mode()
 def pass_ms(backbone: Backbone, cells: int, threads: int, repeats: int) -> float:
-    """Milliseconds of the fastest of a few passes over so many cells, after a warm-up pass."""
-    cache, times = backbone.new_cache(2, SLOTS), []
-    x = backbone.embed(torch.zeros(2, cells, dtype=torch.long))
+    """Milliseconds of the fastest of a few passes over so many cells."""
     with using_threads(threads):
-        for _ in range(repeats + 1):
-            begun = time.perf_counter()
-            cache.seek(START, cells)
-            backbone.logits(backbone(x, cache))
-            times.append(1000 * (time.perf_counter() - begun))
-    return min(times[1:])
+        return 1000 * min(seconds_of(backbone_pass(backbone, cells), repeats))
 
 
 def measured(repeats: int) -> Iterator[tuple[str, int, float]]:
@@ -74,23 +64,23 @@ def faithful(ms: dict[int, float]) -> tuple[int, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, "wide_passes.md")
     parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
     ms: dict[str, dict[int, float]] = defaultdict(dict)
-    for precision, cells, milliseconds in measured(parser.parse_args().repeats):
+    for precision, cells, milliseconds in measured(args.repeats):
         ms[precision][cells] = milliseconds
     slowest, rows = AR_PASSES * ms["fp32"][1] / 1000, []
     for precision, own in ms.items():
         ar, (window, seconds) = AR_PASSES * own[1] / 1000, faithful(own)
         rows.append([precision, *(f"{own[cells]:.0f}" for cells in CELLS), f"{ar:.0f}", str(window),
                      f"{seconds:.0f}", f"{ar / seconds:.1f}", f"{slowest / seconds:.1f}"])
-    about = " ".join(__doc__.split("\n\n")[2].split()).partition(" Writes ")[0]
     widths = [f"{cells} cell{'s' * (cells > 1)}, ms" for cells in CELLS]
     head = ["dtype", *widths, "AR, s (computed)", "window of exact", "exact, s (computed)",
             "against AR, same dtype", "against AR, fp32"]
-    write_page(RESULTS / "wide_passes.md", "Passes of a decoder of Janus-Pro-1B's size",
-               f"{about} Made by `python benchmarks/wide_passes.py`. "
-               f"{conditions(CPU, threads=thread_counts(CPU))}.", table(head, rows))
+    write_page(args.out, "Passes of a decoder of Janus-Pro-1B's size",
+               f"{described(__doc__)} Made by `python benchmarks/wide_passes.py`. "
+               f"{conditions(threads=thread_counts(CPU))}.", table(head, rows))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
     python benchmarks/workers.py --workers 1,2
 
-Every row draws the same pictures, in turns with the other rows. Writes
-benchmarks/results/workers.md.
+Every row draws the same pictures, in turns with the other rows.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import tempfile
@@ -17,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from conditions import RESULTS, conditions, table, write_page
+from conditions import conditions, table, write_page
+from script import options
 
 from ssd_core import Sampling
 from ssd_core.engine.methods import SSD
@@ -56,7 +55,7 @@ def seconds(wanted: WorkerOptions, pictures: int, batch: int) -> tuple[float, fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, "workers.md")
     parser.add_argument("--workers", default="1,2", help="numbers of workers, by commas")
     parser.add_argument("--pictures", type=int, default=24)
     parser.add_argument("--batch", type=int, default=2)
@@ -83,9 +82,9 @@ def main() -> None:
     about = (f"{args.pictures} pictures of `postcard` by `ssd` with two rounds, fp32, batches of "
             f"{args.batch}, PNGs with recipes; median of {args.repeats} runs in turns. {cores} "
             f"cores; load average at the end (1, 5 and 15 minutes): {load}. "
-            f"{busy}{conditions(torch.device('cpu'), alone=False)}. Made by `python "
+            f"{busy}{conditions(alone=False)}. Made by `python "
             "benchmarks/workers.py`.")
-    write_page(RESULTS / "workers.md", "Workers on one machine", about, table(HEAD, lines))
+    write_page(args.out, "Workers on one machine", about, table(HEAD, lines))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from comfy_api.v0_0_2 import ComfyExtension, io
 
-from . import language, plans, previews, sizes, words
+from . import routes
 from .acceptance_map import AcceptanceMap
 from .baseline import BaselineMethod
 from .compare_methods import CompareMethods
@@ -40,10 +40,6 @@ class SSDExtension(ComfyExtension):
 
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         register_folders()  # not in on_load, which ComfyUI 0.3.64 never calls
-        previews.register_route()
-        sizes.register_route()
-        plans.register_route()
-        language.register_route()
-        words.register_route()
+        routes.register()
         estimates()  # read here, before threads ask for them
         return NODES

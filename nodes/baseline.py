@@ -9,10 +9,9 @@ from ..ssd_core.output.guarantees import method_help
 from ..ssd_core.output.knobs import all_knobs
 from . import inputs, schedules, weights
 from .errors import readable_errors
-from .language import localized
+from .language import localized, show_text
 from .newer import search_aliases
 from .schedule import plan_outputs
-from .telling import show_text
 from .types import CATEGORY
 from .widgets import added_widgets, name_of, original_widgets
 

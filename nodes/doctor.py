@@ -5,8 +5,8 @@ from __future__ import annotations
 from comfy_api.v0_0_2 import io
 
 from . import report
+from .language import show_text
 from .newer import search_aliases
-from .telling import show_text
 from .types import CATEGORY
 
 

@@ -42,7 +42,7 @@ def filled_in(prefix: str, prompt: Mapping[str, Any], now: datetime) -> str:
     filled = PATTERN.sub(lambda match: value_of(match[1], prompt, now) or match[0], prefix)
     drive, path = os.path.splitdrive(filled)  # of a whole path on Windows, with its colon
     folder, name = os.path.split(REFUSED.sub("_", path))
-    return drive + os.path.join(folder, shortened(name))
+    return drive + os.path.join(folder, name.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
 def value_of(pattern: str, prompt: Mapping[str, Any], now: datetime) -> str | None:
@@ -71,7 +71,3 @@ def widget_of(prompt: Mapping[str, Any], node: str, widget: str) -> str | None:
     if value is None or isinstance(value, list):
         return None
     return SEPARATORS.sub("_", str(value).lower() if isinstance(value, bool) else str(value))
-
-
-def shortened(name: str) -> str:
-    return name.encode()[:MOST_BYTES].decode(errors="ignore")

@@ -48,7 +48,7 @@ def keep(keys: Sequence[str], runs: Sequence[running.NodeRun]) -> None:
     """Cache the pictures drawn in this run; earlier ones get their first messages back."""
     for panel, (key, run) in enumerate(zip(keys, runs, strict=True)):
         if run.earlier is not None:
-            run.messages = run.earlier.shown_in(panel)
+            run.messages = [{**message, "panel": panel} for message in run.earlier.messages]
         elif (drawn := run.outcome) is not None:
             finished.keep(key, drawn)
 

@@ -40,10 +40,6 @@ class Finished:
         yield Started(plan)
         yield Rows(0, self.tokens.shape[1], self.tokens)
 
-    def shown_in(self, panel: int) -> list[dict]:
-        """Its messages with another panel's number."""
-        return [{**message, "panel": panel} for message in self.messages]
-
     def restore(self, result: Result) -> None:
         """Complete a result that received these events with the statistics of the first run."""
         result.stats, result.passes, result.seconds = self.stats, self.passes, self.seconds

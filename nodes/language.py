@@ -12,7 +12,6 @@ from server import PromptServer
 
 from ..ssd_core.output.chinese import report_in_chinese
 
-ROUTE = "/ssd/language"
 MAX_PAGES = 64
 PAGES: OrderedDict[str, str] = OrderedDict()  # languages by the ids of pages, the latest last
 
@@ -38,11 +37,8 @@ def remember(page: str, language: str) -> None:
         PAGES.popitem(last=False)
 
 
-def register_route() -> None:
-    """Add the route to which pages send their language."""
-    @PromptServer.instance.routes.get(ROUTE)
-    async def answer(request):
-        from aiohttp import web  # installed with ComfyUI, but not for the tests
-
-        remember(request.query.get("page", ""), request.query.get("language", ""))
-        return web.json_response({})
+def show_text(node: str | None, text: str) -> None:
+    """Show a text on the node in the tab that queued the run, in its language; no tab, no text."""
+    server = PromptServer.instance
+    if node is not None and server.client_id is not None:
+        server.send_progress_text(localized(text), node, server.client_id)

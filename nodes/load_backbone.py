@@ -7,9 +7,8 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.engine.graphs import MODES
 from . import folders, weights
 from .errors import readable_errors
-from .language import localized_for_all
+from .language import localized_for_all, show_text
 from .newer import ADVANCED, search_aliases
-from .telling import show_text
 from .types import CATEGORY, BackboneType
 
 NO_CARD = ("Offload is not used: it frees the memory of a graphics card, and ComfyUI runs on the "

@@ -9,10 +9,9 @@ from comfy_api.v0_0_2 import io
 from ..ssd_core.weights.registry import named
 from . import folders, inputs, weights
 from .errors import readable_errors
-from .language import localized_for_all
+from .language import localized_for_all, show_text
 from .newer import search_aliases
 from .schedules import FAITHFUL
-from .telling import show_text
 from .types import CATEGORY, HeadsType
 
 

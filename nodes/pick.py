@@ -9,8 +9,8 @@ from comfy_execution.graph_utils import ExecutionBlocker
 
 from ..ssd_core.errors import SSDError
 from .errors import readable_errors
+from .language import show_text
 from .newer import search_aliases
-from .telling import show_text
 from .types import CATEGORY, PartialPictures, StartedType
 
 NOTHING_YET = ("Nothing is picked yet: write the numbers of the pictures you like, for example "

@@ -23,7 +23,6 @@ from server import PromptServer
 from ..ssd_core.output.preview import Preview
 
 EVENT = "ssd.preview"
-ROUTE = "/ssd/preview"
 UI = "ssd_preview"  # a key that ComfyUI ignores: it must not show the picture a second time
 MAX_LOGS = 32
 # Starts at the clock, so that serials still grow after a restart of the server.
@@ -140,13 +139,3 @@ def sender(preview: str) -> Callable[[dict], None] | None:
     if preview == "off" or (preview == "auto" and client is None):
         return None
     return lambda message: server.send_sync(EVENT, message, client)
-
-
-def register_route() -> None:
-    """Add the route from which pages fetch messages that they missed."""
-    @PromptServer.instance.routes.get(ROUTE)
-    async def answer(request):
-        from aiohttp import web  # installed with ComfyUI, but not for the tests
-
-        query = request.query
-        return web.json_response(messages_for(query.get("graph", ""), query.get("node")))

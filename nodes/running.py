@@ -27,8 +27,7 @@ from ..ssd_core.weights.memory import MemoryEstimate
 from . import errors, previews, unfinished
 from .finished import Finished
 from .frames import Frame, open_log
-from .language import localized
-from .telling import show_text
+from .language import localized, show_text
 from .weights import LoadedBackbone, LoadedHeads, LoadedWeights, is_oom, resident
 
 REMEDY = ("lower batch_size or k_v, set cfg to 1, or choose a smaller dtype or offload in Load "

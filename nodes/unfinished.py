@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..ssd_core.errors import SSDError
-from ..ssd_core.files import atomic_write
+from ..ssd_core.files import write_text
 from ..ssd_core.output.recipe import checked
 from ..ssd_core.runs.request import Result
 from . import folders
@@ -36,8 +36,7 @@ def keep(results: Sequence[Result]) -> str | None:
     recipes = [recipe | {"stopped_rows": result.rows}
                for result in begun for recipe in result.recipes()]
     try:
-        with atomic_write(file()) as temporary:
-            temporary.write_text(json.dumps({"recipes": recipes}), encoding="utf-8")
+        write_text(file(), json.dumps({"recipes": recipes}))
     except SSDError as error:
         logging.warning("SSD: the interrupted run is not kept: %s", error)
         return None

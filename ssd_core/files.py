@@ -38,6 +38,12 @@ def atomic_write(path: Path) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as UTF-8, atomically."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def sha256_of(tensors: dict[str, torch.Tensor]) -> str:
     """Hash of names, dtypes, shapes and bits; it stays the same when a file is rewritten."""
     digest = hashlib.sha256()
@@ -65,12 +71,8 @@ def read_safetensors(path: Path,
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            _require_format(path, metadata.get("format", "none"), format_name)
+            if (found := metadata.get("format", "none")) != format_name:
+                raise SSDError(f"{path}: its format is {found!r}, expected {format_name!r}")
             return {name: file.get_tensor(name) for name in file.keys()}, metadata
     except (SafetensorError, OSError) as error:
         raise SSDError(f"{path}: not a whole safetensors file ({error}): get it again") from error
-
-
-def _require_format(path: Path, found: str, expected: str) -> None:
-    if found != expected:
-        raise SSDError(f"{path}: its format is {found!r}, expected {expected!r}")

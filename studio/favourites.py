@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from ssd_core import SSDError
-from ssd_core.files import atomic_write
+from ssd_core.files import write_text
 
 from .reading import require_regular
 
@@ -37,6 +37,5 @@ class Favourites:
         """Mark a picture, or unmark it if it is marked; whether it is marked now."""
         with self._lock:
             ids = self.ids ^ {id_}
-            with atomic_write(self._path) as temporary:
-                temporary.write_text(json.dumps(sorted(ids), indent=1) + "\n", encoding="utf-8")
+            write_text(self._path, json.dumps(sorted(ids), indent=1) + "\n")
         return id_ in ids

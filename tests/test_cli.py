@@ -430,11 +430,11 @@ def test_ctrl_c_keeps_the_rows_of_a_picture_that_was_begun(ssd, monkeypatch):
     monkeypatch.setattr(session, "Bars", Interrupted)
     run = ssd("generate", "a boat", "--method", "ar", "--batch", 2, "--no-expand", "--out", "x.png")
     assert run.code == 130 and run.out == "" and "Traceback" not in run.err
-    assert "x-1.png has the first 3 of 24 rows: --keep x-1.png --keep-rows 3" in run.err
+    assert "x-1.png has the first 4 of 24 rows: --keep x-1.png --keep-rows 4" in run.err
     for number in range(2):
         stopped, whole = (read_recipe(f"{name}-{number}.png") for name in ("x", "whole"))
-        assert stopped["stopped_rows"] == 3 and stopped["seconds"]["total"] > 0
-        assert torch.equal(recipe_tokens(stopped)[:3], recipe_tokens(whole)[:3])
+        assert stopped["stopped_rows"] == 4 and stopped["seconds"]["total"] > 0
+        assert torch.equal(recipe_tokens(stopped)[:4], recipe_tokens(whole)[:4])
     monkeypatch.undo()
 
 

@@ -40,7 +40,8 @@ def rule():
 @pytest.fixture(scope="module")
 def script():
     """The command, by its path: a checkout may lie in a folder of the same name."""
-    module("everyday_tables")  # finds all that the command imports
+    for name in ("everyday_tables", "script"):  # with these, all that the command imports
+        module(name)
     spec = importlib.util.spec_from_file_location("everyday_command",
                                                   ROOT / "benchmarks" / "everyday.py")
     sys.modules[spec.name] = found = importlib.util.module_from_spec(spec)

@@ -7,19 +7,20 @@ import torch
 from safetensors.torch import save_file
 
 from ssd_core import SSDError
-from ssd_core.files import atomic_write, read_safetensors, sha256_of, write_safetensors
+from ssd_core.files import (
+    atomic_write,
+    read_safetensors,
+    sha256_of,
+    write_safetensors,
+    write_text,
+)
 
 
-def write(path, text: str) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(text)
-
-
-def test_a_file_is_written_and_replaced(tmp_path):
+def test_a_file_is_written_as_utf8_and_replaced(tmp_path):
     path = tmp_path / "a" / "b.txt"
-    write(path, "first")
-    write(path, "second")
-    assert path.read_text() == "second"
+    write_text(path, "first")
+    write_text(path, "± 红")
+    assert path.read_text(encoding="utf-8") == "± 红"
     assert os.listdir(path.parent) == ["b.txt"]
 
 
@@ -33,7 +34,7 @@ def test_the_file_is_not_there_before_it_is_whole(tmp_path):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path, error):
     path = tmp_path / "b.txt"
-    write(path, "old")
+    write_text(path, "old")
     with pytest.raises(error), atomic_write(path) as temporary:
         temporary.write_text("half")
         raise error
@@ -52,7 +53,7 @@ def test_an_unwritable_place_is_named(tmp_path):
     (tmp_path / "folder" / "inside").mkdir(parents=True)
     for path in (tmp_path / "file" / "b.txt", tmp_path / "folder"):
         with pytest.raises(SSDError) as refused:
-            write(path, "text")
+            write_text(path, "text")
         assert str(path) in str(refused.value) and "\n" not in str(refused.value)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 

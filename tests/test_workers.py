@@ -27,10 +27,9 @@ from ssd_core.engine.heads import save_heads
 from ssd_core.output.recipe import pixels_sha256, read_recipe, recipe_tokens
 from ssd_core.runs.batch import ray_workers as ray_crew
 from ssd_core.runs.batch import render as draw
-from ssd_core.runs.batch.locks import TaskLocks
 from ssd_core.runs.batch.open import WorkerOptions
 from ssd_core.runs.batch.prompts import read_prompts
-from ssd_core.runs.batch.queue import missing, work
+from ssd_core.runs.batch.queue import TaskLocks, missing, work
 from ssd_core.runs.batch.ray_workers import share
 from ssd_core.runs.batch.render import DrawTask, RenderItem, RenderSettings, draw_tasks
 from ssd_core.runs.batch.task import LoadedModels, batches

@@ -9,7 +9,7 @@ import uuid
 from blueprint_graphs import BLUEPRINTS, Blueprint
 from padding import SUBGRAPHS, text_of
 
-from ssd_core.files import atomic_write
+from ssd_core.files import write_text
 from workflows import REGISTRY_ID, build, opened_page
 
 CATEGORY, ESSENTIALS = "SSD", "Image Generation"  # where the page lists them
@@ -67,6 +67,5 @@ def make_all(names: list[str]) -> None:
             _, _, ids = build(page, made.graph)
             workflow = json.loads(page.page.evaluate(FOLD, [ids, made.inputs, made.outputs, name]))
             SUBGRAPHS.mkdir(exist_ok=True)
-            with atomic_write(SUBGRAPHS / f"{name}.json") as temporary:
-                temporary.write_text(text_of(tidy(workflow, name, made)), encoding="utf-8")
+            write_text(SUBGRAPHS / f"{name}.json", text_of(tidy(workflow, name, made)))
             print(name)

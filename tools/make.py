@@ -34,7 +34,7 @@ import word_list  # noqa: E402
 import workflow_template  # noqa: E402
 from workflow_graphs import GRAPHS, complaints  # noqa: E402
 
-from ssd_core.files import atomic_write  # noqa: E402
+from ssd_core.files import write_text  # noqa: E402
 
 # In this order: the workflow inside PNGs is made of the workflows.
 TEXTS = (knob_pages, word_list, method_tables, backbone_table, scale, padding, workflow_template)
@@ -62,8 +62,7 @@ def texts(names: list[str], check: bool) -> list[str]:
 
 
 def write(path: Path, text: str) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     print(name(path))
 
 

@@ -18,7 +18,7 @@ from method_tables import rows_of
 
 from ssd_core import methods, plan
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.evaluate.frontier import CARDS, LAUNCH
+from ssd_core.evaluate.frontier import CARDS, roofline
 from ssd_core.train.common import gigabytes
 from ssd_core.train.draft_heads import CELLS_AT_ONCE
 from ssd_core.train.heads_recipe import (
@@ -99,9 +99,8 @@ class Work:
         cached = 2 * 2 * shape.layers * shape.kv_heads * shape.head_dim * slots * rows
         attention = 4 * shape.layers * shape.heads * shape.head_dim * slots * rows
         products = 2 * self.matrices * rows + attention
-        return max(launches()[self.row.name] * LAUNCH,
-                   (2 * self.matrices + cached) / BANDWIDTH,
-                   products / (REACHED * PRODUCTS))
+        return roofline(launches()[self.row.name], (2 * self.matrices + cached) / BANDWIDTH,
+                        products / (REACHED * PRODUCTS))
 
     def drawing_hours(self, pictures: int) -> float:
         runs = -(-pictures // self.at_once)

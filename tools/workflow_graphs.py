@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from chinese_notes import bilingual
-
+CHINESE_NOTES = Path(__file__).with_name("chinese_notes.json")  # paragraphs by workflow
 PROMPT = "a red house by a lake"
 CASTLE = "a purple castle on the right, in a meadow, at sunset"
 SNOW = "a yellow tent in the snow at night"
@@ -298,10 +297,12 @@ GRAPHS = {"1_quick_start": quick_start, "2_race_ar_vs_ssd": race,
 
 
 def with_chinese(name: str, make: Callable[[], Graph]) -> Graph:
-    """A graph whose note is in both languages."""
+    """A graph whose note is followed by its Chinese translation, if there is one."""
     graph = make()
     kind, column, widgets, title = graph.nodes["note"]
-    graph.nodes["note"] = (kind, column, {"text": bilingual(name, widgets["text"])}, title)
+    chinese = json.loads(CHINESE_NOTES.read_text(encoding="utf-8")).get(name)
+    text = "\n\n".join([widgets["text"], "---", *chinese]) if chinese else widgets["text"]
+    graph.nodes["note"] = (kind, column, {"text": text}, title)
     return graph
 
 

@@ -43,9 +43,9 @@ def module_device(module: nn.Module) -> torch.device:
 class Backbone(PromptGuide, nn.Module):
     """Decoder plus embeddings, final norm and image head; what it says of prompts: `PromptGuide`.
 
-    Subclasses set the attributes below and implement `tokenize`, `unconditional` and
-    `embed_prompt`, and `apply_size` if they support several sizes. Picture tokens have ids
-    0..codes-1; a forced row end has id `codes`.
+    Subclasses set the attributes below and implement `tokenize` and `unconditional`, `embed_prompt`
+    if they have no `word_embedding`, and `apply_size` if they support several sizes. Picture tokens
+    have ids 0..codes-1; a forced row end has id `codes`.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Backbone(PromptGuide, nn.Module):
     takes_negative: bool = True
     preset: Preset
     decoder: Decoder
+    word_embedding: nn.Parameter
     code_embedding: torch.Tensor
     norm: torch.Tensor
     head: torch.Tensor
@@ -145,7 +146,7 @@ class Backbone(PromptGuide, nn.Module):
 
     def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
         """[N, P] int64 -> [N, P, d]."""
-        raise NotImplementedError
+        return F.embedding(ids, self.word_embedding)
 
     def ensure_on_device(self, module: M) -> M:
         """Return the decoder or codec; with offload, move it to the device first."""

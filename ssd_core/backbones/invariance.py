@@ -48,11 +48,12 @@ class Probe:
     def logits(self, width: int, pictures: int = 1) -> torch.Tensor:
         """Logits [2 * pictures, cells, codes] of the cells, fed `width` at a time."""
         x = self.backbone.embed(self.tokens).repeat_interleave(pictures, 0)
-        decoder, out = self.backbone.decoder, []
+        decoder, angles, out = self.backbone.decoder, self.backbone.angles, []
         cache = decoder.new_cache(len(x), x.shape[1], self.layers)
         for start, stop in self._spans(width):
             cache.seek(start, stop - start)
-            hidden = decoder(x[:, start:stop], self._angles(start, stop), cache, self.layers)
+            here = None if angles is None else angles[start:stop]
+            hidden = decoder(x[:, start:stop], here, cache, self.layers)
             out.append(self.backbone.logits(hidden))
         return torch.cat(out[1:], dim=1)
 
@@ -60,7 +61,3 @@ class Probe:
         stop = self.prefix + self.cells
         starts = range(self.prefix, stop, width)
         return [(0, self.prefix), *((at, min(at + width, stop)) for at in starts)]
-
-    def _angles(self, start: int, stop: int) -> torch.Tensor | None:
-        angles = self.backbone.angles
-        return None if angles is None else angles[start:stop]

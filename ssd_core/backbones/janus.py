@@ -86,9 +86,6 @@ class Janus(Backbone):
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [prompt_ids[0], *[self.pad] * (len(prompt_ids) - 2), prompt_ids[-1]]
 
-    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        return F.embedding(ids, self.word_embedding)
-
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The MLP image head applied to the normalised state."""
         hidden = F.rms_norm(hidden, hidden.shape[-1:], self.norm, self.decoder.shape.eps)

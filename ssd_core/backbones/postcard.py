@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError, first_line
@@ -160,9 +159,6 @@ class Postcard(Backbone):
 
     def unconditional(self, prompt_ids: list[int]) -> list[int]:
         return [START, *[PAD] * (len(prompt_ids) - 2), IMAGE]
-
-    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        return F.embedding(ids, self.word_embedding)
 
 
 def save(backbone: Postcard, path: Path, metadata: dict[str, str] | None = None) -> None:

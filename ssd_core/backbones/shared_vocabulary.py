@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from ..errors import SSDError
@@ -79,9 +78,6 @@ class SharedVocabulary(Backbone):
         slots = self.prompt_limit + self.grid.slots
         self.angles = sequence_angles(slots, self.decoder.shape.head_dim, self.theta)
         self.angles = self.angles.to(self.device)
-
-    def embed_prompt(self, ids: torch.Tensor) -> torch.Tensor:
-        return F.embedding(ids, self.word_embedding)
 
     def load(self, checkpoint: Checkpoint, sources: Mapping[str, Source], device: torch.device,
              dtype: torch.dtype) -> None:

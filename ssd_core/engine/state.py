@@ -18,11 +18,10 @@ from ..model.noise import NoiseField, Slots
 from ..model.sampling import Sampling, choose, guide, likeliest, probabilities
 from .clock import Stopwatch
 from .events import Pass
-from .graphs import EagerRunner, PassRunner
+from .graphs import SLOTS, EagerRunner, PassRunner, rounded, rounded_cells, rounded_keys
 from .heads import DraftHeads
 from .prefill import followed, predicting
 from .run_stats import RunStats
-from .sizes import SLOTS, rounded, rounded_cells, rounded_keys
 
 
 class DecodeState:
@@ -293,7 +292,7 @@ class DecodeState:
 
     def codes_at(self, slots: Slots) -> torch.Tensor:
         """`codes` of a slice, as a view where possible, or of slots [B, n] of each picture."""
-        return self._as_codes(self._tokens_at(slots), slots)
+        return self._at_row_ends(self._tokens_at(slots), slots, 0)
 
     def _tokens_at(self, slots: Slots) -> torch.Tensor:
         return self.tokens[:, slots] if isinstance(slots, slice) else self.tokens.gather(1, slots)
@@ -301,9 +300,6 @@ class DecodeState:
     def with_row_ends(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Tokens [B, n] of slots, with the forced token at row ends."""
         return self._at_row_ends(tokens, slots, self.backbone.codes)
-
-    def _as_codes(self, tokens: torch.Tensor, slots: Slots) -> torch.Tensor:
-        return self._at_row_ends(tokens, slots, 0)
 
     def _at_row_ends(self, tokens: torch.Tensor, slots: Slots, code: int) -> torch.Tensor:
         if self.row_end_mask is None:

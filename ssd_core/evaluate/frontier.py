@@ -8,7 +8,6 @@ number of passes is measured here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,13 +22,18 @@ from .best import in_words
 from .metrics import Decoded, with_errors
 from .plots import CLAIMS, plot
 from .shards import Entry, Shards
-from .tables import table, with_error
+from .tables import table, with_error, write_with_rows
 
 BUDGETS = (32, 40, 48, 64, 77, 100)
 WINDOWS = (24, 48, 96)
 ROUNDS = (0, 1, 2, 3)
 PAPER = (AR(), *(SSD(k_h=5, k_v=1, rounds=r) for r in ROUNDS))
 LAUNCH = 5e-6  # seconds
+
+
+def roofline(launches: int, *seconds: float) -> float:
+    """Modelled seconds of a pass: the longest of its launches, its reads and its products."""
+    return max(launches * LAUNCH, *seconds)
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Card:
         launches = self.ar_launches if entry.name == AR.name else self.other_launches
         reading = self.weights / self.bandwidth
         drafter, drafts = drafting(entry, passes, rows)
-        return (passes * max(launches * LAUNCH, reading)
+        return (passes * roofline(launches, reading)
                 + drafts * self.draft_shares.get(drafter, 0.0) * reading)
 
 
@@ -209,8 +213,5 @@ def write(shards: Shards, decoded: Mapping[Entry, Decoded], seconds: Sequence[di
             drawn.append(f"frontier-{quality}-{name}.png")
             with atomic_write(out / drawn[-1]) as temporary:
                 plot(rows, cost, unit, temporary, axis, labelled, paper)
-    for suffix, text in (("json", json.dumps(rows, indent=1) + "\n"),
-                         ("md", page(rows, about, drawn))):
-        with atomic_write(out / f"frontier.{suffix}") as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    write_with_rows(out, "frontier", page(rows, about, drawn), rows)
     return rows

@@ -1,8 +1,12 @@
-"""Tables in Markdown."""
+"""Tables in Markdown, and the files that hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..files import write_text
 
 
 def with_error(row: Mapping, name: str, digits: int, unit: str = "") -> str:
@@ -14,3 +18,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def write_with_rows(folder: Path, name: str, text: str, rows: Sequence[Mapping]) -> None:
+    """Write a page to NAME.md and the rows of its table to NAME.json."""
+    write_text(folder / f"{name}.json", json.dumps(rows, indent=1) + "\n")
+    write_text(folder / f"{name}.md", text)

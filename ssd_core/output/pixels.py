@@ -24,11 +24,11 @@ def pixels(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
 
 def tops(backbone: Backbone, tokens: torch.Tensor, rows: int) -> Iterator[torch.Tensor]:
     """Like `pixels`, for pictures whose first `rows` rows are drawn; the rest is BLANK."""
-    height = backbone.size[1] // backbone.grid.rows * rows
+    width, height = backbone.size
     pictures = (pixels(backbone, repeat_last_row(tokens, rows)) if rows
-                else blank_pictures(backbone, tokens))
+                else (torch.empty(height, width, 3) for _ in tokens))
     for picture in pictures:
-        picture[height:] = BLANK
+        picture[height // backbone.grid.rows * rows :] = BLANK
         yield picture
 
 
@@ -38,8 +38,3 @@ def repeat_last_row(tokens: torch.Tensor, rows: int) -> torch.Tensor:
     The codec also reads cells below the one it decodes; repeated rows suit it better than zeros.
     """
     return tokens[:, torch.arange(tokens.shape[1]).clamp(max=rows - 1)]
-
-
-def blank_pictures(backbone: Backbone, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
-    width, height = backbone.size
-    return (torch.empty(height, width, 3) for _ in tokens)

@@ -260,11 +260,8 @@ class Preview:
         """The same, decoded; the decoder's input repeats the last final row below it."""
         tokens = repeat_last_row(torch.from_numpy(self.tokens), last)
         whole = np.stack([to_bytes(picture) for picture in pixels(self.backbone, tokens)])
-        return self._cut(whole, first, last)
-
-    def _cut(self, pixels: np.ndarray, first: int, last: int) -> np.ndarray:
-        tall = pixels.shape[1] // self.grid.rows
-        return pixels[:, first * tall : last * tall]
+        tall = whole.shape[1] // self.grid.rows
+        return whole[:, first * tall : last * tall]
 
     def _send_rows(self, first: int, strips: np.ndarray, **flags: bool) -> None:
         tall = self.backbone.size[1] // self.grid.rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .claims import Claim, claims_by
-from .world import PLACES, Scene, Thing, sample_scene
+from .world import PLACES, Scene, Thing, _pick, sample_scene
 
 MAX_TOKENS = 36  # words and punctuation marks of a caption
 PLURAL = ("houses", "trees", "boats")  # kinds of a group of things
@@ -88,10 +88,6 @@ _VERBS = {"balloon": "floats", "boat": "sails", "boats": "sail", "houses": "stan
 
 
 # ---- writing -----------------------------------------------------------------------------------
-
-
-def _pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
-    return values[int(rng.integers(len(values)))]
 
 
 def _noun(thing: Thing, article: str, with_colour: bool, rng: np.random.Generator) -> str:

@@ -212,21 +212,17 @@ class Writer:
         """An addition after everything typed, but before the parts that follow it in PARTS."""
         end = len(self.reading.prompt.rstrip(" \n\t.,!?。，！？…"))
         marks = [mark.start() for mark in _MARKS.finditer(self.reading.prompt, 0, end)]
+        rank = PARTS.index(attribute) if attribute in PARTS else -1  # things precede the parts
         place = end
         for start, stop in reversed(list(pairwise([*marks, end]))):
             attributes = {word.meaning[0] for word in self.reading.words
                           if start <= word.start < stop} & {"kind", *PARTS}
             if "kind" in attributes or not attributes:
                 break
-            if max(map(PARTS.index, attributes)) > _rank(attribute):
+            if max(map(PARTS.index, attributes)) > rank:
                 place = start
         return self._added(name, attribute, said, (place, place), self._comma if place else "",
                            "" if place else self._comma)
-
-
-def _rank(attribute: str) -> int:
-    """The position of a part in PARTS; -1 for things, which come before them."""
-    return PARTS.index(attribute) if attribute in PARTS else -1
 
 
 def place_words(place: str) -> Said:

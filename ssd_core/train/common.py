@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..errors import SSDError
 from ..model.processor import cpu_has_amx
 
 REQUIRED = dataclasses.MISSING
@@ -31,6 +32,13 @@ def option(default: Any, text: str, *names: str) -> Any:
     default REQUIRED: the flag has no default.
     """
     return dataclasses.field(default=default, metadata={"help": text, "names": names})
+
+
+def require_least(recipe: Any, **least: int) -> None:
+    """Raise SSDError for a field of the recipe that is less than its number here."""
+    for name, number in least.items():
+        if getattr(recipe, name) < number:
+            raise SSDError(f"{name} {getattr(recipe, name)}: must be at least {number}")
 
 
 def gigabytes(count: float) -> str:

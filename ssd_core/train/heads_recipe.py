@@ -10,7 +10,7 @@ from ..engine.heads import DraftHeads, HeadFeatures
 from ..errors import SSDError
 from ..model.grid import Grid
 from ..weights.find import HEADS_FILE
-from .common import REQUIRED, gigabytes, option
+from .common import REQUIRED, gigabytes, option, require_least
 
 KINDS = ("heads", "row")
 LOSSES = ("smooth_l1", "scaled", "kl", "scaled+kl")
@@ -59,10 +59,7 @@ def check(recipe: HeadsRecipe) -> None:
     if recipe.kind == "row":
         require_defaults(recipe, "k_h", "k_v", "source", "target", "loss")
     HeadFeatures(recipe.source, recipe.target)
-    for name, least in (("k_h", 0), ("k_v", 0), ("pictures", 0), ("held_out", 0), ("rate", 0),
-                        ("epochs", 1), ("batch", 1)):
-        if getattr(recipe, name) < least:
-            raise SSDError(f"{name} {getattr(recipe, name)}: must be at least {least}")
+    require_least(recipe, k_h=0, k_v=0, pictures=0, held_out=0, rate=0, epochs=1, batch=1)
     if not recipe.k_h + recipe.k_v:
         raise SSDError("k_h and k_v are both 0: there is nothing to train")
     for name in ("floor", "drop_text"):

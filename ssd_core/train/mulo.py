@@ -23,7 +23,17 @@ from ..errors import SSDError
 from ..weights.find import find_path
 from ..weights.load import SAMPLERS_FILE, load_backbone
 from .checkpoints import Checkpoint, training_steps
-from .common import REQUIRED, Say, cosine, descend, option, remember_rates, set_rate, silent
+from .common import (
+    REQUIRED,
+    Say,
+    cosine,
+    descend,
+    option,
+    remember_rates,
+    require_least,
+    set_rate,
+    silent,
+)
 from .data import at_size
 from .drawn import load_pictures
 
@@ -53,10 +63,7 @@ class MuloRecipe:
 
 def check(recipe: MuloRecipe) -> None:
     """Raise SSDError for invalid numbers, before anything is loaded."""
-    for name, least in (("pictures", 0), ("held_out", 0), ("steps", 1), ("batch", 1), ("width", 1),
-                        ("blocks", 1)):
-        if getattr(recipe, name) < least:
-            raise SSDError(f"{name} {getattr(recipe, name)}: must be at least {least}")
+    require_least(recipe, pictures=0, held_out=0, steps=1, batch=1, width=1, blocks=1)
 
 
 def ratio_of(small: Backbone, large: Backbone) -> int:

@@ -32,11 +32,11 @@ from ..runs.batch.models import ModelSpec
 from ..runs.batch.open import WorkerOptions, crew_of
 from ..runs.batch.prompts import read_prompts
 from ..runs.batch.queue import work
-from ..runs.batch.task import Exists, LoadedModels
+from ..runs.batch.task import Exists, LoadedModels, fitting_batch
 from ..runs.batch.workers import Place
 from ..weights.find import portable
 from ..weights.fit import run_bytes
-from .common import REQUIRED, Say, gigabytes, option, silent
+from .common import REQUIRED, Say, gigabytes, option, require_least, silent
 from .data import fresh_caption
 from .drawn import FORMAT, KEPT_PROMPTS, drawn_already, gaps, of_prompts
 
@@ -100,19 +100,15 @@ def at_once(recipe: SelfDistillRecipe, backbone: Backbone, place: Place) -> int:
     if recipe.batch:
         return recipe.batch
     free = place.free or ASSUMED_FREE
-    guided, pictures = (recipe.cfg or backbone.preset.cfg) != 1, MOST_AT_ONCE
+    guided = (recipe.cfg or backbone.preset.cfg) != 1
     method = METHODS[recipe.method].for_device(backbone.grid, place.device)
     cells = method.widest_pass(backbone.grid)
-    while pictures > 1 and run_bytes(backbone, pictures, guided, cells) > free:
-        pictures //= 2
-    return pictures
+    return fitting_batch(MOST_AT_ONCE, free, lambda n: run_bytes(backbone, n, guided, cells))
 
 
 def check(recipe: SelfDistillRecipe) -> None:
     """Raise SSDError for invalid values, before anything is loaded."""
-    for name in ("pictures", "first", "batch"):
-        if getattr(recipe, name) < 0:
-            raise SSDError(f"{name} {getattr(recipe, name)}: must not be negative")
+    require_least(recipe, pictures=0, first=0, batch=0)
     if recipe.batch:
         check_pictures(recipe.batch, "batch")
     if recipe.method not in METHODS:

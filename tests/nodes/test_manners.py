@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "nodes").glob("*.py"))
 HOSTS = ("comfy", "comfy_api", "comfy_execution", "folder_paths", "server")
 # A module imports only from lines above its own; nodes themselves stand on the last one.
-LAYERS = (("newer", "language"), ("errors", "telling", "previews", "filenames"),
+LAYERS = (("newer", "language"), ("errors", "previews", "filenames"),
           ("widgets", "folders", "types", "frames"), ("schedules", "unfinished"),
           ("inputs", "weights"), ("requests", "finished"), ("running",), ("report", "schedule"),
-          ("outcome", "drawing"))
+          ("outcome", "drawing", "routes"))
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 
 

@@ -107,9 +107,9 @@ def test_without_a_preview_nothing_is_kept(pack, sampled):
 
 
 def test_the_ways_to_ask_are_registered(pack):
-    for name in ("previews", "sizes", "words"):
-        pack.module(f"nodes.{name}").register_route()
-    assert set(pack.server.asked) == {"/ssd/preview", "/ssd/sizes", "/ssd/words"}
+    pack.module("nodes.routes").register()
+    assert set(pack.server.asked) == {
+        f"/ssd/{name}" for name in ("language", "plan", "preview", "sizes", "words")}
 
 
 def test_prompts_of_scripts_have_no_workflow(pack):

@@ -217,7 +217,7 @@ def test_programs_get_frames_and_pages_only_where_the_preview_is_out_of_sight(
 
 
 def test_the_page_lists_the_sizes_of_the_backbone(pack):
-    sizes_of = pack.module("nodes.sizes").sizes_of
+    sizes_of = pack.module("nodes.routes").sizes_of
     assert sizes_of("postcard") == [f"{PIXELS}x{PIXELS}"]
     assert sizes_of("Janus-Pro-7B") == ["384x384"] and sizes_of("../postcard") == []
 
@@ -235,7 +235,7 @@ def test_a_comparison_leaves_out_what_cannot_run(pack, backbone):
 
 
 def test_the_page_offers_the_words_of_a_backbone_that_knows_only_some(pack):
-    kinds_of = pack.module("nodes.words").kinds_of
+    kinds_of = pack.module("nodes.routes").kinds_of
     assert sum(len(kind["chips"]) for kind in kinds_of("postcard")) > 50
     thing = kinds_of("postcard")[0]
     assert thing["role"] == "thing" and "house" in {c["phrases"][0] for c in thing["chips"]}

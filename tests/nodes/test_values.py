@@ -129,7 +129,7 @@ def test_a_plan_that_depends_on_the_picture_says_at_most(pack):
 
 
 def test_the_page_gets_a_schedule_s_passes_before_anything_runs(pack):
-    plan_of = pack.module("nodes.plans").plan_of
+    plan_of = pack.module("nodes.routes").plan_of
     widgets = {"preset": "custom", "k_h": 5, "k_v": 1, "r": 1, "i": 0}
     for backbone in ("", "postcard"):
         passes = pack.run("SSD_Schedule", **widgets)[1]

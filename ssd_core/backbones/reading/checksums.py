@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ...files import atomic_write
+from ...files import write_text
 
 SUMS = "SHA256SUMS"
 CHUNK = 1 << 22  # bytes read at once
@@ -19,8 +19,7 @@ CHUNK = 1 << 22  # bytes read at once
 def write_sums(folder: Path, sums: Mapping[str, str]) -> None:
     """Keep the SHA-256 of files, by their paths below the folder."""
     lines = (f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
-    with atomic_write(folder / SUMS) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
+    write_text(folder / SUMS, "".join(lines))
 
 
 def known_sum(file: Path) -> str | None:

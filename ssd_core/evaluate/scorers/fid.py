@@ -13,7 +13,7 @@ import torch
 
 from ...errors import SSDError
 from ...train.features import frechet_distance, moments
-from .gallery import Gallery, Scoring
+from .gallery import Gallery, Scoring, required
 
 FILE = "inception-2015-12-05.pt"
 URL = f"https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/{FILE}"
@@ -26,7 +26,7 @@ def score(gallery: Gallery, scoring: Scoring) -> dict[str, float]:
     """Return `fid` and the number of real pictures."""
     clean_fid = package()
     weights = scoring.required_weights(WEIGHTS)
-    real = real_pictures(scoring.required_reference(REFERENCE))
+    real = real_pictures(required("reference", scoring.reference, REFERENCE))
     model = inception(weights if weights.is_dir() else weights.parent, scoring.device)
     own, other = (moments(features(clean_fid, files, model, scoring))
                   for files in ([str(path) for path, _ in gallery.pictures], real))

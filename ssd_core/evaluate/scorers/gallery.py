@@ -32,9 +32,6 @@ class Scoring:
         """Return the user's file or folder; SSDError with `wanted` if there is none."""
         return required("weights", self.weights, wanted)
 
-    def required_reference(self, wanted: str) -> Path:
-        return required("reference", self.reference, wanted)
-
 
 def required(flag: str, path: Path | None, wanted: str) -> Path:
     if path is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import SSDError, first_line
-from ...files import atomic_write
+from ...files import write_text
 from ...output.recipe import settings
 from ...runs.batch.render import RenderSettings
 from ...runs.batch.task import LoadedModels
@@ -70,11 +70,6 @@ def conditions(how: RenderSettings, loaded: LoadedModels, dtype: str) -> dict[st
         "backbone": backbone["name"], "weights": backbone["sha256"],
         "dtype": dtype, **known,
         **{f"{how.method.name} {name}": value for name, value in knobs.items()}}))
-
-
-def write_text(path: Path, text: str) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def read_record(folder: Path) -> Record:

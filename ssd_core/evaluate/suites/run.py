@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...errors import SSDError
-from ...files import atomic_write
+from ...files import atomic_write, write_text
 from ...output.recipe import opened
 from ...runs.batch.finished import require_same
 from ...runs.batch.prompts import require_drawable
@@ -16,7 +16,7 @@ from ...runs.batch.render import RenderItem, RenderSettings, draw_tasks
 from ...runs.batch.task import LoadedModels
 from ...runs.batch.workers import WorkerPool
 from .base import Item, ScorerLayout, side_by_side
-from .record import FILE, Record, conditions, read_record, write_text
+from .record import FILE, Record, conditions, read_record
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ...output.pixels import pixels
 from ...output.recipe import make_recipe, png_bytes, read_recipe
 from ...output.words import Words
 from ..request import Request
-from .task import Exists, LoadedModels, batches
+from .task import LoadedModels, PicturesTask, batches, fitting_batch, in_groups
 
 MOST_AT_ONCE = 8
 EITHER = (AR.name, Exact.name)
@@ -75,20 +75,11 @@ class RenderSettings:
 
 
 @dataclass(frozen=True)
-class DrawTask:
+class DrawTask(PicturesTask):
     """Pictures that are drawn together."""
 
-    name: str
     pictures: tuple[RenderItem, ...]
     how: RenderSettings
-
-    @property
-    def count(self) -> int:
-        return len(self.pictures)
-
-    def left(self, exists: Exists) -> DrawTask | None:
-        pictures = tuple(picture for picture in self.pictures if not exists(picture.file))
-        return replace(self, pictures=pictures) if pictures else None
 
     def run(self, loaded: LoadedModels) -> dict[str, bytes]:
         return {file: png for part in together(self.pictures, self.how)
@@ -106,15 +97,9 @@ def together(pictures: Sequence[RenderItem], how: RenderSettings) -> list[list[R
 
     Their numbers are consecutive, as the seeds of a batch are, and the negative prompt is the same.
     """
-    runs: list[list[RenderItem]] = []
-    for picture in pictures:
-        last = runs[-1][-1] if runs else None
-        if last is not None and last.number + 1 == picture.number and (
-                how.words(last).negative == how.words(picture).negative):
-            runs[-1].append(picture)
-        else:
-            runs.append([picture])
-    return runs
+    return in_groups(pictures, lambda last, picture: (
+        last.number + 1 == picture.number
+        and how.words(last).negative == how.words(picture).negative))
 
 
 def draw(pictures: Sequence[RenderItem], how: RenderSettings,
@@ -136,12 +121,11 @@ def draw(pictures: Sequence[RenderItem], how: RenderSettings,
 
 def at_once(how: RenderSettings, prompt: str, loaded: LoadedModels, free: int | None) -> int:
     """The number of pictures in a batch: MOST_AT_ONCE, or fewer if free memory (bytes) is short."""
-    pictures = MOST_AT_ONCE
-    while free is not None and pictures > 1 and Request(
-            loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
-            pictures=pictures).bytes_needed > free:
-        pictures //= 2
-    return pictures
+    if free is None:
+        return MOST_AT_ONCE
+    return fitting_batch(MOST_AT_ONCE, free, lambda pictures: Request(
+        loaded.backbone, how.heads(loaded), how.method, how.sampling, prompt, how.negative,
+        pictures=pictures).bytes_needed)
 
 
 def quickest(first: Request, how: RenderSettings, sizes: Sequence[int]) -> tuple[RenderSettings,

@@ -7,14 +7,18 @@ therefore needs the weights, but no access to the folder of the results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...backbones.base import Backbone
 from ...engine.heads import DraftHeads
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 Exists = Callable[[str], bool]  # whether a file of this name is in the folder
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,41 @@ class Task(Protocol):
 
     def run(self, loaded: LoadedModels) -> dict[str, bytes]:
         """Bytes by file name, relative to the folder; the same from every worker."""
+
+
+@dataclass(frozen=True)
+class PicturesTask:
+    """Base of tasks with a file for each picture; the name stays when some of the files exist."""
+
+    name: str
+    pictures: tuple[Any, ...]  # each with the attribute `file`
+
+    @property
+    def count(self) -> int:
+        return len(self.pictures)
+
+    def left(self, exists: Exists) -> Self | None:
+        pictures = tuple(picture for picture in self.pictures if not exists(picture.file))
+        return replace(self, pictures=pictures) if pictures else None
+
+
+def in_groups(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
+    """The items in groups; one begins wherever `follows(item, next item)` is false."""
+    groups: list[list[T]] = []
+    for item in items:
+        if groups and follows(groups[-1][-1], item):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def fitting_batch(most: int, free: float, needed: Callable[[int], float]) -> int:
+    """The largest of most, most / 2, ... 1 for which needed(pictures) is at most `free`; else 1."""
+    pictures = most
+    while pictures > 1 and needed(pictures) > free:
+        pictures //= 2
+    return pictures
 
 
 def batches(count: int, most: int) -> list[range]:

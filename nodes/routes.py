@@ -1,0 +1,112 @@
+"""What ComfyUI's page asks the server: missed previews, its language, and facts about backbones.
+
+The facts are the cost of a schedule, the sizes that a backbone draws and the words that it knows;
+the nodes show them before anything runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import comfy.model_management as mm
+from server import PromptServer
+
+from ..ssd_core import load_backbone
+from ..ssd_core.backbones.base import Backbone
+from ..ssd_core.errors import SSDError
+from ..ssd_core.output.word_kinds import offered
+from ..ssd_core.weights.catalogue import CATALOGUE
+from . import folders, language, previews, schedules
+
+Query = Mapping[str, str]
+
+
+def described(name: str) -> Backbone | None:
+    """A local backbone without its weights' values; None if no such backbone is installed."""
+    model = folders.shelf().listed(name)
+    return _described(model.path, folders.fingerprint(model.path)) if model else None
+
+
+@lru_cache(maxsize=16)
+def _described(path: Path, fingerprint: str) -> Backbone:
+    """Load a description; the fingerprint, a cache key, changes when the file does."""
+    return load_backbone(path, "meta", estimates=folders.estimates())
+
+
+def plan_of(widgets: Mapping[str, Any], name: str) -> str:
+    """A text with the passes, the choice for this machine and the paper's count of a schedule.
+
+    name: the connected backbone, empty if there is none. If an input is wrong, the text says so.
+    """
+    try:
+        preset = str(widgets.get("preset"))
+        method = schedules.method_of(preset, widgets)
+        _, text = schedules.plan_for(method, preset, described(name), mm.get_torch_device())
+        lines = text.split("\n")[1:]  # the first one repeats the widgets
+    except SSDError as error:
+        lines = [str(error)]
+    return language.localized_for_all("\n".join(lines))
+
+
+def sizes_of(name: str) -> list[str]:
+    """Sizes such as "384x384" of a local or a known backbone; [] for any other name."""
+    try:
+        backbone = described(name)
+    except SSDError:  # Load Backbone says what is wrong with it
+        return []
+    known = (CATALOGUE[name].size,) if name in CATALOGUE else ()
+    return [f"{width}x{height}" for width, height in (backbone.sizes if backbone else known)]
+
+
+def kinds_of(name: str, chinese: bool = False) -> list[dict[str, Any]]:
+    """The words of a backbone by kind; [] if it takes any words or is not installed."""
+    try:
+        backbone = described(name)
+    except SSDError:  # Load Backbone says what is wrong with it
+        return []
+    return offered(backbone.word_kinds if backbone else (), chinese)
+
+
+# The routes
+
+
+def preview(query: Query) -> list[dict]:
+    return previews.messages_for(query.get("graph", ""), query.get("node"))
+
+
+def page_language(query: Query) -> dict:
+    language.remember(query.get("page", ""), query.get("language", ""))
+    return {}
+
+
+def plan(query: Query) -> dict[str, str]:
+    return {"plan": plan_of(json.loads(query.get("widgets", "{}")), query.get("backbone", ""))}
+
+
+def sizes(query: Query) -> list[str]:
+    return sizes_of(query.get("backbone", ""))
+
+
+def words(query: Query) -> list[dict[str, Any]]:
+    return kinds_of(query.get("backbone", ""), query.get("language", "").startswith("zh"))
+
+
+def register() -> None:
+    """Add all routes to ComfyUI's server."""
+    for path, answer in (("preview", preview), ("language", page_language), ("plan", plan),
+                         ("sizes", sizes), ("words", words)):
+        add(f"/ssd/{path}", answer)
+
+
+def add(path: str, answer: Callable[[Query], Any]) -> None:
+    """Add a route that answers in JSON; answers are computed outside the server's loop."""
+    @PromptServer.instance.routes.get(path)
+    async def respond(request):
+        from aiohttp import web  # installed with ComfyUI, but not for the tests
+
+        return web.json_response(await asyncio.to_thread(answer, request.query))
