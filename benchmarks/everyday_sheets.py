@@ -33,11 +33,12 @@ def on_sheets(prompts: Sequence[Any]) -> list[Any]:
 
 
 def write_sheets(backbone: Backbone, rows: Sequence[Sequence[Any]]) -> None:
-    """Write everyday-1.jpg and so on; rows: the pictures of all prompts, as typed and expanded."""
+    """Write everyday-1.webp and so on; rows: the pictures of all prompts, as typed and expanded."""
     shown, each = list(zip(*map(on_sheets, rows), strict=True)), SHOWN // SHEETS
     for n, first in enumerate(range(0, len(shown), each), 1):
-        with atomic_write(RESULTS / f"everyday-{n}.jpg") as temporary:
-            sheet(backbone, shown[first : first + each]).save(temporary, format="JPEG", quality=80)
+        with atomic_write(RESULTS / f"everyday-{n}.webp") as temporary:
+            sheet(backbone, shown[first : first + each]).save(
+                temporary, format="WEBP", quality=82, method=6)
 
 
 def sheet(backbone: Backbone, shown: Sequence[Sequence[Any]]) -> Image.Image:

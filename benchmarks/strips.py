@@ -13,7 +13,7 @@ from ssd_core.files import atomic_write
 from ssd_core.output.recipe import to_bytes
 
 SHOWN, SIDE = 3, 128  # pictures a row of the sheet, and their height in px
-LABEL, FONT, QUALITY = 230, 15, 68  # px of the labels' column and of its font; of the JPEG
+LABEL, FONT, QUALITY = 230, 15, 75  # px of the labels' column and of its font; of the WebP
 
 
 def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Image:
@@ -32,4 +32,4 @@ def sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]]) -> Image.Im
 
 def save_sheet(backbone: Backbone, shown: list[tuple[str, torch.Tensor]], path: Path) -> None:
     with atomic_write(path) as temporary:
-        sheet(backbone, shown).save(temporary, format="JPEG", quality=QUALITY, optimize=True)
+        sheet(backbone, shown).save(temporary, format="WEBP", quality=QUALITY, method=6)

@@ -228,11 +228,11 @@ def write(name: str, title: str, trial: Trial, outcome: Outcome, plots: bool) ->
     if name in SHEETS:
         save_sheet(backbone, [(caption(row, name), tokens.to(backbone.device)) for row, tokens
                               in zip(outcome.rows, outcome.tokens, strict=True)],
-                   RESULTS / f"{name}.jpg")
-        pictures.append(f"![{SHOWN} of the captions]({name}.jpg)")
+                   RESULTS / f"{name}.webp")
+        pictures.append(f"![{SHOWN} of the captions]({name}.webp)")
     if plots:
-        plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.png")
-        pictures.append(f"![Claims obeyed against forward passes]({name}-passes.png)")
+        plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.webp")
+        pictures.append(f"![Claims obeyed against forward passes]({name}-passes.webp)")
     text = page(name, title, trial, outcome, pictures)
     write_with_rows(RESULTS, name, text, outcome.rows)
     return text

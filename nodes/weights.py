@@ -190,8 +190,7 @@ def load(path: Path, dtype: str, offload: bool, idle_device: torch.device) -> Ba
     Quantised weights are made on the compute device, whose kernels determine their layout.
     """
     device = mm.get_torch_device()
-    if dtype == "auto":
-        dtype = auto_dtype(path, device)
+    dtype = auto_dtype(path, device) if dtype == "auto" else dtype
     size = checked_size(load_backbone(path, "meta", dtype), dtype, offload)
     place = device if dtype in KINDS else idle_device
     if place.type != "cpu":

@@ -152,7 +152,7 @@ class Library:
             dtype = self._choice[1]
         else:
             target, heads, has_heads = self._shapes(name), None, self._has_heads(name)
-        method, _ = resolved_method(settings.asked_method(), target.preset, has_heads)
+        method, _ = resolved_method(settings.chosen_method(), target.preset, has_heads)
         estimate = fit(target, method, settings.pictures, dtype,
                        settings.guided(target.preset), settings.pixels() if loaded else None,
                        str(self.device), heads, replaced=None if loaded else current.backbone)

@@ -63,7 +63,7 @@ def estimate(job: Job, runs: Sequence[LiveRun]) -> None:
 def guarded(*runs: LiveRun) -> Iterator[None]:
     """If the block raises, close the runs and show the reason on their panels."""
     try:
-        with memory_told():
+        with memory_errors():
             yield
     except BaseException as error:
         stopped = isinstance(error, Cancelled)
@@ -75,7 +75,7 @@ def guarded(*runs: LiveRun) -> Iterator[None]:
 
 
 @contextmanager
-def memory_told() -> Iterator[None]:
+def memory_errors() -> Iterator[None]:
     """Turn an out-of-memory error into one SSDError line that says what to lower."""
     try:
         yield

@@ -89,7 +89,7 @@ class Settings:
 
         named: no other method may take this one's place, as in a race.
         """
-        return Request(backbone, heads, self.asked_method(), self.sampling(), self.prompt,
+        return Request(backbone, heads, self.chosen_method(), self.sampling(), self.prompt,
                        self.negative, self.pixels(), self.pictures, keep, keep_rows, named=named,
                        **self.wording())
 
@@ -108,7 +108,7 @@ class Settings:
         request.check()
         return request
 
-    def asked_method(self) -> Method:
+    def chosen_method(self) -> Method:
         """The chosen method; the request decides which one runs."""
         kind = METHODS.get(self.method)
         if kind is None:
@@ -233,7 +233,7 @@ def check(settings: Settings) -> None:
     """Raise SSDError for settings that no backbone could run."""
     settings.sampling()
     settings.pixels()
-    settings.asked_method().resolve(Preset())
+    settings.chosen_method().resolve(Preset())
     for name in TEXTS:
         require_unicode(name, getattr(settings, name))
         if len(getattr(settings, name)) > LONGEST_TEXT:

@@ -212,7 +212,7 @@ def test_a_table_has_a_row_for_each_method_and_expansion(run, tmp_path):
     assert text.count("`exact` drew AR's tokens in 5 of 5 pictures") == 2
     assert text.count("drew the same tokens as typed and expanded in 2 of 2 pictures") == 3
     assert (tmp_path / "everyday.md").read_text(encoding="utf-8") == text
-    assert Image.open(tmp_path / "everyday-1.jpg").width > 300
+    assert Image.open(tmp_path / "everyday-1.webp").width > 300
     assert "Kept by eye" not in text
 
 

@@ -90,7 +90,7 @@ def test_files_are_written(made, side):
     rows, text, folder = made
     results = folder / "results"
     assert (results / "methods.md").read_text(encoding="utf-8") == text
-    sheet = Image.open(results / "methods.jpg")
+    sheet = Image.open(results / "methods.webp")
     assert sheet.height == 128 * len(rows)
     assert Image.open(results / "methods-passes.png").width > 1000
     assert "(methods-passes.png)" in text and "(speed.md)" in text
@@ -188,8 +188,8 @@ def test_a_table_of_the_paper_has_its_own_labels_and_columns(script, made, side,
     rows = json.loads((folder / "results" / "postcard.json").read_text())
     assert [row["method"] for row in rows] == ["AR", "one round"]
     assert rows[0]["passes"] == side**2 and rows[1]["identical_tokens"] < 1
-    assert "| decoding | passes | NLL |" in text and "(postcard.jpg)" in text
-    assert Image.open(folder / "results" / "postcard.jpg").size == (230 + 3 * 128, 256)
+    assert "| decoding | passes | NLL |" in text and "(postcard.webp)" in text
+    assert Image.open(folder / "results" / "postcard.webp").size == (230 + 3 * 128, 256)
 
 
 def test_every_measurement_is_a_name_of_the_list(root, capsys, monkeypatch, tmp_path):

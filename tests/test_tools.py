@@ -1,5 +1,8 @@
 """What tools/make.py compares is as it makes it, and the repository's pictures stay small."""
 
+import subprocess
+import sys
+
 import pytest
 from support.script_modules import script
 
@@ -23,9 +26,16 @@ def test_a_name_that_is_not_in_the_table_is_refused(make):
 
 def test_a_large_or_missing_picture_is_named(tmp_path):
     complaint = script("tools", "pictures").complaint
-    (tmp_path / "a.jpg").write_bytes(b"0" * (LARGEST + 1))
-    assert complaint(tmp_path / "a.jpg") == "has 300,001 bytes, more than 300,000"
-    assert complaint(tmp_path / "b.jpg") == "is missing"
+    (tmp_path / "a.webp").write_bytes(b"0" * (LARGEST + 1))
+    assert complaint(tmp_path / "a.webp") == "has 300,001 bytes, more than 300,000"
+    assert complaint(tmp_path / "b.webp") == "is missing"
+
+
+def test_without_torch_one_line_says_how_to_set_up(root):
+    done = subprocess.run([sys.executable, "-S", "-I", root / "tools" / "make.py", "texts"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "has no torch: run python install.py test --fast once" in done.stderr
 
 
 def test_a_stale_text_is_named_and_written(make, tmp_path, monkeypatch):
@@ -45,6 +55,6 @@ def test_a_stale_text_is_named_and_written(make, tmp_path, monkeypatch):
 def test_pictures_of_results_are_small(root):
     results = root / "benchmarks" / "results"
     assert [path.name for path in results.iterdir()
-            if path.suffix in (".jpg", ".png") and path.stat().st_size > LARGEST] == []
+            if path.suffix in (".jpg", ".png", ".webp") and path.stat().st_size > LARGEST] == []
     named = "".join(path.read_text(encoding="utf-8") for path in results.glob("*.md"))
-    assert [path.name for path in results.glob("*.jpg") if path.name not in named] == []
+    assert [path.name for path in results.glob("*.webp") if path.name not in named] == []

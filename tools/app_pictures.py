@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import stills
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -66,7 +67,7 @@ STEPS = {"create": draw, "race": race, "redo": redo, "seeds": finished_seeds, "h
 
 
 def save(page: Page, path: Path, whole: bool = True) -> None:
-    """Save the page (or its visible part) as a small palette PNG, cropped if it is very long."""
+    """Save the page (or its visible part), reduced, and cropped if it is very long."""
     page.mouse.move(0, 0)
     if whole:
         page.evaluate("window.scrollTo(0, 0)")
@@ -75,7 +76,7 @@ def save(page: Page, path: Path, whole: bool = True) -> None:
     width = min(WIDTH, picture.width)
     picture = picture.resize((width, picture.height * width // picture.width), Image.LANCZOS)
     picture = picture.crop((0, 0, width, min(picture.height, TALLEST)))
-    picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    stills.save(picture, path)
     print(f"{path}: {picture.width}x{picture.height}, {path.stat().st_size // 1000} kB")
 
 
@@ -95,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
                 page.wait_for_selector("#plan p", timeout=PATIENCE)
                 lock(page, 7)
             step(page)
-            save(page, args.out / f"{name}.png")
+            save(page, args.out / f"{name}.webp")
         phone = browser.new_page(viewport={"width": 390, "height": 844})
         phone.goto(address)
         phone.wait_for_selector("#plan p", state="attached", timeout=PATIENCE)
@@ -104,5 +105,5 @@ def main(arguments: list[str] | None = None) -> None:
         phone.click(".studio-fold")
         draw(phone)
         phone.evaluate("scrollTo(0, 0)")
-        save(phone, args.out / "phone.png", whole=False)
+        save(phone, args.out / "phone.webp", whole=False)
         browser.close()

@@ -1,4 +1,4 @@
-"""The README's comparison: the picture that its command `compare` saves, with fewer colours."""
+"""The README's comparison: the picture that its command `compare` saves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
+from stills import save
 
 from ssd_core.cli import main as ssd
-from ssd_core.files import atomic_write
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "ar_vs_ssd.png"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "ar_vs_ssd.webp"
 PROMPT = "two things, a blue tower and a yellow tent, in the snow, at night"
-SEED, METHODS, COLOURS = 9, "ar,ssd,exact", 256
+SEED, METHODS = 9, "ar,ssd,exact"
 
 
 def main(arguments: list[str]) -> None:
@@ -21,9 +21,4 @@ def main(arguments: list[str]) -> None:
                         "--out", folder]):
             raise SystemExit(code)
         with Image.open(Path(folder) / f"compare-{SEED}.png") as sheet:
-            save(sheet.convert("RGB"), OUT)
-
-
-def save(picture: Image.Image, path: Path) -> None:
-    with atomic_write(path) as temporary:
-        picture.quantize(COLOURS).save(temporary, format="PNG", optimize=True)
+            save(sheet, OUT)

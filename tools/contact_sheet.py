@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
+from stills import save
 
 from ssd_core import Finished, Sampling, generate, load_backbone, load_heads, methods
 from ssd_core.evaluate.metrics import PROMPT_SEED
@@ -39,8 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--heads", default="postcard")
     parser.add_argument("--columns", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=DOCS / "postcards.jpg")
-    parser.add_argument("--crops", type=Path, default=DOCS / "crops.jpg")
+    parser.add_argument("--out", type=Path, default=DOCS / "postcards.webp")
+    parser.add_argument("--crops", type=Path, default=DOCS / "crops.webp")
     args = parser.parse_args(arguments)
     backbone = load_backbone(args.backbone)
     heads = load_heads(args.heads, backbone)
@@ -56,8 +57,8 @@ def main(arguments: list[str] | None = None) -> None:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     strips = [np.concatenate(list(row), axis=1) for row in rows]
     page = Image.fromarray(np.concatenate(strips))
-    page.reduce(SMALLER).save(args.out, quality=85)
+    save(page.reduce(SMALLER), args.out)
     encoded = backbone.encode(torch.from_numpy(painted).float() / 255)
-    crops([painted, to_bytes(backbone.decode(encoded)), rows[1]]).save(args.crops, quality=85)
+    save(crops([painted, to_bytes(backbone.decode(encoded)), rows[1]]), args.crops)
     for caption in captions:
         print(caption)

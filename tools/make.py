@@ -18,10 +18,14 @@ import argparse
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+if find_spec("torch") is None:
+    raise SystemExit(f"{sys.executable} has no torch: run python install.py test --fast once, then "
+                     "activate .venv, as docs/contributing.md says")
 
 import backbone_table  # noqa: E402
 import blueprint_graphs as all_blueprints  # noqa: E402

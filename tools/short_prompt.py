@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+from stills import save
 
 from ssd_core import Sampling, load_backbone, load_heads, methods
 from ssd_core.backbones.base import Backbone
 from ssd_core.engine.heads import DraftHeads
-from ssd_core.files import atomic_write
 from ssd_core.output.recipe import to_bytes
 from ssd_core.output.sheet import INK, PAPER, font_for
 from ssd_core.runs.request import Request
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "short_prompt.jpg"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "short_prompt.webp"
 PROMPT, SEEDS = "a red house", range(1, 6)
 ROWS = {False: f'"{PROMPT}", as typed',
         True: "the same seeds, with what the prompt leaves open filled in"}
@@ -32,8 +32,7 @@ def main(arguments: list[str]) -> None:
         for column, seed in enumerate(SEEDS):
             page.paste(drawn(backbone, heads, seed, expand),
                        (column * (SIDE + GAP), row * tall + TITLE))
-    with atomic_write(OUT) as temporary:
-        page.save(temporary, format="JPEG", quality=88)
+    save(page, OUT)
 
 
 def drawn(backbone: Backbone, heads: DraftHeads, seed: int, expand: bool) -> Image.Image:

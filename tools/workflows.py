@@ -1,7 +1,7 @@
 """Make `workflows/`: built and exported by ComfyUI's own page, thumbnails from real runs.
 
 Writes the workflow as the page saves it, its API form (the golden copy that tests compare with) and
-the thumbnail. The first one also yields docs/graph.png, the page after its run.
+the thumbnail. The first one also yields docs/graph.webp, the page after its run.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from comparison import save
 from padding import API_FORMS, ROOT, WORKFLOWS, text_of
 from PIL import Image
+from stills import save
 from workflow_graphs import GRAPHS, Graph
 
 sys.path.append(str(ROOT / "tests"))
@@ -164,7 +164,7 @@ def make(client: Client, page: Page, name: str) -> None:
         page.run()
         page.page.wait_for_function(PAINTED)
         shot = Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
-        save(shot, ROOT / "docs" / "graph.png")
+        save(shot, ROOT / "docs" / "graph.webp")
 
 
 @contextmanager

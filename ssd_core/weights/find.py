@@ -42,9 +42,11 @@ def find_path(name_or_path: str | Path, file: str = "") -> Path:
         path = path / file
     if name and (path.is_file() if file else path.exists()):
         return path
-    what, content = ("draft heads", f" with {file}") if file else ("backbone", "")
-    raise SSDError(f"{what} {name!r}: neither a bundled name ({', '.join(BACKBONES)}) nor a file "
-                   f"or folder{content}")
+    names = ", ".join(BACKBONES)
+    if file:
+        raise SSDError(f"draft heads {name!r}: neither a bundled name ({names}) nor a file or "
+                       f"folder with {file}")
+    raise SSDError(f"backbone {name!r}: neither a bundled name ({names}) nor a file or folder")
 
 
 def portable(name_or_path: str | Path) -> str:

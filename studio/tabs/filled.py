@@ -71,7 +71,7 @@ def filled(settings: Settings, backbone: Backbone, chinese: bool) -> dict | None
         names, made = as_fixed(settings, settings.fixed, backbone)
     if made is None:
         fixed = settings.fixed
-        if fixed in (None, Words(settings.prompt, settings.negative or None)):
+        if fixed is None or fixed == Words(settings.prompt, settings.negative or None):
             return None
         return message(settings, text=text_of(fixed))
     chips = [chip(settings.prompt, added, chinese) for added in made.added]

@@ -198,7 +198,7 @@ def refuse():
 
 def test_room_is_checked_for_the_batch_and_for_parked_runs(library, monkeypatch):
     library.require_room(Settings(pictures=2))
-    needed = fit.fit(library.current.backbone, Settings().asked_method(), device="cpu").needed
+    needed = fit.fit(library.current.backbone, Settings().chosen_method(), device="cpu").needed
     monkeypatch.setattr(fit, "free_bytes", lambda device: 2 * needed)
     library.require_room(Settings())
     with pytest.raises(SSDError, match="start fewer seeds"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -548,3 +549,11 @@ def test_the_bundled_backbone_draws_without_any_folder(history, tmp_path, ended)
     wish = Settings.of(prompt="a lighthouse by the sea", seed=3)
     drawn = ended(runs.draw(library, history, wish)).result
     assert drawn.stats["passes"] <= 150 and drawn.entries[0].width == 384
+
+
+def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width():
+    backbone = SimpleNamespace(sizes=((8, 8), (8, 16), (8, 12), (16, 16), (8, 4)))
+    assert runs.taller_sizes(backbone, (8, 8)) == ("8x12", "8x16")
+    tokens = torch.arange(6).reshape(1, 2, 3)
+    longer = runs.with_more_rows(tokens, 4)
+    assert longer.shape == (1, 4, 3) and longer[:, :2].equal(tokens) and not longer[:, 2:].any()

@@ -88,7 +88,7 @@ def test_minus_one_leaves_a_number_to_its_method_or_backbone():
     settings = from_dict({"method": "rows", **raw})
     assert [settings.knobs[name] for name in raw] == [None] * 4
     assert raw.items() <= to_dict(settings).items()
-    assert settings.asked_method().resolve(Preset(rounds=4)).rounds == 4
+    assert settings.chosen_method().resolve(Preset(rounds=4)).rounds == 4
     assert settings.sampling().cfg is None
 
 

@@ -329,14 +329,6 @@ def test_a_stage_s_tool_opens_its_picture_in_redo_with_its_prompt(page):
     assert source == str(page.services.history.entry(second["id"]).path)
 
 
-def test_a_picture_is_extended_downward_only_to_taller_sizes_of_its_width(page):
-    backbone = SimpleNamespace(sizes=((8, 8), (8, 16), (8, 12), (16, 16), (8, 4)))
-    assert runs.taller_sizes(backbone, (8, 8)) == ("8x12", "8x16")
-    tokens = torch.arange(6).reshape(1, 2, 3)
-    longer = runs.with_more_rows(tokens, 4)
-    assert longer.shape == (1, 4, 3) and longer[:, :2].equal(tokens) and not longer[:, 2:].any()
-
-
 def test_variations_are_the_seeds_around_a_picture_s_own(page):
     wish = json.dumps({"value": {"id": "gone.png", "seed": str(2**64 - 1)}, "wish": 1})
     shown = told(page.seeds.vary, REQUEST, wish, 4, "third", {}, *values(page))

@@ -75,7 +75,7 @@ def in_app() -> dict:
     settings = from_dict({"prompt": "a", "method": "toy", "stir": 4})
     part = Controls._knob(SimpleNamespace(), lambda key: key, all_knobs()["stir"], Settings())
     return {"control": [type(part).__name__, part.value], "sent": "stir" in METHOD_KNOBS,
-            "label": labels()["stir"][0], "method": settings.asked_method().stir,
+            "label": labels()["stir"][0], "method": settings.chosen_method().stir,
             "json": [to_dict(settings)["stir"], to_dict(Settings())["stir"]]}
 
 
