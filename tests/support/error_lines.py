@@ -8,7 +8,8 @@ from pathlib import Path
 
 RAISERS = {"SSDError", "refusal"}  # what takes a whole line, or one to put behind a path
 # What returns a line for others to raise.
-TELLERS = {"fault", "how_to_get", "heads_mismatch", "no_heads", "damage", "overflowed"}
+TELLERS = {"fault", "how_to_get", "download_hint", "heads_mismatch", "no_heads", "damage",
+           "overflowed"}
 
 
 def templates(path: Path) -> Iterator[str]:
