@@ -231,8 +231,8 @@ def write(name: str, title: str, trial: Trial, outcome: Outcome, plots: bool) ->
                    RESULTS / f"{name}.webp")
         pictures.append(f"![{SHOWN} of the captions]({name}.webp)")
     if plots:
-        plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.webp")
-        pictures.append(f"![Claims obeyed against forward passes]({name}-passes.webp)")
+        plot(outcome.rows, "passes", "forward passes", RESULTS / f"{name}-passes.png")
+        pictures.append(f"![Claims obeyed against forward passes]({name}-passes.png)")
     text = page(name, title, trial, outcome, pictures)
     write_with_rows(RESULTS, name, text, outcome.rows)
     return text
