@@ -28,7 +28,6 @@ def test_in_node():
 
 @needs_node
 def test_every_message_of_a_recorded_run_is_read():
-    """Their pictures are one pixel each: the protocol reads no pixels."""
     for path in SAMPLES:
         told = json.loads(node(str(HERE / "validate.mjs"),
                                given=path.read_text(encoding="utf-8")).stdout)
