@@ -52,7 +52,6 @@ def test_every_module_compiles(tmp_path):
 
 @needs_node
 def test_every_message_of_a_recorded_run_is_read():
-    """Of pictures, but for the sampler's, they hold a pixel each: the protocol reads none."""
     for path in SAMPLES:
         told = json.loads(node(str(HERE / "validate.mjs"),
                                given=path.read_text(encoding="utf-8")).stdout)
