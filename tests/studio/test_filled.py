@@ -18,15 +18,16 @@ from ssd_core.output.recipe import read_recipe  # noqa: E402
 from ssd_core.output.words import Words, drawn_words  # noqa: E402
 from ssd_core.postcards.expansion import expand  # noqa: E402
 from studio import runs  # noqa: E402
+from studio.additions import filled, pinned  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.page import build  # noqa: E402
-from studio.server import saved_by  # noqa: E402
 from studio.services import Services  # noqa: E402
 from studio.settings import Settings, from_dict, from_recipe, to_dict  # noqa: E402
 from studio.tabs.controls import NAMES  # noqa: E402
 from studio.tabs.details import details_html  # noqa: E402
-from studio.tabs.filled import WORD_SETTINGS, filled, pinned  # noqa: E402
+from studio.tabs.filled import WORD_SETTINGS  # noqa: E402
 from studio.typed import open_text  # noqa: E402
+from studio.views import saved_by  # noqa: E402
 
 ENGLISH = SimpleNamespace(headers={}, session_hash="me")
 HOUSE = Settings.of(prompt="a red house", seed=7)

@@ -28,16 +28,18 @@ from studio import seeds as seeds_module  # noqa: E402
 from studio.downloads import Downloads  # noqa: E402
 from studio.history import History  # noqa: E402
 from studio.library import Library  # noqa: E402
-from studio.server import saved_by  # noqa: E402
+from studio.orders import TOPS  # noqa: E402
 from studio.services import Services  # noqa: E402
-from studio.settings import STOPS, Settings, stop_of  # noqa: E402
+from studio.settings import AS_CHOSEN, STOPS, Settings, racing, stop_of  # noqa: E402
 from studio.tabs.chips import chips_html  # noqa: E402
 from studio.tabs.common import line  # noqa: E402
 from studio.tabs.controls import NAMES, Controls  # noqa: E402
 from studio.tabs.create import Create  # noqa: E402
-from studio.tabs.race import AS_CHOSEN, NOBODY, Race, figures, racing, verdict  # noqa: E402
+from studio.tabs.race import NOBODY, Race, figures  # noqa: E402
 from studio.tabs.redo import Redo  # noqa: E402
-from studio.tabs.seeds import TOPS, Seeds  # noqa: E402
+from studio.tabs.seeds import Seeds  # noqa: E402
+from studio.verdicts import verdict  # noqa: E402
+from studio.views import saved_by  # noqa: E402
 from studio.words import labels, run_title, say, translations  # noqa: E402
 
 pytestmark = pytest.mark.slow

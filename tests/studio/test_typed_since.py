@@ -37,7 +37,7 @@ def tabs(library, history, parked_seeds, worker, models):
     owners = (getattr(unwrap(fn.fn), "__self__", None) for fn in build(services).fns.values()
               if fn.fn)
     tabs = {type(one).__name__: one for one in owners}
-    tabs["Controls"].submitted(REQUEST, True, HOUSE)
+    services.last_words.note("me", Words(HOUSE.prompt))
     return tabs
 
 
