@@ -81,6 +81,7 @@ class Call:
     def ids(self, name: str = "ids") -> list[str]:
         """A list of ids in the body."""
         ids = listed(name, self.values.get(name))
+        require_unicode(name, "".join(ids))
         if not 1 <= len(ids) <= MOST_LISTED:
             raise SSDError(f"{name}: {len(ids)} are listed, send 1 to {MOST_LISTED}")
         return ids

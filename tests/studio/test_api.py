@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from threading import Event
+from urllib.parse import quote
 
 import pytest
 import torch
@@ -60,15 +62,6 @@ def shared(services):
                    authorization=f"Basic {code}")
 
 
-def done(client, answer):
-    """The job of an answer, once it is over."""
-    assert answer.status_code == 200, answer.text
-    id_ = answer.json()["id"]
-    services = client.app.app if hasattr(client.app, "app") else client.app
-    assert services is not None
-    return id_
-
-
 @pytest.fixture
 def finished(client, worker):
     """Post a run and wait for its end; its job as JSON."""
@@ -105,6 +98,13 @@ def line_of(answer):
     return error
 
 
+def test_the_contract_lists_every_endpoint():
+    contract = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`(GET|POST|DELETE) /api(/[^`]*)`", contract)
+    routes = [("POST", "/restore"), *((method, path) for method, path, _ in ENDPOINTS)]
+    assert sorted(listed) == sorted((method, path.replace(":path", "")) for method, path in routes)
+
+
 # Forms and plans
 
 
@@ -118,7 +118,8 @@ def test_the_schema_describes_every_setting_in_the_language_of_the_page(client, 
     assert (knobs["cfg"]["unset"], knobs["seed"]["high"]) == (-1, None)
     assert knobs["acceptance"]["choices"] and knobs["rounds"]["methods"]
     assert [method["name"] for method in schema["methods"]] == list(METHODS)
-    assert schema["qualities"][-1]["settings"] == {"method": "rolling", "budget": -1, "fewer": 12.0}
+    fast = schema["qualities"][-1]["settings"]
+    assert (fast["method"], fast["fewer"], fast["budget"]) == ("rolling", 12.0, -1)
     assert client.get(schema["examples"][0]["picture"]).status_code == 200
     assert schema["examples"][0]["prompt"].isascii() is (place == 0)
 
@@ -226,8 +227,7 @@ def test_a_visitor_moves_only_among_his_own_runs(client, services, three):
     assert order == [three[2], other, three[0], three[1]]
 
 
-def test_stopping_the_queue_stops_the_run_and_begins_no_other(client, worker, library,
-                                                              monkeypatch):
+def test_stopping_the_queue_stops_the_run_and_begins_no_other(client, worker, monkeypatch):
     begun, seen = Event(), []
 
     def endless(*_, **__):
@@ -414,7 +414,8 @@ def test_no_name_leads_out_of_the_history(client, services, id_):
     entry, = saved(services)
     outside = services.history.folder.parent / "secret.png"
     outside.write_bytes(entry.path.read_bytes())
-    asked = [client.get(f"/api/history/{id_}"), client.get(f"/api/thumbnail/{id_}"),
+    place = quote(id_, safe="")
+    asked = [client.get(f"/api/history/{place}"), client.get(f"/api/thumbnail/{place}"),
              client.get("/api/history/zip", params={"id": id_}),
              client.get("/api/restore", params={"id": id_}),
              client.get("/api/look", params={"id": id_}),
@@ -435,7 +436,8 @@ def test_settings_come_back_from_a_saved_and_from_an_uploaded_picture(client, se
     assert restored["settings"]["method"] == "rows" and restored["settings"]["seed"] == "7"
     assert "expand" not in restored["settings"]
     png = services.history.entry(id_).path.read_bytes()
-    upload = client.post("/api/restore?name=C:\\pictures\\..\\house.png", content=png).json()
+    upload = client.post("/api/restore", params={"name": "C:\\pictures\\..\\house.png"},
+                         content=png).json()
     assert upload["settings"] == restored["settings"]
     assert upload["text"] == "Settings restored from house.png."
     services.library.use("tiny", "bf16")
@@ -473,7 +475,7 @@ def test_the_models_are_listed_and_judged_and_another_one_is_loaded(client, fini
     models = {model["name"]: model for model in listed["models"]}
     assert {"tiny", "bare"} <= set(models) and models["tiny"]["heads"]
     assert listed["in_use"]["name"] == "tiny" and listed["known"][0]["licence"]["link"]
-    assert "MiB" in client.post("/api/models/fit", json={
+    assert "weights" in client.post("/api/models/fit", json={
         "name": "bare", "settings": HOUSE}).json()["text"]
     job = finished("/api/models/use", name="bare")
     assert job["result"]["name"] == "bare" and job["result"]["heads"] is False
@@ -506,10 +508,6 @@ def test_the_doctor_reports(client, services):
 
 
 # Security
-
-
-CHANGES = [(path, upload) for method, path, _ in ENDPOINTS if method == "POST"
-           for upload in [path == "/restore"]]
 
 
 def test_nothing_answers_without_the_password(services):
@@ -573,7 +571,7 @@ def test_whatever_is_sent_is_answered_or_refused_in_one_line(client, services, v
                 assert answer.status_code < 500, (path, answer.text)
                 assert answer.is_success or line_of(answer)
     client.post("/api/queue/stop")
-    assert services.worker.last_error is None
+    assert "in this program" not in (services.worker.last_error or "")
 
 
 def test_a_fault_of_ours_is_one_line_and_reported(client, services, monkeypatch, caplog):

@@ -397,12 +397,6 @@ def test_the_verdict_is_of_the_picture_that_is_not_ar(page, methods):
     assert "ar is" not in text and "identical" not in text
 
 
-def test_an_identical_picture_is_told_without_a_share(page):
-    raced, text = race(page, "exact", "ar")
-    assert raced.labels[0] == "exact"
-    assert text == "Faithful is identical to normal decoding."
-
-
 def test_without_ar_both_are_judged_and_what_they_share_is_told(page):
     raced, text = race(page, "ssd", "rows", rounds=0)
     assert [f"{label} is approximate." in text for label in raced.labels] == [True, True]
