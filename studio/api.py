@@ -46,6 +46,7 @@ from .views import (
     restored_view,
     source_view,
 )
+from .words import CHINESE
 
 PAGE, MOST_ENTRIES = 24, 500  # pictures in one answer
 
@@ -64,7 +65,7 @@ def plan(call: Call) -> dict:
 def surprise(call: Call) -> dict:
     """Words for the prompt that the loaded model can draw."""
     backbone = call.services.library.current.backbone
-    return {"prompt": backbone.fresh_prompt(random.getrandbits(32), call.language == "zh")}
+    return {"prompt": backbone.fresh_prompt(random.getrandbits(32), call.language == CHINESE)}
 
 
 # Runs
