@@ -92,8 +92,8 @@ def test_files_are_written(made, side):
     assert (results / "methods.md").read_text(encoding="utf-8") == text
     sheet = Image.open(results / "methods.webp")
     assert sheet.height == 128 * len(rows)
-    assert Image.open(results / "methods-passes.png").width > 1000
-    assert "(methods-passes.png)" in text and "(speed.md)" in text
+    assert Image.open(results / "methods-passes.webp").width > 1000
+    assert "(methods-passes.webp)" in text and "(speed.md)" in text
 
 
 def test_a_run_goes_on_where_it_was_interrupted(script, made, monkeypatch):

@@ -58,3 +58,11 @@ def test_pictures_of_results_are_small(root):
             if path.suffix in (".jpg", ".png", ".webp") and path.stat().st_size > LARGEST] == []
     named = "".join(path.read_text(encoding="utf-8") for path in results.glob("*.md"))
     assert [path.name for path in results.glob("*.webp") if path.name not in named] == []
+
+
+def test_the_repository_stays_small(root):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True)
+    files = [root / name for name in listed.stdout.split("\0") if name]
+    if listed.returncode or not files:
+        pytest.skip("not a git checkout")
+    assert sum(path.stat().st_size for path in files if path.exists()) < 45e6

@@ -24,6 +24,7 @@ SEED_CHANGES = {"control_after_generate": "randomize"}
 
 
 MAP = (560, 400)  # px: a map and its chart, legible
+LONG_NOTE = (340, 430)  # Nodes 2.0 shows more of a long text, and would cover the node below
 
 
 @dataclass
@@ -99,6 +100,7 @@ def quick_start() -> Graph:
                "the time of day, the weather and the land around. The report lists words that it "
                "does not know.\n\n"
                f"A picture takes 87 to 120 forward passes, by prompt and seed. {NEW_SEED}")
+    graph.sizes["note"] = LONG_NOTE
     graph.loaders()
     graph.sampler("sampler", 1, prompt=PROMPT, seed=7, **SEED_CHANGES)
     graph.save("sampler", 2, "SSD/postcard")
@@ -277,6 +279,7 @@ If memory is short, choose dtype `int8` or *offload*. Without weights, choose `p
 def janus_pro() -> Graph:
     graph = Graph([])
     graph.note(JANUS_NOTE)
+    graph.sizes["note"] = LONG_NOTE
     graph.loaders("Janus-Pro-1B-hf", None)
     graph.models["backbone"] = [
         {"name": f"Janus-Pro-1B-hf/{file}", "url": f"{JANUS}/resolve/main/{file}",

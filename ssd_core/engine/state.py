@@ -71,19 +71,26 @@ class DecodeState:
     # Passes
 
     def prefill(self, keep: torch.Tensor | None, keep_rows: int) -> Pass:
-        """Feed the prompts and the first keep_rows rows of the tokens `keep` [B, R, C]."""
+        """Feed the prompts and the first keep_rows rows of the tokens `keep` [B, R, C].
+
+        Where a cell's bits do not depend on the width of a pass, the rows have a pass of their own,
+        after the prompts as in the run that drew them: its rest then comes out as before.
+        """
         stop = keep_rows * self.grid.width
+        behind = 0 if self.backbone.batch_invariant else stop  # cells in the prompts' pass
         if keep is not None:
             picture = self.tokens[:, :-1].unflatten(1, (self.grid.rows, self.grid.width))
             picture[:, :keep_rows, : self.grid.columns] = keep[:, :keep_rows].to(picture)
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in self.prompts], True)
         x = self.backbone.embed_prompt(ids.to(self.lengths.device))
-        if stop:
+        if behind:
             tokens = self.expand_branches(self.backbone.embed(self.tokens[:, :stop]))
             x = followed(x, self.lengths, tokens)
         self.cache.seek(0, x.shape[1])
         out = self.backbone(x, self.cache)
-        self.hidden[:, : stop + 1] = predicting(out, self.lengths, stop + 1)
+        self.hidden[:, : behind + 1] = predicting(out, self.lengths, behind + 1)
+        if behind < stop:
+            self.feed(stop)
         self.final = self.stale = stop
         return self.passed("prefill", 0, 0, stop)
 

@@ -26,9 +26,32 @@ def test_in_node():
     assert re.search(r"^# pass [1-9]|ℹ pass [1-9]", ran.stdout, re.MULTILINE), ran.stdout
 
 
+# Compiles modules without what they import: those of ComfyUI's page are nowhere else.
+COMPILE = """
+const { SourceTextModule } = require("node:vm"), { readFileSync } = require("node:fs");
+for (const path of process.argv.slice(1)) {
+  try { new SourceTextModule(readFileSync(path, "utf8"), { identifier: path }); }
+  catch (error) { console.log(`${path}: ${error.message}`); }
+}"""
+
+
+def uncompiled(paths) -> str:
+    ran = node("--no-warnings", "--experimental-vm-modules", "-e", COMPILE, *map(str, paths))
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@needs_node
+def test_every_module_compiles(tmp_path):
+    """Also the one that a host alone can run, and those of the app."""
+    assert uncompiled([*MODULES, *(ROOT / "studio" / "web").rglob("*.js")]) == ""
+    (tmp_path / "twice.js").write_text("const made = 1;\nfunction made() {}\n")
+    assert "twice.js: Identifier 'made' has already been declared" in uncompiled(
+        tmp_path.glob("*.js"))
+
+
 @needs_node
 def test_every_message_of_a_recorded_run_is_read():
-    """Their pictures are one pixel each: the protocol reads no pixels."""
     for path in SAMPLES:
         told = json.loads(node(str(HERE / "validate.mjs"),
                                given=path.read_text(encoding="utf-8")).stdout)

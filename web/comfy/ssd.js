@@ -51,8 +51,8 @@ const fetched = new Set(); // workflows whose messages were fetched from the ser
 const chips = new WeakMap(); // by node
 const sizes = new Sizes((backbone) => ask("/ssd/sizes", { backbone }));
 const kinds = new Known((backbone) => ask("/ssd/words", { backbone, language: language() }));
-const askPlan = async (query) => (await fetched("/ssd/plan", query))?.plan ?? "";
-const pageLanguage = new Language((query) => fetched("/ssd/language", query));
+const askPlan = async (query) => (await fetchJson("/ssd/plan", query))?.plan ?? "";
+const pageLanguage = new Language((query) => fetchJson("/ssd/language", query));
 const sendLanguage = () => pageLanguage.send(api.clientId, language());
 const outcomes = new Outcomes({
   nodeOf: (id) => nodeAt(app.graph, id), previewOf: (node) => previews.get(node),
@@ -156,13 +156,13 @@ async function fetchMessages(query) {
 }
 
 /** The JSON answer of a route of the server; null if it refuses. */
-async function fetched(route, query) {
+async function fetchJson(route, query) {
   const answer = await api.fetchApi(`${route}?${new URLSearchParams(query)}`);
   return answer.ok ? answer.json() : null;
 }
 
 /** The same for lists: [] if it refuses. */
-const ask = async (route, query) => (await fetched(route, query)) ?? [];
+const ask = async (route, query) => (await fetchJson(route, query)) ?? [];
 
 const whole = (message) => withStrips(message, (url) => api.fetchApi(url));
 
