@@ -54,6 +54,8 @@ class Race(Order):
 
     def work(self, services: Services) -> Work:
         chosen = [racing(self.settings, name) for name in self.racers]
+        for racer in chosen:
+            racer.chosen_method()  # an unknown one is refused before the queue
         return runs.race(services.library, services.history, self.settings, chosen,
                          metadata=self.metadata)
 

@@ -155,9 +155,9 @@ def test_what_is_shown_of_a_new_seed_is_what_is_drawn(page, services):
     seed = settings.knobs["seed"]
     assert texts(shown) == [one.text for one in made.added] and seed != HOUSE.knobs["seed"]
     assert controls.drawn(ENGLISH, False, values).knobs["seed"] == seed, "nothing was drawn yet"
-    controls.submitted(ENGLISH, True, settings)
+    controls.drew(ENGLISH, True)
     assert services.next_seeds.of("me") == seed
-    controls.submitted(ENGLISH, False, settings)
+    controls.drew(ENGLISH, False)
     assert services.next_seeds.of("me") != seed
     assert services.next_seeds.of("others") != services.next_seeds.of("me")
 
